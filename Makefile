@@ -1,0 +1,74 @@
+# make quickstart   environment without torch, features of the digits, a first table and figure
+# make test         environment with everything, then lint, types and the fast tests
+# make lint         ruff and mypy alone
+# make test-slow    the tests that `make test` leaves out, save those that need a GPU or outside data
+# make test-shapes  the tests again, with every array shape checked while running
+# make clean        remove what these targets made, the environment included
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Give PYTHON=... to choose another interpreter for the environment.
+PYTHONS := $(if $(PYTHON),$(PYTHON),python3 python python3.13 python3.12 python3.11)
+PYTEST_WORKERS ?= 2
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+
+BASE_STAMP := $(VENV)/.stamp-quickstart
+FULL_STAMP := $(VENV)/.stamp-test
+REQUIREMENTS := pyproject.toml constraints.txt privfeat/_version.py
+
+PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
+NOT_HERE := not gpu and not realdata
+
+.DELETE_ON_ERROR:
+.PHONY: quickstart test lint test-slow test-shapes clean
+
+quickstart: quickstart/digits.h5
+	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
+
+quickstart/digits.h5: $(BASE_STAMP)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(BIN)/privfeat-extract --data digits --model scattering --out $@
+
+test: lint
+	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow"
+
+lint: $(FULL_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-slow: $(FULL_STAMP)
+	$(PYTEST) -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and slow"
+
+test-shapes: $(FULL_STAMP)
+	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow and not validation" \
+	  --jaxtyping-packages=privfeat,beartype.beartype
+
+$(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
+	$(PIP_INSTALL) -q -e '.[quickstart]'
+	@touch $@
+
+# Holds all of the smaller environment, so that one is then fresh as well.
+$(FULL_STAMP): $(REQUIREMENTS) | $(BIN)/python
+	$(PIP_INSTALL) -q -e '.[quickstart,extract,plot,dev]'
+	@touch $(BASE_STAMP) $@
+
+$(BIN)/python:
+	@for python in $(PYTHONS); do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "creating $(VENV) with $$python"; \
+	    $$python -m venv $(VENV) && exit 0; \
+	    rm -rf $(VENV); \
+	    echo "error: '$$python -m venv' failed; on Debian and Ubuntu install python3-venv." >&2; \
+	    exit 1; \
+	  fi; \
+	done; \
+	echo "error: privfeat needs Python 3.11 or newer; tried: $(PYTHONS)." >&2; \
+	echo "Install it, or name one: make PYTHON=/path/to/python3.11 ..." >&2; \
+	exit 1
+
+clean:
+	rm -rf $(VENV) quickstart build dist *.egg-info
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

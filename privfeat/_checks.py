@@ -1,0 +1,86 @@
+"""The one place where parameters are checked and refusals are worded.
+
+Every message says *name, rule, value, remedy*. Comparisons are written so that NaN
+fails them, and booleans are not numbers. Values of data never enter a message.
+"""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T", bound=str)
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = math.inf,
+    include_low: bool = True,
+    include_high: bool = True,
+    remedy: str = "",
+) -> float:
+    """Return ``value`` as a float if it lies in the stated interval.
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not a real number, or is a boolean.
+    ValueError
+        If ``value`` is NaN or lies outside the interval.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            _sentence(f"{name} must be a real number, got {value!r}.", remedy)
+        )
+    number = float(value)
+    above = number >= low if include_low else number > low
+    below = number <= high if include_high else number < high
+    if not (above and below):
+        left, right = "[" if include_low else "(", "]" if include_high else ")"
+        if math.isinf(high):
+            rule = f"{'>=' if include_low else '>'} {low:g}"
+            rule = rule if include_high else f"finite and {rule}"
+        else:
+            rule = f"in {left}{low:g}, {high:g}{right}"
+        raise ValueError(_sentence(f"{name} must be {rule}, got {value!r}.", remedy))
+    return number
+
+
+def check_positive(name: str, value: Any, *, remedy: str = "") -> float:
+    """Return ``value`` as a float if it is finite and greater than zero."""
+    return check_real(
+        name, value, low=0.0, include_low=False, include_high=False, remedy=remedy
+    )
+
+
+def check_int(name: str, value: Any, *, low: int, high: int = 2**31 - 1) -> int:
+    """Return ``value`` as an int if it is a whole number in ``[low, high]``."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if not low <= int(value) <= high:
+        raise ValueError(f"{name} must be in [{low}, {high}], got {value!r}.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[T]) -> T:
+    """Return ``value`` if it is one of the strings ``choices``."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r}.")
+    if value not in choices:
+        options = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+    return cast(T, value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Return ``value`` if it is a Boolean."""
+    if type(value).__name__ not in {"bool", "bool_", "numpy.bool"}:
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def _sentence(message: str, remedy: str) -> str:
+    return f"{message} {remedy}" if remedy else message

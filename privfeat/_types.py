@@ -1,0 +1,17 @@
+"""The closed sets of option values, named once."""
+
+from typing import Literal, get_args
+
+Adjacency = Literal["add_remove", "replace_one"]
+Accounting = Literal["exact", "zcdp", "pld"]
+Loss = Literal["sigmoid", "softmax", "squared"]
+RowScaling = Literal["unit", "clip"]
+MatrixNoise = Literal["symmetric", "full"]
+Iterate = Literal["average", "last"]
+
+ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
+ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
+LOSSES: tuple[Loss, ...] = get_args(Loss)
+ROW_SCALINGS: tuple[RowScaling, ...] = get_args(RowScaling)
+MATRIX_NOISES: tuple[MatrixNoise, ...] = get_args(MatrixNoise)
+ITERATES: tuple[Iterate, ...] = get_args(Iterate)
