@@ -1,0 +1,266 @@
+"""Conversions between (epsilon, delta), rho, mu and the noise multiplier.
+
+A Gaussian release with L2 sensitivity ``D`` and noise stddev ``s`` has noise multiplier
+``s / D``, ``mu = D / s`` (Gaussian DP) and ``rho = mu**2 / 2`` (zCDP). Adaptive
+composition adds ``rho``, hence ``mu**2``. Every conversion rounds against the user:
+epsilon and delta up, mu and rho down.
+
+References
+----------
+.. [1] Balle & Wang. Improving the Gaussian Mechanism for Differential Privacy:
+   Analytical Calibration and Optimal Denoising. ICML 2018. Theorem 8.
+.. [2] Dong, Roth & Su. Gaussian Differential Privacy. JRSS-B 2022.
+   Corollary 1 and Corollary 2 (composition).
+.. [3] Bun & Steinke. Concentrated Differential Privacy. TCC 2016. Proposition 1.3
+   (conversion), Proposition 1.6 (Gaussian), Lemma 1.7 (composition).
+"""
+
+import math
+from collections.abc import Callable
+
+from dp_accounting import DpEvent, pld
+from dp_accounting.privacy_accountant import NeighboringRelation
+from scipy.special import erfcx, ndtr
+
+from privfeat._checks import check_real
+from privfeat.exceptions import UnsupportedEventError
+
+# Relative slack that covers the rounding of `gaussian_delta` (below 1e-9 for
+# mu >= 1e-6: the difference of two erfcx values loses log10(1 / mu) digits).
+_SLACK = 1e-8
+_MU_RANGE = (1e-6, 1e6)
+_PLD_GRID = 1e-4
+
+
+def rho_from_mu(mu: float) -> float:
+    """Return the zCDP parameter ``mu**2 / 2`` of a ``mu``-GDP Gaussian release."""
+    return mu * mu / 2.0
+
+
+def mu_from_rho(rho: float) -> float:
+    """Return the Gaussian-DP parameter ``sqrt(2 rho)``."""
+    return math.sqrt(2.0 * rho)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the smallest delta at ``epsilon`` of a Gaussian release.
+
+    Parameters
+    ----------
+    mu : float
+        Gaussian-DP parameter, sensitivity / stddev; in [1e-6, 1e6].
+    epsilon : float
+        Finite and >= 0.
+
+    Returns
+    -------
+    delta : float
+        ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)``, [1]_
+        Theorem 8, rounded up by a relative 1e-8.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a number in its range.
+
+    Notes
+    -----
+    With ``a = epsilon/mu - mu/2`` and ``b = epsilon/mu + mu/2``, ``b**2 - a**2 = 2
+    epsilon``, so the second term is ``exp(-a**2 / 2) erfcx(b / sqrt 2) / 2``, which
+    neither overflows nor cancels against a rounded ``exp(epsilon)``.
+
+    References
+    ----------
+    .. [1] Balle & Wang. ICML 2018. Theorem 8 (arXiv:1805.06530v2).
+
+    Examples
+    --------
+    >>> print(f"{gaussian_delta(1 / 3.730632, 1.0):.3e}")
+    1.000e-05
+    """
+    mu = check_real("mu", mu, low=_MU_RANGE[0], high=_MU_RANGE[1])
+    epsilon = check_real("epsilon", epsilon, low=0.0, include_high=False)
+    a, b = epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0
+    root2 = math.sqrt(2.0)
+    if a > 0:
+        tail = 0.5 * math.exp(-a * a / 2.0)
+        delta = tail * float(erfcx(a / root2) - erfcx(b / root2))
+    else:
+        tail = 0.5 * math.exp(-a * a / 2.0) * float(erfcx(b / root2))
+        delta = float(ndtr(-a)) - tail
+    return min(1.0, delta * (1.0 + _SLACK))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the smallest epsilon at ``delta`` of a Gaussian release, rounded up.
+
+    Parameters
+    ----------
+    mu : float
+        In [1e-6, 1e6].
+    delta : float
+        In (0, 1).
+
+    Notes
+    -----
+    ``gaussian_delta`` falls in epsilon; the zCDP conversion bounds the root from
+    above. Bisection keeps the invariant "delta at the upper end is small enough" and
+    returns that end.
+
+    Examples
+    --------
+    >>> print(f"{gaussian_epsilon(1 / 3.730632, 1e-5):.6f}")
+    1.000000
+    """
+    delta = _check_delta(delta)
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    high = zcdp_epsilon(rho_from_mu(mu), delta)
+    return _bisect(lambda eps: gaussian_delta(mu, eps) <= delta, good=high, bad=0.0)
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu that is (epsilon, delta)-DP, rounded down.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite and > 0.
+    delta : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        Also if no noise level with mu in [1e-6, 1e6] meets the budget.
+
+    Examples
+    --------
+    >>> print(f"{1 / gaussian_mu(1.0, 1e-5):.6f}")
+    3.730632
+    """
+    low = mu_from_rho(zcdp_rho(epsilon, delta))
+    if not _MU_RANGE[0] <= low <= _MU_RANGE[1] / 4:
+        raise ValueError(
+            f"epsilon and delta must allow a noise multiplier in [1e-6, 1e6], got "
+            f"epsilon={epsilon!r}, delta={delta!r}. Pass a larger epsilon or delta, "
+            "or epsilon=inf for no privacy."
+        )
+    high = low
+    while gaussian_delta(high, epsilon) <= delta:
+        low, high = high, 2.0 * high
+        if high > _MU_RANGE[1]:
+            return low
+    return _bisect(lambda mu: gaussian_delta(mu, epsilon) <= delta, good=low, bad=high)
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """Return ``rho + 2 sqrt(rho ln(1/delta))``, [1]_ Proposition 1.3, rounded up.
+
+    References
+    ----------
+    .. [1] Bun & Steinke. Concentrated Differential Privacy. TCC 2016.
+
+    Examples
+    --------
+    >>> print(f"{zcdp_epsilon(0.5, 1e-5):.6f}")
+    5.298526
+    """
+    rho = check_real("rho", rho, low=0.0, include_low=False, include_high=False)
+    log_term = -math.log(_check_delta(delta))
+    return (rho + 2.0 * math.sqrt(rho * log_term)) * (1.0 + 1e-12)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Return the largest rho whose ``zcdp_epsilon`` is at most ``epsilon``.
+
+    The root of ``rho + 2 sqrt(rho L) = epsilon`` is ``(sqrt(L + epsilon) - sqrt
+    L)**2``, here without the cancellation and rounded down.
+    """
+    epsilon = check_real(
+        "epsilon", epsilon, low=0.0, include_low=False, include_high=False
+    )
+    log_term = -math.log(_check_delta(delta))
+    root = epsilon / (math.sqrt(log_term + epsilon) + math.sqrt(log_term))
+    return root * root * (1.0 - 4e-12)
+
+
+def pld_epsilon(event: DpEvent, delta: float) -> float:
+    """Return the epsilon at ``delta`` that dp-accounting's PLD accountant proves.
+
+    The neighbouring relation is add/remove; under replace-one the noise multipliers in
+    ``event`` are already relative to the replace-one sensitivity, and the curve of a
+    Gaussian release depends on nothing else.
+
+    Raises
+    ------
+    UnsupportedEventError
+        If the accountant cannot bound the event.
+    """
+    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    accountant = pld.PLDAccountant(relation, value_discretization_interval=_PLD_GRID)
+    if not accountant.supports(event):
+        raise UnsupportedEventError(
+            f"event must be supported by the PLD accountant, got {event!r}."
+        )
+    epsilon = float(accountant.compose(event).get_epsilon(_check_delta(delta)))
+    if not epsilon >= 0.0:  # NaN, or a negative divergence: fail closed
+        return math.inf
+    return epsilon
+
+
+def pld_noise_multiplier(
+    make_event: Callable[[float], DpEvent], epsilon: float, delta: float
+) -> float:
+    """Return a noise multiplier at which ``make_event`` costs at most ``epsilon``.
+
+    Found by doubling and bisection to a relative 1e-4, rounded up.
+
+    Raises
+    ------
+    ValueError
+        If a noise multiplier of 1e6 is not enough.
+    """
+
+    def affordable(noise_multiplier: float) -> bool:
+        return pld_epsilon(make_event(float(noise_multiplier)), delta) <= epsilon
+
+    high = 1.0
+    while not affordable(high):
+        high *= 2.0
+        if high > 1e6:
+            raise ValueError(
+                "epsilon and delta must allow a noise multiplier of at most 1e6, got "
+                f"epsilon={epsilon!r}, delta={delta!r}."
+            )
+    low = high / 2.0
+    while affordable(low) and low > 1e-3:
+        low, high = low / 2.0, low
+    return _bisect(affordable, good=high, bad=low, tol=1e-4)
+
+
+def _check_delta(delta: float) -> float:
+    return check_real(
+        "delta",
+        delta,
+        low=0.0,
+        high=1.0,
+        include_low=False,
+        include_high=False,
+        remedy="Pass a probability such as 1e-5.",
+    )
+
+
+def _bisect(
+    is_good: Callable[[float], bool], *, good: float, bad: float, tol: float = 1e-12
+) -> float:
+    """Return the good end of a bracket narrowed to a relative width of ``tol``."""
+    while abs(good - bad) > tol * abs(good):
+        middle = 0.5 * (good + bad)
+        if middle in (good, bad):
+            break
+        if is_good(middle):
+            good = middle
+        else:
+            bad = middle
+    return good

@@ -1,0 +1,218 @@
+"""From the queries of a fit and a budget to the noise of every release."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dp_accounting import DpEvent, GaussianDpEvent
+
+from privfeat._checks import check_choice, check_positive, check_real
+from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
+from privfeat.core import accounting as convert
+from privfeat.core.plan import PlannedRelease, Query, ReleasePlan
+from privfeat.exceptions import UnsupportedEventError
+
+DEFAULT_EPSILON = 1.0
+# Covers the rounding of the square roots below; noise rounds up.
+_ROUND_UP = 1.0 + 1e-12
+
+
+def plan_releases(
+    queries: Sequence[Query],
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-5,
+    rho: float | None = None,
+    noise_multiplier: float | None = None,
+    accounting: Accounting = "exact",
+    adjacency: Adjacency = "add_remove",
+    budget_split: Mapping[str, float] | None = None,
+) -> ReleasePlan:
+    """Choose the noise of every release so that their composition meets the budget.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+        Their sensitivities are for ``adjacency``.
+    epsilon : float, optional
+        Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
+    delta : float
+        In (0, 1). Also where the reported epsilon is evaluated for the other budgets.
+    rho : float, optional
+        Total zCDP budget instead of ``epsilon``.
+    noise_multiplier : float, optional
+        The noise multiplier of every single release instead of ``epsilon``.
+    accounting : {"exact", "zcdp", "pld"}
+        The exact curve of the composed Gaussian, the bound of Bun & Steinke, or
+        dp-accounting's privacy loss distribution (needed for sampled records).
+    adjacency : {"add_remove", "replace_one"}
+    budget_split : mapping of query name to fraction of rho, optional
+        Fractions > 0 that sum to 1. Default: equal noise multipliers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range, if two budgets are given, or if no noise level
+        in [1e-6, 1e6] meets the budget.
+    UnsupportedEventError
+        If sampled records meet an accounting or adjacency that cannot bound them.
+
+    Notes
+    -----
+    Let query ``q`` have ``count_q`` releases and the share ``f_q`` of rho. Each of its
+    releases gets ``mu_q**2 = f_q mu**2 / count_q``, so the squares sum to ``mu**2``,
+    and adaptive composition of Gaussian releases is ``mu``-GDP (Dong, Roth & Su 2022,
+    Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7). With equal
+    noise multipliers ``f_q`` is ``count_q`` over the number of all releases.
+    """
+    check_choice("accounting", accounting, ACCOUNTINGS)
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    given = {"epsilon": epsilon, "rho": rho, "noise_multiplier": noise_multiplier}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ValueError(
+            f"at most one budget must be given, got {' and '.join(named)}. Leave the "
+            "others at None."
+        )
+    if not named:
+        epsilon = DEFAULT_EPSILON
+    delta = check_real(
+        "delta",
+        delta,
+        low=0.0,
+        high=1.0,
+        include_low=False,
+        include_high=False,
+        remedy="Pass a probability such as 1e-5.",
+    )
+    if epsilon is not None:
+        epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
+    if rho is not None:
+        rho = check_positive("rho", rho)
+    shares = _shares(queries, budget_split)
+    if noise_multiplier is not None:
+        noise_multiplier = check_real(
+            "noise_multiplier", noise_multiplier, low=1e-6, high=1e6
+        )
+        if budget_split is not None:
+            raise ValueError(
+                "budget_split must be None when noise_multiplier is given, got "
+                f"{budget_split!r}. The multiplier is that of every release."
+            )
+    if epsilon == math.inf:
+        free = tuple(PlannedRelease(query, 0.0) for query in queries)
+        return ReleasePlan(
+            free, adjacency, accounting, math.inf, delta, math.inf, math.inf
+        )
+    if any(query.sampling_prob < 1.0 for query in queries):
+        if accounting != "pld" or adjacency != "add_remove" or rho or budget_split:
+            raise UnsupportedEventError(
+                "sampled records must use accounting='pld', adjacency='add_remove', no "
+                "budget_split, and a budget by epsilon or noise_multiplier, got "
+                f"accounting={accounting!r}, adjacency={adjacency!r}, rho={rho!r}, "
+                f"budget_split={budget_split!r}."
+            )
+        return _plan_sampled(queries, epsilon, delta, noise_multiplier)
+    return _plan_gaussian(
+        queries, epsilon, delta, rho, noise_multiplier, accounting, adjacency, shares
+    )
+
+
+def _plan_gaussian(
+    queries: Sequence[Query],
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    noise_multiplier: float | None,
+    accounting: Accounting,
+    adjacency: Adjacency,
+    shares: Mapping[str, float],
+) -> ReleasePlan:
+    """Plan releases that all see every record: together one Gaussian release."""
+    if noise_multiplier is not None:
+        mu = math.sqrt(sum(query.count for query in queries)) / noise_multiplier
+    elif rho is not None:
+        mu = convert.mu_from_rho(rho)
+    else:
+        assert epsilon is not None  # one of the three is set by the caller
+        mu = _mu_from_epsilon(epsilon, delta, accounting)
+    planned = tuple(
+        PlannedRelease(
+            query, math.sqrt(query.count / shares[query.name]) / mu * _ROUND_UP
+        )
+        for query in queries
+    )
+    for release in planned:
+        check_real(
+            f"noise multiplier of {release.query.name}",
+            release.noise_multiplier,
+            low=1e-6,
+            high=1e6,
+            remedy="Change the budget or the number of releases.",
+        )
+    if epsilon is None:
+        epsilon = _epsilon_from_mu(mu, delta, accounting)
+    return ReleasePlan(
+        planned, adjacency, accounting, epsilon, delta, convert.rho_from_mu(mu), mu
+    )
+
+
+def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> float:
+    if accounting == "exact":
+        return convert.gaussian_mu(epsilon, delta)
+    if accounting == "zcdp":
+        return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
+    return 1.0 / convert.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+
+
+def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
+    if accounting == "exact":
+        return convert.gaussian_epsilon(mu, delta)
+    if accounting == "zcdp":
+        return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
+    return convert.pld_epsilon(GaussianDpEvent(1.0 / mu), delta)
+
+
+def _plan_sampled(
+    queries: Sequence[Query],
+    epsilon: float | None,
+    delta: float,
+    noise_multiplier: float | None,
+) -> ReleasePlan:
+    """Plan releases of which at least one sees a Poisson sample of the records."""
+
+    def plan(noise_multiplier: float, spent: float) -> ReleasePlan:
+        planned = tuple(PlannedRelease(query, noise_multiplier) for query in queries)
+        return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
+
+    def event(noise_multiplier: float) -> DpEvent:
+        return plan(noise_multiplier, 0.0).event()
+
+    if noise_multiplier is None:
+        assert epsilon is not None  # one of the two is set by the caller
+        noise_multiplier = convert.pld_noise_multiplier(event, epsilon, delta)
+    spent = convert.pld_epsilon(event(noise_multiplier), delta)
+    return plan(noise_multiplier, spent)
+
+
+def _shares(
+    queries: Sequence[Query], budget_split: Mapping[str, float] | None
+) -> dict[str, float]:
+    if budget_split is None:
+        n_releases = sum(query.count for query in queries)
+        return {query.name: query.count / n_releases for query in queries}
+    names = [query.name for query in queries]
+    if not isinstance(budget_split, Mapping):
+        raise TypeError(f"budget_split must be a mapping, got {budget_split!r}.")
+    if sorted(budget_split) != sorted(names):
+        raise ValueError(
+            f"budget_split must have exactly the keys {names}, got "
+            f"{sorted(budget_split)}."
+        )
+    shares = {
+        name: check_positive(f"budget_split[{name!r}]", budget_split[name])
+        for name in names
+    }
+    total = math.fsum(shares.values())
+    if not abs(total - 1.0) <= 1e-9:
+        raise ValueError(f"budget_split must sum to 1, got {dict(budget_split)!r}.")
+    return {name: share / total for name, share in shares.items()}

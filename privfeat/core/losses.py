@@ -1,0 +1,35 @@
+"""Derivatives of the losses by the scores of a linear model.
+
+For scores ``z`` (n_samples, n_outputs) and label indicators ``y``:
+
+- ``"softmax"``: ``-log softmax(z)_c`` for the true class ``c``;
+- ``"sigmoid"``: ``sum_j -y_j log s(z_j) - (1 - y_j) log(1 - s(z_j))``;
+- ``"squared"``: ``sum_j (z_j - y_j)^2 / 2``.
+
+The first derivative is ``p - y`` with ``p = softmax(z)``, ``s(z)`` or ``z``.
+"""
+
+import jax
+from jaxtyping import Array, Float, Int
+
+from privfeat._types import Loss
+
+
+def residuals(
+    loss: Loss, scores: Float[Array, "n m"], labels: Int[Array, " n"]
+) -> Float[Array, "n m"]:
+    """Return ``p - y``; a label outside ``[0, m)`` has the indicator zero."""
+    indicator = jax.nn.one_hot(labels, scores.shape[1], dtype=scores.dtype)
+    return _predictions(loss, scores) - indicator
+
+
+def curvatures(loss: Loss, scores: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """Return ``p_j (1 - p_j)``, the diagonal of the Hessian by the scores."""
+    probabilities = _predictions(loss, scores)
+    return probabilities * (1.0 - probabilities)
+
+
+def _predictions(loss: Loss, scores: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    if loss == "softmax":
+        return jax.nn.softmax(scores, axis=1)
+    return jax.nn.sigmoid(scores) if loss == "sigmoid" else scores

@@ -1,0 +1,96 @@
+"""From an exact sum to a `Release`: the Gaussian mechanism, held to a plan."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Bool
+
+from privfeat.core import noise
+from privfeat.core.keys import KeyStream
+from privfeat.core.plan import ReleasePlan
+from privfeat.core.release import Release
+from privfeat.core.statistics import ExactSum
+from privfeat.exceptions import PrivacyError
+
+
+class GaussianMechanism:
+    """Draws the releases of one plan, each no more often than planned.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+        Its cost has been stated, and charged, before the first draw.
+    keys : KeyStream
+
+    Notes
+    -----
+    **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
+    between neighbours (given the earlier releases), all releases together satisfy the
+    guarantee of ``plan``, since no query can be drawn more often than the plan counts.
+    """
+
+    def __init__(self, plan: ReleasePlan, keys: KeyStream) -> None:
+        self._plan = plan
+        self._keys = keys
+        self._blocks_left = Counter(
+            {
+                release.query.name: release.query.count * release.query.n_blocks
+                for release in plan.releases
+            }
+        )
+
+    def release(
+        self, name: str, exact: ExactSum, *, symmetric: bool = False
+    ) -> Release:
+        """Return ``exact`` plus noise: one block of the query ``name``.
+
+        Parameters
+        ----------
+        name : str
+            A query of the plan.
+        exact : ExactSum
+            Not modified. Sensitive.
+        symmetric : bool
+            Whether the sum is a symmetric matrix, to be released as one.
+
+        Raises
+        ------
+        PrivacyError
+            If the plan does not hold (any more of) this query, or if the sum is not
+            finite. Nothing is drawn.
+        """
+        if self._blocks_left[name] <= 0:
+            raise PrivacyError(
+                f"{name} must be released as often as planned, not more."
+            )
+        if not np.all(np.isfinite(exact.value)):
+            raise PrivacyError(f"the exact sum of {name} must be finite.")
+        self._blocks_left[name] -= 1
+        stddev = self._plan[name].noise_stddev
+        value = np.array(exact.value, np.float64)
+        if stddev > 0.0:
+            key = self._keys.draw()
+            if symmetric:
+                value += noise.symmetric_gaussian(key, value.shape[0], stddev)
+            else:
+                value += noise.gaussian(key, value.shape, stddev)
+        value.setflags(write=False)
+        return Release(name, value, stddev, symmetric)
+
+    def sampler(self, name: str) -> Callable[[int], Bool[np.ndarray, " n"]] | None:
+        """Return the Poisson sampler of the query ``name``; None for all records.
+
+        The sampling probability is the plan's, so what is accounted is what is drawn.
+        The sampler maps a number of records to a fresh inclusion mask, one key a call.
+        """
+        probability = self._plan[name].query.sampling_prob
+        if probability == 1.0:
+            return None
+        return lambda n: noise.bernoulli(self._keys.draw(), n, probability)
+
+    def check_complete(self) -> None:
+        """Raise `PrivacyError` unless exactly the planned releases were drawn."""
+        left = {name: count for name, count in self._blocks_left.items() if count}
+        if left:
+            raise PrivacyError(f"all planned releases must be drawn, left: {left}.")

@@ -1,0 +1,45 @@
+"""The only place where noise is drawn."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+
+
+def gaussian(
+    key: Key[Array, ""], shape: tuple[int, ...], stddev: float
+) -> Float[np.ndarray, "..."]:
+    """Return independent draws from ``N(0, stddev^2)`` in float64.
+
+    Continuous noise in floating point has known weaknesses in its low bits (Mironov
+    2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
+    protect against.
+    """
+    with jax.enable_x64(True):
+        draws = jax.random.normal(key, shape, jnp.float64)
+        return np.asarray(stddev * draws)
+
+
+def symmetric_gaussian(
+    key: Key[Array, ""], size: int, stddev: float
+) -> Float[np.ndarray, "d d"]:
+    """Return a symmetric matrix of noise for a statistic bounded in Frobenius norm.
+
+    Notes
+    -----
+    The map from a symmetric matrix to (diagonal, ``sqrt(2)`` times the upper triangle)
+    is an isometry, so noise ``N(0, stddev^2)`` on those coordinates makes a Gaussian
+    release: stddev on the diagonal and ``stddev / sqrt(2)`` off it. The symmetric part
+    of a matrix of independent ``N(0, stddev^2)`` has exactly this distribution.
+    """
+    draws = gaussian(key, (size, size), stddev)
+    return np.asarray(0.5 * (draws + draws.T))
+
+
+def bernoulli(
+    key: Key[Array, ""], n_samples: int, probability: float
+) -> Bool[np.ndarray, " n"]:
+    """Return an independent inclusion mask: Poisson sampling of records."""
+    with jax.enable_x64(True):
+        draws = jax.random.uniform(key, (n_samples,), jnp.float64)
+        return np.asarray(draws < probability)

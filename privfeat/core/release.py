@@ -1,0 +1,29 @@
+"""A value that may leave the core: what solvers and estimators work on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True)
+class Release:
+    """A statistic after noise, with how it was made. Built by ``mechanisms`` alone.
+
+    Attributes
+    ----------
+    name : str
+        Name of the query.
+    value : array of float64
+        Exact statistic plus Gaussian noise. Public once released; read-only.
+    noise_stddev : float
+        Standard deviation of the noise, in units of the statistic: of every entry, or,
+        for a symmetric matrix, of the diagonal (off it ``noise_stddev / sqrt(2)``).
+    symmetric : bool
+        Whether ``value`` is a symmetric matrix with symmetric noise.
+    """
+
+    name: str
+    value: Float[np.ndarray, "..."]
+    noise_stddev: float
+    symmetric: bool = False

@@ -1,0 +1,196 @@
+"""What is said of a fit: the privacy statement, a value object."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from privfeat._types import Accounting, Adjacency
+from privfeat._version import __version__
+from privfeat.core.plan import ReleasePlan
+from privfeat.exceptions import PrivacyError
+
+STATEMENT_VERSION = 1
+
+_METHODS = {
+    "exact": "exact curve of the composed Gaussian mechanism (Balle & Wang 2018)",
+    "zcdp": "zCDP, epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun & Steinke 2016)",
+    "pld": "privacy loss distribution (dp-accounting)",
+}
+_NEIGHBOURS = {
+    "add_remove": "one record is present in one data set and absent from the other",
+    "replace_one": "one record is replaced by another; their number is public",
+}
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """What was released, how often, and with how much noise.
+
+    Attributes
+    ----------
+    name : str
+    count : int
+    l2_sensitivity, noise_stddev : float
+        In units of the statistic; their ratio is ``noise_multiplier``.
+    noise_multiplier : float
+    sampling_prob : float
+        Poisson sampling probability; 1 when every record takes part.
+    """
+
+    name: str
+    count: int
+    l2_sensitivity: float
+    noise_multiplier: float
+    noise_stddev: float
+    sampling_prob: float
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """The guarantee of one fit, and everything it rests on.
+
+    Printing it gives plain words; ``to_json`` a record that ``from_json`` reads back.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        ``epsilon`` is ``inf`` for a fit without privacy.
+    rho, mu : float or None
+        zCDP and Gaussian-DP parameters; None when records were sampled.
+    adjacency : {"add_remove", "replace_one"}
+    accounting : {"exact", "zcdp", "pld"}
+    releases : tuple of ReleaseRecord
+    public : tuple of str
+        What the guarantee assumes to be known to everyone.
+    seeded : bool
+        Whether the noise can be reproduced from a seed: then nothing is protected
+        from whoever knows or guesses the seed.
+    version : str
+        Version of privfeat.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float | None
+    mu: float | None
+    adjacency: Adjacency
+    accounting: Accounting
+    releases: tuple[ReleaseRecord, ...]
+    public: tuple[str, ...]
+    seeded: bool
+    version: str = __version__
+
+    @classmethod
+    def from_plan(
+        cls, plan: ReleasePlan, *, public: tuple[str, ...], seeded: bool
+    ) -> "PrivacyStatement":
+        """Return the statement of a fit that draws exactly ``plan``."""
+        records = tuple(
+            ReleaseRecord(
+                name=release.query.name,
+                count=release.query.count,
+                l2_sensitivity=release.query.l2_sensitivity,
+                noise_multiplier=release.noise_multiplier,
+                noise_stddev=release.noise_stddev,
+                sampling_prob=release.query.sampling_prob,
+            )
+            for release in plan.releases
+        )
+        return cls(
+            epsilon=plan.epsilon,
+            delta=plan.delta,
+            rho=plan.rho,
+            mu=plan.mu,
+            adjacency=plan.adjacency,
+            accounting=plan.accounting,
+            releases=records,
+            public=public,
+            seeded=seeded,
+        )
+
+    @property
+    def private(self) -> bool:
+        """Whether the fit has a finite epsilon and its noise cannot be reproduced."""
+        return math.isfinite(self.epsilon) and not self.seeded
+
+    def to_json(self) -> str:
+        """Return the statement as JSON; infinite numbers become the string "inf"."""
+        fields = asdict(self) | {"statement_version": STATEMENT_VERSION}
+        return json.dumps(_encode(fields), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "PrivacyStatement":
+        """Return the statement that ``to_json`` wrote.
+
+        Raises
+        ------
+        PrivacyError
+            If the text is not a statement, or of a version this release cannot read.
+        """
+        try:
+            fields = _decode(json.loads(text))
+            version = fields.pop("statement_version")
+            if version != STATEMENT_VERSION:
+                raise PrivacyError(
+                    f"statement_version must be {STATEMENT_VERSION}, got {version!r}. "
+                    "Update privfeat to read it."
+                )
+            fields["releases"] = tuple(
+                ReleaseRecord(**record) for record in fields["releases"]
+            )
+            fields["public"] = tuple(fields["public"])
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise PrivacyError("text must be a privacy statement in JSON.") from error
+
+    def __str__(self) -> str:
+        """Return the statement in words and numbers, for people."""
+        if math.isinf(self.epsilon):
+            return "No privacy: epsilon is infinite, no noise was added."
+        lines = [
+            f"Differential privacy: epsilon = {self.epsilon:.6g}, "
+            f"delta = {self.delta:.3g}"
+        ]
+        if self.mu is not None and self.rho is not None:
+            lines.append(
+                f"  also: mu = {self.mu:.6g} (GDP), rho = {self.rho:.6g} (zCDP)"
+            )
+        lines += [
+            f"  neighbours: {self.adjacency} ({_NEIGHBOURS[self.adjacency]})",
+            f"  accounting: {self.accounting}, {_METHODS[self.accounting]}",
+            "  releases (Gaussian noise; stddev = noise multiplier x L2 sensitivity):",
+        ]
+        lines += [
+            f"    {record.count} x {record.name}: noise multiplier "
+            f"{record.noise_multiplier:.6g}, L2 sensitivity {record.l2_sensitivity:.6g}"
+            + (
+                f", sampling {record.sampling_prob:g}"
+                if record.sampling_prob < 1
+                else ""
+            )
+            for record in self.releases
+        ]
+        lines += ["  assumed public:", *(f"    - {fact}" for fact in self.public)]
+        if self.seeded:
+            lines.append(
+                "  SEEDED: not private against anyone who knows or guesses the seed."
+            )
+        lines.append(f"  privfeat {self.version}")
+        return "\n".join(lines)
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _encode(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encode(item) for item in value]
+    return "inf" if value == math.inf else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _decode(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    return math.inf if value == "inf" else value
