@@ -1,0 +1,62 @@
+"""Differentially private linear classifiers on features of frozen networks.
+
+>>> from privfeat import DPFC
+>>> DPFC(epsilon=1.0, delta=1e-5)
+DPFC(epsilon=1.0)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from privfeat._version import __version__
+
+if TYPE_CHECKING:
+    from privfeat.core.statement import PrivacyStatement
+    from privfeat.data import FeatureFileError, open_features
+    from privfeat.exceptions import PrivacyError, PrivacyWarning
+    from privfeat.linear import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+    from privfeat.persistence import ModelFileError, load, save
+
+# Heavy parts (JAX, h5py) are imported when a name is first used.
+_HOMES = {
+    "DPAdamLinear": "privfeat.linear",
+    "DPFC": "privfeat.linear",
+    "DPLeastSquares": "privfeat.linear",
+    "DPNewton": "privfeat.linear",
+    "FeatureFileError": "privfeat.data",
+    "ModelFileError": "privfeat.persistence",
+    "PrivacyError": "privfeat.exceptions",
+    "PrivacyStatement": "privfeat.core.statement",
+    "PrivacyWarning": "privfeat.exceptions",
+    "load": "privfeat.persistence",
+    "open_features": "privfeat.data",
+    "save": "privfeat.persistence",
+}
+
+__all__ = [
+    "DPFC",
+    "DPAdamLinear",
+    "DPLeastSquares",
+    "DPNewton",
+    "FeatureFileError",
+    "ModelFileError",
+    "PrivacyError",
+    "PrivacyStatement",
+    "PrivacyWarning",
+    "__version__",
+    "load",
+    "open_features",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,8 @@
+"""The linear classifiers, one file each on the shared base ``_base``."""
+
+from privfeat.linear.adam import DPAdamLinear
+from privfeat.linear.feature_covariance import DPFC
+from privfeat.linear.least_squares import DPLeastSquares
+from privfeat.linear.newton import DPNewton
+
+__all__ = ["DPFC", "DPAdamLinear", "DPLeastSquares", "DPNewton"]

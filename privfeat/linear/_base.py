@@ -1,0 +1,297 @@
+"""What the four estimators share: parameters, one private fit, prediction."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from privfeat._checks import check_bool, check_choice, check_int, check_real
+from privfeat._types import ROW_SCALINGS, Accounting, Adjacency, Loss, RowScaling
+from privfeat.core.calibration import plan_releases
+from privfeat.core.clipping import CLIP_RANGE
+from privfeat.core.keys import KeyStream
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import Query
+from privfeat.core.statement import PrivacyStatement
+from privfeat.data import LazyFeatures
+from privfeat.linear._inputs import (
+    encode_labels,
+    public_facts,
+    seed_of,
+    warn_of_weak_choices,
+)
+from privfeat.linear._probabilities import class_probabilities
+from privfeat.linear._rows import BoundedRows, unit_rows
+
+_FLOATS = (np.float64, np.float32, np.float16)
+_PREDICT_ROWS = 2**14
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The public sizes of a problem.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Rows of the coefficient matrix: classes, or 1 for a binary sigmoid model.
+    n_columns : int
+        Columns of it: features, plus one with an intercept.
+    constant : float
+        Value of the constant coordinate in a bounded row; 0 without an intercept.
+    """
+
+    n_outputs: int
+    n_columns: int
+    constant: float
+
+
+class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A linear classifier computed from noisy sums over bounded records.
+
+    ``fit`` is a template: check, plan the releases, state their cost, and only then
+    read data and draw noise. A subclass says which sums it wants (`_queries`) and what
+    it makes of the releases (`_solve`).
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None,
+        delta: float,
+        rho: float | None,
+        noise_multiplier: float | None,
+        adjacency: Adjacency,
+        accounting: Accounting,
+        budget_split: Mapping[str, float] | None,
+        classes: ArrayLike | None,
+        row_scaling: RowScaling,
+        clip_norm: float,
+        fit_intercept: bool,
+        intercept_scaling: float,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.noise_multiplier = noise_multiplier
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.budget_split = budget_split
+        self.classes = classes
+        self.row_scaling = row_scaling
+        self.clip_norm = clip_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """The loss whose probabilities ``predict_proba`` returns."""
+
+    def fit(self, X: ArrayLike | LazyFeatures, y: ArrayLike) -> Self:
+        """Fit the classifier with differential privacy for the rows of ``(X, y)``.
+
+        Parameters
+        ----------
+        X : array-like or LazyFeatures of shape (n_samples, n_features)
+            One row per protected record, in feature units. Sensitive.
+        y : array-like of shape (n_samples,)
+            Class labels. Sensitive.
+
+        Returns
+        -------
+        self : object
+            With ``coef_``, ``intercept_``, ``classes_``, ``privacy_``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is out of range, no noise level meets the budget, or the
+            data has a wrong shape, NaN, infinity, one class, or a label outside
+            ``classes``. Nothing has been released then.
+        """
+        self._check_parameters()
+        check_int("verbose", self.verbose, low=0)
+        keys = KeyStream(seed_of(self.random_state))
+        features, labels = self._validate(X, y)
+        n_features = features.shape[1]
+        classes, codes = encode_labels(labels, self.classes)
+        shape = self._shape(n_features, len(classes))
+        plan = plan_releases(
+            self._queries(shape),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            noise_multiplier=self.noise_multiplier,
+            accounting=self.accounting,
+            adjacency=self.adjacency,
+            budget_split=self.budget_split,
+        )
+        given = self.classes is not None
+        warn_of_weak_choices(plan, classes_given=given, seeded=keys.seeded)
+        public = public_facts(
+            n_features, len(classes), classes_given=given, adjacency=self.adjacency
+        )
+        statement = PrivacyStatement.from_plan(plan, public=public, seeded=keys.seeded)
+        rows = BoundedRows(
+            features,
+            codes - 1 if shape.n_outputs == 1 else codes,
+            row_scaling=self.row_scaling,
+            clip_norm=float(self.clip_norm),
+            intercept_scaling=self._constant(),
+            private=plan.private,
+        )
+        mechanism = GaussianMechanism(plan, keys)
+        coef = self._solve(rows, mechanism, shape)
+        mechanism.check_complete()
+        if not np.all(np.isfinite(coef)):
+            raise FloatingPointError(
+                "coefficients must be finite, got overflow. Pass a smaller "
+                "learning_rate or a larger ridge."
+            )
+        self.classes_ = classes
+        self.n_iter_ = self._n_steps()
+        self._store(coef, shape)
+        self.privacy_ = statement
+        return self
+
+    def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return scores ``X coef_^T + intercept_``, of rows as ``row_scaling`` says.
+
+        Parameters
+        ----------
+        X : array-like or LazyFeatures of shape (n_samples, n_features)
+            With ``row_scaling="unit"`` each row is divided by its norm first.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,) or (n_samples, n_classes)
+            One column for two classes: positive for ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        if isinstance(X, LazyFeatures):
+            starts = range(0, len(X), _PREDICT_ROWS)
+            ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
+            parts = map(X.read, starts, ends)
+            return np.concatenate([self.decision_function(part) for part in parts])
+        features = validate_data(self, X, dtype=_FLOATS, reset=False)
+        rows = features.astype(np.float64, copy=False)
+        if self.row_scaling == "unit":
+            rows = unit_rows(rows)
+        scores = np.asarray(rows @ self.coef_.T + self.intercept_)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
+        """Return the class with the highest score, of shape (n_samples,)."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return class probabilities, of shape (n_samples, n_classes).
+
+        Notes
+        -----
+        ``"softmax"``: the softmax of the scores. ``"sigmoid"``: one-vs-rest sigmoids,
+        normalized to sum to one. ``"squared"``: the scores estimate label indicators;
+        their Euclidean projection on the probability simplex, which never increases
+        the Brier score.
+        """
+        return class_probabilities(self._loss, self.decision_function(X))
+
+    @abstractmethod
+    def _queries(self, shape: Shape) -> list[Query]:
+        """Return what the fit releases, with sensitivities for ``self.adjacency``."""
+
+    @abstractmethod
+    def _solve(
+        self,
+        rows: BoundedRows,
+        mechanism: GaussianMechanism,
+        shape: Shape,
+    ) -> NDArray[np.float64]:
+        """Return coefficients, (n_outputs, n_columns), from the planned releases."""
+
+    def _n_steps(self) -> int:
+        """Return the number of noisy steps; 1 for a closed form."""
+        return 1
+
+    def _check_parameters(self) -> None:
+        """Check the parameters that ``plan_releases`` does not; nothing is stored."""
+        check_choice("row_scaling", self.row_scaling, ROW_SCALINGS)
+        low, high = CLIP_RANGE
+        check_real("clip_norm", self.clip_norm, low=low, high=high)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_real("intercept_scaling", self.intercept_scaling, low=1e-6, high=1e6)
+
+    def _constant(self) -> float | None:
+        return float(self.intercept_scaling) if self.fit_intercept else None
+
+    def _steps(self, n_steps: int) -> Iterable[int]:
+        """Return the step numbers, behind a progress bar if ``verbose``."""
+        steps = range(n_steps)
+        if not self.verbose:
+            return steps
+        from tqdm.auto import tqdm
+
+        bar: Iterable[int] = tqdm(steps, desc=type(self).__name__, unit="step")
+        return bar
+
+    def _initial_coef(self, shape: Shape, intercept_init: float) -> NDArray[np.float64]:
+        """Return coefficients of zero with every intercept at ``intercept_init``."""
+        coef = np.zeros((shape.n_outputs, shape.n_columns))
+        if self.fit_intercept:
+            coef[:, -1] = intercept_init / shape.constant
+        return coef
+
+    def _row_radius(self) -> float:
+        """Return the norm of the feature part of a row under ``"unit"``, else 1."""
+        if self.row_scaling == "clip":
+            return 1.0
+        return float(self.clip_norm) / float(np.hypot(1.0, self._constant() or 0.0))
+
+    def _shape(self, n_features: int, n_classes: int) -> Shape:
+        binary = n_classes == 2 and self._loss == "sigmoid"
+        constant = self._constant()
+        return Shape(
+            n_outputs=1 if binary else n_classes,
+            n_columns=n_features + (constant is not None),
+            constant=self._row_radius() * (constant or 0.0),
+        )
+
+    def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
+        """Set ``coef_`` and ``intercept_`` for rows as ``decision_function`` sees them.
+
+        Two classes keep one row: the difference of their coefficients.
+        """
+        if len(coef) == 2:
+            coef = coef[1:] - coef[:1]
+        n_features = self.n_features_in_
+        self.coef_ = coef[:, :n_features] * self._row_radius()
+        constant = coef[:, n_features:] * shape.constant
+        self.intercept_ = constant.sum(axis=1)
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        if not isinstance(X, LazyFeatures):
+            X, y = validate_data(self, X, y, dtype=_FLOATS)
+            return X, y
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        if not len(y):
+            raise ValueError("X must have at least 1 row, got 0.")
+        self.n_features_in_ = X.shape[1]
+        return X, y

@@ -1,0 +1,76 @@
+"""The documentation of the parameters that all estimators share, written once."""
+
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+SHARED_PARAMETERS = """epsilon : float, optional
+        Total budget, > 0, together with ``delta``; ``inf`` turns noise and clipping
+        off. 1 if no budget is given at all.
+    delta : float, default=1e-5
+        In (0, 1); choose it well below one over the number of records.
+    rho : float, optional
+        Total zCDP budget, > 0, instead of ``epsilon``.
+    noise_multiplier : float, optional
+        Noise stddev over sensitivity of every single release, in [1e-6, 1e6], instead
+        of ``epsilon``.
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        What neighbouring data sets are.
+    accounting : {"exact", "zcdp", "pld"}, default="exact"
+        How noise converts to (epsilon, delta): the exact curve of the composed
+        Gaussian, the zCDP bound that the papers use, or dp-accounting's privacy loss
+        distribution.
+    budget_split : mapping of release name to fraction, optional
+        Shares of rho, > 0 and summing to 1. Default: equal noise multipliers.
+    classes : array-like, optional
+        All possible labels, public. None reads them from ``y`` and warns.
+    row_scaling : {"unit", "clip"}, default="unit"
+        Scale every row to norm ``clip_norm``, also when predicting, or clip only the
+        rows that are longer.
+    clip_norm : float, default=1.0
+        Bound on the norm of a row, in feature units (after the scaling to unit norm,
+        whose scale is arbitrary, for ``"unit"``); in [1e-6, 1e6]. Rows are resolved to
+        ``clip_norm * 2**-20``.
+    fit_intercept : bool, default=False
+        Append a constant coordinate to each row, inside the bound. Off, because it
+        takes part of the norm and features of networks are not centred.
+    intercept_scaling : float, default=1.0
+        The constant coordinate, next to a row of unit norm for ``"unit"``, to the raw
+        row for ``"clip"``; in [1e-6, 1e6]."""
+
+SHARED_TAIL = """random_state : int, RandomState or None, default=None
+        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
+        and published experiments: it is marked in ``privacy_`` and warns.
+    verbose : int, default=0
+        Positive shows a progress bar over the releases."""
+
+ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        One row for two classes.
+    intercept_ : array of shape (1,) or (n_classes,)
+    classes_ : array of shape (n_classes,)
+    n_iter_ : int
+        Number of noisy steps, as planned.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+        Only for input with string column names.
+    privacy_ : PrivacyStatement
+        What was released, at what cost, assuming what."""
+
+GUARANTEES = """**Public.** The number of features, the set of classes, all constructor
+    parameters, and under replace-one the number of records.
+
+    **Not protected.** Timing and memory use; a fit with a seed, from whoever guesses
+    it; the low bits of floating-point noise; several fits on the same records, unless
+    their costs are added; predictions on the training records count as use of the
+    released coefficients and cost nothing more."""
+
+
+def document(cls: T) -> T:
+    """Fill the shared sections into the placeholders of a class docstring."""
+    cls.__doc__ = (cls.__doc__ or "").format(
+        shared=SHARED_PARAMETERS,
+        tail=SHARED_TAIL,
+        attributes=ATTRIBUTES,
+        guarantees=GUARANTEES,
+    )
+    return cls

@@ -1,0 +1,108 @@
+"""Labels, seeds and the warnings about them."""
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+
+from privfeat._types import Adjacency
+from privfeat.core.plan import ReleasePlan
+from privfeat.exceptions import PrivacyWarning
+
+LARGE_DELTA = 1e-4
+
+
+def encode_labels(
+    y: NDArray[Any], classes: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted classes, of shape (n_classes,), and the index of each label.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or a label is none of ``classes``.
+    """
+    check_classification_targets(y)
+    known = np.unique(y if classes is None else np.asarray(classes))
+    if len(known) < 2:
+        raise ValueError(
+            f"classes must hold at least 2 classes, got {len(known)} class."
+        )
+    if known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
+        raise ValueError(
+            "classes and y must both be numbers or both be strings, got "
+            f"{known.dtype} and {y.dtype}."
+        )
+    codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
+    if not np.all(known[codes] == y):
+        raise ValueError(
+            "y must hold labels of classes only, got another label. Pass every "
+            "possible label in classes."
+        )
+    return known, codes
+
+
+def seed_of(random_state: Any) -> int | None:
+    """Return a seed for the key stream, or None for operating-system entropy.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``random_state`` is not None, an integer in ``[0, 2**64)``, or a RandomState.
+    """
+    if random_state is None:
+        return None
+    if isinstance(random_state, bool):
+        raise TypeError(f"random_state must not be a Boolean, got {random_state!r}.")
+    if isinstance(random_state, Integral):
+        seed = int(random_state)
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"random_state must be in [0, 2**64), got {seed!r}.")
+        return seed
+    words = check_random_state(random_state).randint(0, 2**16, size=4)
+    return sum(int(word) << 16 * place for place, word in enumerate(words))
+
+
+def warn_of_weak_choices(
+    plan: ReleasePlan, *, classes_given: bool, seeded: bool
+) -> None:
+    """Warn of what is legal and weakens privacy; called by ``fit``."""
+    if not plan.private:
+        return
+    messages = []
+    if not classes_given:
+        messages.append(
+            "classes=None reads the set of labels from y and treats it as public. "
+            "Pass classes= to keep a rare label from showing."
+        )
+    if seeded:
+        messages.append(
+            "random_state makes the noise reproducible: not private against anyone who "
+            "knows or guesses the seed. Pass None for a real release."
+        )
+    if plan.delta > LARGE_DELTA:
+        messages.append(
+            f"delta should be well below one over the number of records, got "
+            f"{plan.delta!r}."
+        )
+    for message in messages:
+        warnings.warn(message, PrivacyWarning, stacklevel=4)
+
+
+def public_facts(
+    n_features: int, n_classes: int, *, classes_given: bool, adjacency: Adjacency
+) -> tuple[str, ...]:
+    """Return what the guarantee of a fit assumes to be known to everyone."""
+    source = "given" if classes_given else "read from y"
+    facts: tuple[str, ...] = (
+        f"the number of features ({n_features})",
+        f"the set of {n_classes} classes ({source})",
+        "all constructor parameters",
+    )
+    if adjacency == "replace_one":
+        facts += ("the number of records",)
+    return facts

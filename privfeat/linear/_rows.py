@@ -1,0 +1,142 @@
+"""From a user's array or feature file to bounded rows in fixed-size chunks."""
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat._types import RowScaling
+from privfeat.core.clipping import clip_rows, grid_step
+from privfeat.core.statistics import CHUNK_ROWS, MAX_ROWS, Chunk
+from privfeat.data import LazyFeatures
+
+# Bounded rows of a file are kept in memory up to this size, else read at every pass.
+_CACHE_BYTES = 2**31
+_SMALLEST_CHUNK = 64
+
+
+class BoundedRows:
+    """Records as the core's ``Rows``: clipped once, or at every pass over a large file.
+
+    Parameters
+    ----------
+    features : array or LazyFeatures of shape (n_samples, n_features)
+    labels : int array of shape (n_samples,)
+        Index of the output that a record belongs to; -1 for none.
+    row_scaling, clip_norm, intercept_scaling
+        See ``core.clipping.clip_rows``.
+    private : bool
+        False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
+    """
+
+    def __init__(
+        self,
+        features: NDArray[np.floating] | LazyFeatures,
+        labels: NDArray[np.integer],
+        *,
+        row_scaling: RowScaling,
+        clip_norm: float,
+        intercept_scaling: float | None,
+        private: bool,
+    ) -> None:
+        n_samples, n_features = features.shape
+        if n_samples > MAX_ROWS:
+            raise ValueError(
+                f"X must have at most {MAX_ROWS} rows, got more. Sums of more rows "
+                "are not exact."
+            )
+        self._features = features
+        self._labels = labels.astype(np.int32)
+        self._row_scaling = row_scaling
+        self._clip_norm = clip_norm
+        self._intercept_scaling = intercept_scaling
+        self._private = private
+        self.step = grid_step(clip_norm) if private else None
+        self.n_columns = n_features + (intercept_scaling is not None)
+        in_memory = not isinstance(features, LazyFeatures)
+        size = 4 * n_samples * self.n_columns
+        self._keep = in_memory or size <= _CACHE_BYTES
+        self._cache: list[Chunk] | None = None
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield all records."""
+        if self._cache is not None:
+            yield from self._cache
+            return
+        cache = []
+        for start in range(0, self._features.shape[0], CHUNK_ROWS):
+            stop = min(start + CHUNK_ROWS, self._features.shape[0])
+            chunk = self._bound(self._read(start, stop), self._labels[start:stop])
+            if self._keep:
+                cache.append(chunk)
+            yield chunk
+        if self._keep:
+            self._cache = cache
+
+    def chunks_of(self, label: int) -> Iterator[Chunk]:
+        """Yield the records that carry ``label``."""
+        indices = np.flatnonzero(self._labels == label)
+        for start in range(0, len(indices), CHUNK_ROWS):
+            part = indices[start : start + CHUNK_ROWS]
+            yield self._bound(self._read_rows(part), self._labels[part])
+
+    def _read(self, start: int, stop: int) -> NDArray[np.floating]:
+        if isinstance(self._features, LazyFeatures):
+            return _check_finite(self._features.read(start, stop))
+        return self._features[start:stop]
+
+    def _read_rows(self, indices: NDArray[np.integer]) -> NDArray[np.floating]:
+        if isinstance(self._features, LazyFeatures):
+            return _check_finite(self._features.read_rows(indices))
+        return np.asarray(self._features[indices])
+
+    def _bound(
+        self, features: NDArray[np.floating], labels: NDArray[np.integer]
+    ) -> Chunk:
+        n_rows = len(features)
+        # few distinct shapes, so few compilations: the next power of two
+        padding = max(_SMALLEST_CHUNK, 1 << max(0, n_rows - 1).bit_length()) - n_rows
+        features = np.pad(features, ((0, padding), (0, 0)))
+        labels = np.pad(labels, (0, padding), constant_values=-1)
+        if features.dtype == np.float16:
+            features = features.astype(np.float32)
+        with jax.enable_x64(True):
+            if self._private or self._row_scaling == "unit":
+                rows = clip_rows(
+                    features,
+                    clip_norm=self._clip_norm,
+                    row_scaling=self._row_scaling,
+                    intercept_scaling=self._intercept_scaling,
+                )
+                if not self._private:
+                    rows = rows * jnp.float32(grid_step(self._clip_norm))
+            else:
+                rows = _with_constant(features, self._intercept_scaling)
+            rows = rows.at[n_rows:].set(0.0)  # padding has no constant coordinate
+            norms = jnp.linalg.norm(rows.astype(jnp.float64), axis=1)
+            # a float64 norm can round down, the clip factor allows for it
+            return Chunk(rows, norms * (self.step or 1.0), jnp.asarray(labels))
+
+
+def unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows divided by their norms, for predictions; zero rows stay zero."""
+    largest = np.max(np.abs(rows), axis=1, keepdims=True, initial=0.0)
+    rows = rows / np.where(largest > 0.0, largest, 1.0)  # no overflow of squares
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0.0, norms, 1.0))
+
+
+def _with_constant(features: NDArray[np.floating], constant: float | None) -> jax.Array:
+    rows = features.astype(np.float32)
+    if constant is not None:
+        column = np.full((len(rows), 1), constant, np.float32)
+        rows = np.concatenate([rows, column], axis=1)
+    return jnp.asarray(rows)
+
+
+def _check_finite(features: NDArray[np.floating]) -> NDArray[np.floating]:
+    if not np.all(np.isfinite(features)):
+        raise ValueError("X must not contain NaN or infinity.")
+    return features

@@ -1,0 +1,66 @@
+"""First-order optimizers (optax) on noisy gradients."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Float
+
+from privfeat._checks import check_choice, check_positive
+
+Optimizer: TypeAlias = optax.GradientTransformation
+
+# name -> (factory, default learning rate; None where the scale of the gradient counts)
+_FACTORIES: dict[str, tuple[Callable[[float], Optimizer], float | None]] = {
+    "adam": (optax.adam, 1.0),
+    "rmsprop": (optax.rmsprop, 1.0),
+    "sgd": (optax.sgd, None),
+    "momentum": (lambda rate: optax.sgd(rate, momentum=0.9), None),
+}
+
+
+def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
+    """Raise TypeError or ValueError unless the two parameters fit together."""
+    if isinstance(optimizer, optax.GradientTransformation):
+        if learning_rate is not None:
+            raise ValueError(
+                "learning_rate must be None for an optax optimizer, got "
+                f"{learning_rate!r}. The optimizer has its own."
+            )
+        return
+    check_choice("optimizer", optimizer, _FACTORIES)
+    if learning_rate is not None:
+        check_positive("learning_rate", learning_rate)
+    elif _FACTORIES[optimizer][1] is None:
+        raise ValueError(
+            f"learning_rate must be a number for optimizer={optimizer!r}, got None."
+        )
+
+
+def start_optimizer(
+    optimizer: str | Optimizer,
+    learning_rate: float | None,
+    coef: Float[np.ndarray, "m c"],
+) -> Callable[[Float[np.ndarray, "m c"], Float[np.ndarray, "m c"]], Any]:
+    """Return ``update(noisy_gradient, coef) -> coef`` with fresh optimizer state."""
+    if isinstance(optimizer, str):
+        factory, default = _FACTORIES[optimizer]
+        rate = default if learning_rate is None else float(learning_rate)
+        optimizer = factory(float(rate or 0.0))
+    with jax.enable_x64(True):
+        state = optimizer.init(jnp.asarray(coef, jnp.float64))
+    apply = jax.jit(optimizer.update)
+
+    def update(
+        noisy_gradient: Float[np.ndarray, "m c"], coef: Float[np.ndarray, "m c"]
+    ) -> Float[np.ndarray, "m c"]:
+        nonlocal state
+        with jax.enable_x64(True):
+            current = jnp.asarray(coef)
+            updates, state = apply(jnp.asarray(noisy_gradient), state, current)
+            return np.asarray(optax.apply_updates(current, updates))
+
+    return update
