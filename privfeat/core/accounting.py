@@ -99,7 +99,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     mu : float
         In [1e-6, 1e6].
     delta : float
-        In (0, 1).
+        In [1e-100, 1).
 
     Notes
     -----
@@ -112,7 +112,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     >>> print(f"{gaussian_epsilon(1 / 3.730632, 1e-5):.6f}")
     1.000000
     """
-    delta = _check_delta(delta)
+    delta = check_delta(delta)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     high = zcdp_epsilon(rho_from_mu(mu), delta)
@@ -127,7 +127,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     epsilon : float
         Finite and > 0.
     delta : float
-        In (0, 1).
+        In [1e-100, 1).
 
     Raises
     ------
@@ -167,7 +167,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     5.298526
     """
     rho = check_real("rho", rho, low=0.0, include_low=False, include_high=False)
-    log_term = -math.log(_check_delta(delta))
+    log_term = -math.log(check_delta(delta))
     return (rho + 2.0 * math.sqrt(rho * log_term)) * (1.0 + 1e-12)
 
 
@@ -180,7 +180,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     epsilon = check_real(
         "epsilon", epsilon, low=0.0, include_low=False, include_high=False
     )
-    log_term = -math.log(_check_delta(delta))
+    log_term = -math.log(check_delta(delta))
     root = epsilon / (math.sqrt(log_term + epsilon) + math.sqrt(log_term))
     return root * root * (1.0 - 4e-12)
 
@@ -203,7 +203,7 @@ def pld_epsilon(event: DpEvent, delta: float) -> float:
         raise UnsupportedEventError(
             f"event must be supported by the PLD accountant, got {event!r}."
         )
-    epsilon = float(accountant.compose(event).get_epsilon(_check_delta(delta)))
+    epsilon = float(accountant.compose(event).get_epsilon(check_delta(delta)))
     if not epsilon >= 0.0:  # NaN, or a negative divergence: fail closed
         return math.inf
     return epsilon
@@ -239,13 +239,16 @@ def pld_noise_multiplier(
     return _bisect(affordable, good=high, bad=low, tol=1e-4)
 
 
-def _check_delta(delta: float) -> float:
+def check_delta(delta: float) -> float:
+    """Return ``delta`` as a float if it is in [1e-100, 1).
+
+    Below, `gaussian_delta` would meet subnormal numbers and round down.
+    """
     return check_real(
         "delta",
         delta,
-        low=0.0,
+        low=1e-100,
         high=1.0,
-        include_low=False,
         include_high=False,
         remedy="Pass a probability such as 1e-5.",
     )

@@ -36,7 +36,7 @@ def plan_releases(
     epsilon : float, optional
         Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
     delta : float
-        In (0, 1). Also where the reported epsilon is evaluated for the other budgets.
+        In [1e-100, 1). Also where the reported epsilon is evaluated for the other budgets.
     rho : float, optional
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional
@@ -75,15 +75,7 @@ def plan_releases(
         )
     if not named:
         epsilon = DEFAULT_EPSILON
-    delta = check_real(
-        "delta",
-        delta,
-        low=0.0,
-        high=1.0,
-        include_low=False,
-        include_high=False,
-        remedy="Pass a probability such as 1e-5.",
-    )
+    delta = convert.check_delta(delta)
     if epsilon is not None:
         epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
     if rho is not None:

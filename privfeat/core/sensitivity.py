@@ -33,6 +33,7 @@ def gram(clip_norm: float, adjacency: Adjacency) -> float:
     equality for orthogonal rows of norm ``C``. The add/remove bound is line 2 of the
     proof of Theorem 2.2 in Mehta et al. 2023.
     """
+    clip_norm = check_positive("clip_norm", clip_norm)
     return _bound(adjacency, clip_norm**2, acute=True)
 
 
@@ -47,6 +48,7 @@ def class_grams(clip_norm: float, adjacency: Adjacency, max_labels: int = 1) -> 
     sets ``S`` and ``T``, a block in one set changes by at most ``C^4`` (squared) and a
     block in both by at most ``2 C^4`` (see `gram`); ``abs(S) + abs(T) <= 2 k``.
     """
+    clip_norm = check_positive("clip_norm", clip_norm)
     max_labels = check_int("max_labels", max_labels, low=1)
     return _bound(adjacency, math.sqrt(max_labels) * clip_norm**2, acute=True)
 
@@ -59,6 +61,7 @@ def class_sums(clip_norm: float, adjacency: Adjacency, max_labels: int = 1) -> f
     ``z = -x``: ``sqrt(k) 2 C``. Otherwise blocks in one set alone add ``C^2`` each, and
     ``4 abs(S & T) + abs(S ^ T) <= 4 k`` since ``abs(S) + abs(T) <= 2 k``.
     """
+    clip_norm = check_positive("clip_norm", clip_norm)
     max_labels = check_int("max_labels", max_labels, low=1)
     return _bound(adjacency, math.sqrt(max_labels) * clip_norm)
 
@@ -69,7 +72,7 @@ def clipped_gradient(clip_norm: float, adjacency: Adjacency) -> float:
     Proof. The triangle inequality; equality for opposite gradients of norm ``C_g``.
     Abadi et al. 2016, Algorithm 1; Mehta et al. 2023, Theorem 2.3.
     """
-    return _bound(adjacency, clip_norm)
+    return _bound(adjacency, check_positive("clip_norm", clip_norm))
 
 
 def loss_gradient(
@@ -85,6 +88,7 @@ def loss_gradient(
     ``c``: ``norm(p - y)^2 = sum_j p_j^2 - 2 p_c + 1 <= 1 - 2 p_c + 1 <= 2``, as
     ``sum p_j^2 <= 1``; approached when a wrong class gets probability one.
     """
+    clip_norm = check_positive("clip_norm", clip_norm)
     return _bound(adjacency, residual_norm(loss, n_outputs) * clip_norm)
 
 
@@ -104,6 +108,7 @@ def curvature_grams(
     ``sum_j norm(w_j x x^T - v_j z z^T)_F^2 <= norm(w)^2 C^4 + norm(v)^2 C^4``, because
     the cross terms ``-2 w_j v_j (x . z)^2`` are not positive.
     """
+    clip_norm = check_positive("clip_norm", clip_norm)
     bound = curvature_norm(loss, n_outputs) * clip_norm**2
     return _bound(adjacency, bound, acute=True)
 
@@ -144,7 +149,7 @@ def _bound(adjacency: Adjacency, single: float, *, acute: bool = False) -> float
     inner product is not negative (``acute``), as for outer products.
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
-    check_positive("clip_norm", single)
+    check_positive("sensitivity", single)  # overflow and underflow fail
     pair = math.sqrt(2.0) if acute else 2.0
     factor = 1.0 if adjacency == "add_remove" else pair
     return single * factor * (1.0 + ROUNDING)

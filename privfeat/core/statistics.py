@@ -1,14 +1,19 @@
 """Exact sums over records, in chunks; no noise.
 
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
-``clipping``). A product of two is below ``2**40``, a chunk of ``2**12`` of them below
-``2**52``, so float64 matrix products of a chunk are exact in any order of summation,
-and so are int64 totals of up to ``2**22`` rows. The result therefore does not depend on
-chunks, threads or devices, and one record moves it by exactly its own contribution.
+``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
+most ``2**50``, so float64 matrix products of a chunk are exact in any order of
+summation, and so are int64 totals of up to ``2**22`` rows. Scores, the products of a
+row with the coefficients, are exact as well: coefficients are cut to whole numbers
+whose rows have norm at most ``2**32``. Hence what a record contributes depends on that
+record and on releases alone, not on its neighbours in the chunk, on chunks, threads or
+devices, and one record moves a sum by exactly its own contribution. Element-wise
+functions (the softmax, in float32) always see chunks of the same shape.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,14 +26,12 @@ from jaxtyping import Array, Bool, Float, Float32, Float64, Int
 
 from privfeat._types import Loss
 from privfeat.core import losses
-from privfeat.core.clipping import SHRINK, clip_residuals, grid_step
+from privfeat.core.clipping import GRID_BITS, SHRINK, clip_residuals, grid_step
 from privfeat.core.sensitivity import curvature_norm, largest_residual, residual_norm
 
-CHUNK_ROWS = 2**12
+CHUNK_ROWS = 2**10
 MAX_ROWS = 2**22
-# Rows converted to float64 at a time on a CPU: the block stays in cache when the
-# product is narrow; a Gram product prefers one call for the whole chunk.
-_NARROW_BLOCK = 512
+_COEF_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,13 @@ class ExactSum:
 )
 @dataclass(frozen=True)
 class Chunk:
-    """At most ``CHUNK_ROWS`` records; padding rows are zero. Sensitive.
+    """``CHUNK_ROWS`` records, always: the last ones may be empty. Sensitive.
 
     Attributes
     ----------
     rows : array of shape (n_rows, n_columns), float32
-        Bounded rows in units of the grid step, from ``clipping.clip_rows``.
+        Bounded rows in units of the grid step, from ``clipping.clip_rows``; zero for
+        an empty slot.
     row_norms : array of shape (n_rows,), float64
         Their norms in feature units.
     labels : array of shape (n_rows,), int32
@@ -99,7 +103,7 @@ def exact_gram(
             unit = grid_step(clip_norm)
             with jax.enable_x64(True):
                 factors = _reclipped_rows(chunk, step, clip_norm)
-        total.add(_product(factors, factors))
+        total.add(_gram(_wide(factors)))
     return total.sum(unit**2, (rows.n_columns, rows.n_columns))
 
 
@@ -112,7 +116,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
     for chunk in rows.chunks():
         with jax.enable_x64(True):
             indicator = jax.nn.one_hot(chunk.labels, n_outputs, dtype=jnp.float64)
-        total.add(_product(indicator, chunk.rows))
+        total.add(_product(indicator, _wide(chunk.rows)))
     return total.sum(rows.step or 1.0, (n_outputs, rows.n_columns))
 
 
@@ -143,13 +147,14 @@ def exact_gradient(
     """
     private, step = rows.step is not None, rows.step or 1.0
     total = _Total(private)
-    scaled = _scaled_coef(coef, step)
     for chunk in rows.chunks():
+        wide = _wide(chunk.rows)
         with jax.enable_x64(True):
-            residual = _residuals(chunk, scaled, loss, clip_norm if private else None)
+            scores = _scores(wide, coef, step, private)
+            residual = _residuals(chunk, scores, loss, clip_norm if private else None)
             if sampler is not None:
                 residual = residual * jnp.asarray(sampler(len(residual)))[:, None]
-        total.add(_product(residual, chunk.rows))
+        total.add(_product(residual, wide))
     unit = grid_step(largest_residual(loss)) if private else 1.0
     return total.sum(unit * step, coef.shape)
 
@@ -165,29 +170,26 @@ def exact_curvature_grams(
     private = rows.step is not None
     # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid.
     step = (rows.step or 1.0) / 2.0
-    scaled = _scaled_coef(coef, rows.step or 1.0)
     with jax.enable_x64(True):
-        roots = [_root_curvatures(chunk, scaled, loss) for chunk in rows.chunks()]
+        roots = [
+            _root_curvatures(
+                _scores(_wide(chunk.rows), coef, rows.step or 1.0, private), loss
+            )
+            for chunk in rows.chunks()
+        ]
     for output in range(coef.shape[0]):
         total = _Total(private)
         for chunk, root in zip(rows.chunks(), roots, strict=True):
             with jax.enable_x64(True):
                 weighted = _weighted_rows(chunk.rows, root[:, output], private)
-            total.add(_product(weighted, weighted))
+            total.add(_gram(_wide(weighted)))
         yield total.sum(step**2, (rows.n_columns, rows.n_columns))
-
-
-def _scaled_coef(coef: Float[np.ndarray, "m c"], step: float) -> Float[Array, "m c"]:
-    """Return coefficients for rows in units of the grid step."""
-    with np.errstate(over="ignore"):  # infinite scores give residuals of zero
-        return jnp.asarray((coef * step).astype(np.float32))
 
 
 @partial(jax.jit, static_argnames=("loss", "clip_norm"))
 def _residuals(
-    chunk: Chunk, scaled: Float[Array, "m c"], loss: Loss, clip_norm: float | None
+    chunk: Chunk, scores: Float32[Array, "b m"], loss: Loss, clip_norm: float | None
 ) -> Float64[Array, "b m"]:
-    scores = chunk.rows @ scaled.T
     residual = losses.residuals(loss, scores, chunk.labels).astype(jnp.float64)
     if clip_norm is None:
         return residual
@@ -195,22 +197,21 @@ def _residuals(
         residual,
         chunk.row_norms,
         clip_norm=clip_norm,
-        radius=residual_norm(loss, scaled.shape[0]),
+        radius=residual_norm(loss, scores.shape[1]),
         largest=largest_residual(loss),
     )
 
 
 @partial(jax.jit, static_argnames="loss")
 def _root_curvatures(
-    chunk: Chunk, scaled: Float[Array, "m c"], loss: Loss
+    scores: Float32[Array, "b m"], loss: Loss
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, zero where not finite, with the proved bound."""
-    scores = chunk.rows @ scaled.T
     weights = losses.curvatures(loss, scores).astype(jnp.float64)
     weights = jnp.clip(jnp.nan_to_num(weights, nan=0.0), 0.0, 0.25)
     norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
     # float32 probabilities may exceed the real bound by a rounding error
-    limit = curvature_norm(loss, scaled.shape[0]) * SHRINK
+    limit = curvature_norm(loss, scores.shape[1]) * SHRINK
     return jnp.sqrt(weights * jnp.minimum(1.0, limit / jnp.maximum(norms, limit)))
 
 
@@ -232,33 +233,49 @@ def _weighted_rows(
     return jnp.trunc(weighted) if private else weighted
 
 
-def _product(
-    left: Float[Array, "b p"], right: Float[Array, "b q"]
-) -> Float64[Any, "p q"]:
-    """Return ``left^T right`` in float64: exact for whole numbers of the grid.
+def _scores(
+    wide: Float64[Any, "b c"],
+    coef: Float[np.ndarray, "m c"],
+    step: float,
+    private: bool,
+) -> Float32[Array, "b m"]:
+    """Return ``x . coef_j`` of each row and output, cut to float32 when exact."""
+    unit = 1.0
+    if private:
+        largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
+        if not math.isfinite(largest):  # scores of NaN: every residual becomes zero
+            return jnp.full((len(wide), len(coef)), jnp.nan, jnp.float32)
+        # partial sums stay below 2**20 * 2**32 by Cauchy and Schwarz
+        unit = grid_step(largest) * 2.0 ** (GRID_BITS - _COEF_BITS) if largest else 1.0
+        coef = np.trunc(coef / unit)
+    scores = _product(wide.T, coef.T) * (unit * step)
+    return jnp.asarray(scores.astype(np.float32))
 
-    On a CPU by NumPy, whose BLAS multiplies float64 two to three times as fast as
+
+def _wide(rows: Float[Array, "b c"]) -> Float64[Any, "b c"]:
+    """Return rows in float64, where the products of this chunk are computed.
+
+    On a CPU that is NumPy, whose BLAS multiplies float64 two to three times as fast as
     XLA; being exact, the result is the same.
     """
-    if jax.default_backend() != "cpu":
-        with jax.enable_x64(True):
-            return _device_product(left, right)
-    a, b = np.asarray(left), np.asarray(right)
-    if left is right:
-        a = b = b.astype(np.float64, copy=False)
-        return np.asarray(a.T @ b)
-    out = np.zeros((a.shape[1], b.shape[1]))
-    for start in range(0, len(a), _NARROW_BLOCK):
-        part = slice(start, start + _NARROW_BLOCK)
-        out += a[part].astype(np.float64).T @ b[part].astype(np.float64)
-    return out
+    if jax.default_backend() == "cpu":
+        return np.asarray(rows).astype(np.float64, copy=False)
+    with jax.enable_x64(True):
+        return rows.astype(jnp.float64)
 
 
-@jax.jit
-def _device_product(
-    left: Float[Array, "b p"], right: Float[Array, "b q"]
-) -> Float64[Array, "p q"]:
-    return jnp.matmul(left.astype(jnp.float64).T, right.astype(jnp.float64))
+def _gram(wide: Float64[Any, "b c"]) -> Float64[Any, "c c"]:
+    return wide.T @ wide
+
+
+def _product(
+    left: Float64[Any, "b p"], right: Float64[Any, "b q"]
+) -> Float64[Any, "p q"]:
+    """Return ``left^T right``: exact for whole numbers of the grid."""
+    if jax.default_backend() == "cpu":
+        return np.asarray(np.asarray(left).T @ np.asarray(right))
+    with jax.enable_x64(True):
+        return jnp.asarray(left).T @ jnp.asarray(right)
 
 
 class _Total:

@@ -14,7 +14,6 @@ from privfeat.data import LazyFeatures
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**31
-_SMALLEST_CHUNK = 64
 
 
 class BoundedRows:
@@ -96,8 +95,9 @@ class BoundedRows:
         self, features: NDArray[np.floating], labels: NDArray[np.integer]
     ) -> Chunk:
         n_rows = len(features)
-        # few distinct shapes, so few compilations: the next power of two
-        padding = max(_SMALLEST_CHUNK, 1 << max(0, n_rows - 1).bit_length()) - n_rows
+        # One shape for every chunk: XLA compiles another shape to another order of
+        # operations, and a record's contribution must not depend on how many follow.
+        padding = CHUNK_ROWS - n_rows
         features = np.pad(features, ((0, padding), (0, 0)))
         labels = np.pad(labels, (0, padding), constant_values=-1)
         if features.dtype == np.float16:

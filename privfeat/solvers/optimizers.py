@@ -58,7 +58,8 @@ def start_optimizer(
         noisy_gradient: Float[np.ndarray, "m c"], coef: Float[np.ndarray, "m c"]
     ) -> Float[np.ndarray, "m c"]:
         nonlocal state
-        with jax.enable_x64(True):
+        # optax mixes integer counts with floats, and float32 with float64
+        with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
             current = jnp.asarray(coef)
             updates, state = apply(jnp.asarray(noisy_gradient), state, current)
             return np.asarray(optax.apply_updates(current, updates))

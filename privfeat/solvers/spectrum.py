@@ -66,7 +66,7 @@ def regularized_inverse(
     with jax.enable_x64(True):
         if noisy_gram.symmetric:
             values, vectors = jnp.linalg.eigh(jnp.asarray(noisy_gram.value))
-            scaled = vectors / (jnp.maximum(values, 0.0) + ridge)
+            scaled = vectors / (jnp.maximum(values, 0.0) + ridge)[None, :]
             inverse = np.asarray(scaled @ vectors.T)
         else:
             matrix = jnp.asarray(noisy_gram.value)
