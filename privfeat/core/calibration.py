@@ -36,7 +36,7 @@ def plan_releases(
     epsilon : float, optional
         Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
     delta : float
-        In [1e-100, 1). Also where the reported epsilon is evaluated for the other budgets.
+        In [1e-100, 1). Also where epsilon is evaluated for the other budgets.
     rho : float, optional
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional

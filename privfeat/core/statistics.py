@@ -96,15 +96,15 @@ def exact_gram(
     ``clip_norm``, in feature units, clips the rows further for this sum alone.
     """
     private, step = rows.step is not None, rows.step or 1.0
-    total, unit = _Total(private), step
+    total, unit = _Total(private, (rows.n_columns, rows.n_columns)), step
     for chunk in rows.chunks() if label is None else rows.chunks_of(label):
         factors = chunk.rows
         if private and clip_norm is not None:
             unit = grid_step(clip_norm)
             with jax.enable_x64(True):
                 factors = _reclipped_rows(chunk, step, clip_norm)
-        total.add(_gram(_wide(factors)))
-    return total.sum(unit**2, (rows.n_columns, rows.n_columns))
+        total.add(_gram(factors))
+    return total.sum(unit**2)
 
 
 def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
@@ -112,12 +112,11 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    total = _Total(rows.step is not None)
+    total = _Total(rows.step is not None, (n_outputs, rows.n_columns))
     for chunk in rows.chunks():
         with jax.enable_x64(True):
-            indicator = jax.nn.one_hot(chunk.labels, n_outputs, dtype=jnp.float64)
-        total.add(_product(indicator, _wide(chunk.rows)))
-    return total.sum(rows.step or 1.0, (n_outputs, rows.n_columns))
+            total.add(_class_sums(chunk, n_outputs))
+    return total.sum(rows.step or 1.0)
 
 
 def exact_gradient(
@@ -146,17 +145,15 @@ def exact_gradient(
         Its result is sensitive.
     """
     private, step = rows.step is not None, rows.step or 1.0
-    total = _Total(private)
+    total = _Total(private, coef.shape)
+    whole, unit = _whole_coef(coef, private)
+    limit = float(clip_norm) if private else None
     for chunk in rows.chunks():
-        wide = _wide(chunk.rows)
+        kept = None if sampler is None else sampler(len(chunk.rows))
         with jax.enable_x64(True):
-            scores = _scores(wide, coef, step, private)
-            residual = _residuals(chunk, scores, loss, clip_norm if private else None)
-            if sampler is not None:
-                residual = residual * jnp.asarray(sampler(len(residual)))[:, None]
-        total.add(_product(residual, wide))
-    unit = grid_step(largest_residual(loss)) if private else 1.0
-    return total.sum(unit * step, coef.shape)
+            total.add(_gradient(chunk, whole, unit * step, kept, loss, limit))
+    grid = grid_step(largest_residual(loss)) if private else 1.0
+    return total.sum(grid * step)
 
 
 def exact_curvature_grams(
@@ -167,51 +164,81 @@ def exact_curvature_grams(
     Stacked, they are bounded by ``sensitivity.curvature_grams``. A block is the Gram
     matrix of the rows ``sqrt(p_j (1 - p_j)) x``, rounded towards zero.
     """
-    private = rows.step is not None
-    # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid.
-    step = (rows.step or 1.0) / 2.0
+    private, step = rows.step is not None, rows.step or 1.0
+    whole, unit = _whole_coef(coef, private)
     with jax.enable_x64(True):
         roots = [
-            _root_curvatures(
-                _scores(_wide(chunk.rows), coef, rows.step or 1.0, private), loss
-            )
-            for chunk in rows.chunks()
+            _root_curvatures(chunk, whole, unit * step, loss) for chunk in rows.chunks()
         ]
-    for output in range(coef.shape[0]):
-        total = _Total(private)
+    for output in range(len(coef)):
+        total = _Total(private, (rows.n_columns, rows.n_columns))
         for chunk, root in zip(rows.chunks(), roots, strict=True):
             with jax.enable_x64(True):
                 weighted = _weighted_rows(chunk.rows, root[:, output], private)
-            total.add(_gram(_wide(weighted)))
-        yield total.sum(step**2, (rows.n_columns, rows.n_columns))
+            total.add(_gram(weighted))
+        # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
+        yield total.sum((step / 2.0) ** 2)
+
+
+def _whole_coef(
+    coef: Float[np.ndarray, "m c"], private: bool
+) -> tuple[Float64[np.ndarray, "m c"], float]:
+    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
+
+    Their products with rows of at most 2**20 have partial sums below 2**52, by Cauchy
+    and Schwarz. Coefficients that are not finite make every score NaN.
+    """
+    largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
+    if not private or largest == 0.0:
+        return coef, 1.0
+    if not math.isfinite(largest):
+        return np.full_like(coef, np.nan), 1.0
+    unit = math.ldexp(grid_step(largest), GRID_BITS - _COEF_BITS)
+    return np.trunc(coef / unit), unit
+
+
+@partial(jax.jit, static_argnames="n_outputs")
+def _class_sums(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
+    indicator = jax.nn.one_hot(chunk.labels, n_outputs, dtype=jnp.float64)
+    return _transposed_product(_wide(chunk.rows), indicator)
 
 
 @partial(jax.jit, static_argnames=("loss", "clip_norm"))
-def _residuals(
-    chunk: Chunk, scores: Float32[Array, "b m"], loss: Loss, clip_norm: float | None
-) -> Float64[Array, "b m"]:
-    residual = losses.residuals(loss, scores, chunk.labels).astype(jnp.float64)
-    if clip_norm is None:
-        return residual
-    return clip_residuals(
-        residual,
-        chunk.row_norms,
-        clip_norm=clip_norm,
-        radius=residual_norm(loss, scores.shape[1]),
-        largest=largest_residual(loss),
-    )
+def _gradient(
+    chunk: Chunk,
+    whole: Float64[Array, "m c"],
+    unit: float,
+    kept: Bool[Array, " b"] | None,
+    loss: Loss,
+    clip_norm: float | None,
+) -> Float64[Array, "m c"]:
+    """Return the gradient sum of a chunk, in units of both grids with privacy."""
+    wide = _wide(chunk.rows)
+    residual = losses.residuals(loss, _scores(wide, whole, unit), chunk.labels)
+    residual = residual.astype(jnp.float64)
+    if clip_norm is not None:
+        residual = clip_residuals(
+            residual,
+            chunk.row_norms,
+            clip_norm=clip_norm,
+            radius=residual_norm(loss, len(whole)),
+            largest=largest_residual(loss),
+        )
+    if kept is not None:
+        residual = residual * kept[:, None]
+    return _transposed_product(wide, residual)
 
 
 @partial(jax.jit, static_argnames="loss")
 def _root_curvatures(
-    scores: Float32[Array, "b m"], loss: Loss
+    chunk: Chunk, whole: Float64[Array, "m c"], unit: float, loss: Loss
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, zero where not finite, with the proved bound."""
-    weights = losses.curvatures(loss, scores).astype(jnp.float64)
-    weights = jnp.clip(jnp.nan_to_num(weights, nan=0.0), 0.0, 0.25)
+    weights = losses.curvatures(loss, _scores(_wide(chunk.rows), whole, unit))
+    weights = jnp.clip(jnp.nan_to_num(weights.astype(jnp.float64), nan=0.0), 0.0, 0.25)
     norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
     # float32 probabilities may exceed the real bound by a rounding error
-    limit = curvature_norm(loss, scores.shape[1]) * SHRINK
+    limit = curvature_norm(loss, len(whole)) * SHRINK
     return jnp.sqrt(weights * jnp.minimum(1.0, limit / jnp.maximum(norms, limit)))
 
 
@@ -233,62 +260,54 @@ def _weighted_rows(
     return jnp.trunc(weighted) if private else weighted
 
 
+def _wide(rows: Float32[Array, "b c"]) -> Float64[Array, "b c"]:
+    """Return rows in float64, once: XLA multiplies mixed types ten times as slowly."""
+    wide: Float64[Array, "b c"]
+    wide = jax.lax.optimization_barrier(  # type: ignore[no-untyped-call]
+        rows.astype(jnp.float64)
+    )
+    return wide
+
+
 def _scores(
-    wide: Float64[Any, "b c"],
-    coef: Float[np.ndarray, "m c"],
-    step: float,
-    private: bool,
+    wide: Float64[Array, "b c"], whole: Float64[Array, "m c"], unit: float
 ) -> Float32[Array, "b m"]:
-    """Return ``x . coef_j`` of each row and output, cut to float32 when exact."""
-    unit = 1.0
-    if private:
-        largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
-        if not math.isfinite(largest):  # scores of NaN: every residual becomes zero
-            return jnp.full((len(wide), len(coef)), jnp.nan, jnp.float32)
-        # partial sums stay below 2**20 * 2**32 by Cauchy and Schwarz
-        unit = grid_step(largest) * 2.0 ** (GRID_BITS - _COEF_BITS) if largest else 1.0
-        coef = np.trunc(coef / unit)
-    scores = _product(wide.T, coef.T) * (unit * step)
-    return jnp.asarray(scores.astype(np.float32))
+    return ((wide @ whole.T) * unit).astype(jnp.float32)
 
 
-def _wide(rows: Float[Array, "b c"]) -> Float64[Any, "b c"]:
-    """Return rows in float64, where the products of this chunk are computed.
+def _transposed_product(
+    wide: Float64[Array, "b c"], narrow: Float64[Array, "b m"]
+) -> Float64[Array, "m c"]:
+    """Return ``narrow^T wide``, contracted in the order that XLA does fastest."""
+    return jax.lax.dot_general(wide, narrow, (((0,), (0,)), ((), ()))).T
 
-    On a CPU that is NumPy, whose BLAS multiplies float64 two to three times as fast as
-    XLA; being exact, the result is the same.
+
+def _gram(rows: Float[Array, "b c"]) -> Float64[Any, "c c"]:
+    """Return ``rows^T rows``.
+
+    On a CPU by NumPy, whose BLAS does this product three times as fast as XLA; being
+    exact, the result is the same.
     """
     if jax.default_backend() == "cpu":
-        return np.asarray(rows).astype(np.float64, copy=False)
+        host = np.asarray(rows).astype(np.float64, copy=False)
+        return np.asarray(host.T @ host)
     with jax.enable_x64(True):
-        return rows.astype(jnp.float64)
-
-
-def _gram(wide: Float64[Any, "b c"]) -> Float64[Any, "c c"]:
-    return wide.T @ wide
-
-
-def _product(
-    left: Float64[Any, "b p"], right: Float64[Any, "b q"]
-) -> Float64[Any, "p q"]:
-    """Return ``left^T right``: exact for whole numbers of the grid."""
-    if jax.default_backend() == "cpu":
-        return np.asarray(np.asarray(left).T @ np.asarray(right))
-    with jax.enable_x64(True):
-        return jnp.asarray(left).T @ jnp.asarray(right)
+        wide = jnp.asarray(rows, jnp.float64)
+        return wide.T @ wide
 
 
 class _Total:
     """A running total: int64, hence exact, with privacy; float64 without."""
 
-    def __init__(self, private: bool) -> None:
-        self._private = private
+    def __init__(self, private: bool, shape: tuple[int, ...]) -> None:
+        self._dtype = np.int64 if private else np.float64
+        self._shape = shape
         self._total: Any = 0
 
     def add(self, part: Float64[Any, "p q"]) -> None:
         with jax.enable_x64(True):
-            self._total += part.astype(np.int64) if self._private else part
+            self._total += part.astype(self._dtype)
 
-    def sum(self, unit: float, shape: tuple[int, ...]) -> ExactSum:
+    def sum(self, unit: float) -> ExactSum:
         value = np.asarray(self._total, np.float64) * unit
-        return ExactSum(np.broadcast_to(value, shape).copy())
+        return ExactSum(np.array(np.broadcast_to(value, self._shape)))

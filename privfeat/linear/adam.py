@@ -49,7 +49,7 @@ class DPAdamLinear(DPLinearClassifier):
     optimizer : {{"adam", "sgd", "momentum", "rmsprop"}} or optax optimizer
         An ``optax.GradientTransformation`` brings its own learning rate.
     learning_rate : float, optional
-        > 0; only for an optimizer by name. Default: 1 for ``"adam"`` and
+        > 0; only for an optimizer by name. Default: 0.3 for ``"adam"`` and
         ``"rmsprop"``; must be given for the others, in units of the gradient *sum*.
     ridge : float, default=0.0
         Weight of ``ridge / 2`` times the squared norm of the coefficients in the

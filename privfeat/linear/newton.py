@@ -42,7 +42,7 @@ class DPNewton(DPLinearClassifier):
     intercept_init : float, default=0.0
         Initial intercepts.
     loss : {{"softmax", "sigmoid"}}, default="softmax"
-    n_iter : int, default=3
+    n_iter : int, default=1
         Number of Newton steps, in [1, 100000].
     learning_rate : float, default=1.0
         > 0. The blocks dominate half the full Hessian of the softmax, by diagonal
@@ -105,7 +105,7 @@ class DPNewton(DPLinearClassifier):
         intercept_scaling: float = 1.0,
         intercept_init: float = 0.0,
         loss: Loss = "softmax",
-        n_iter: int = 3,
+        n_iter: int = 1,
         learning_rate: float = 1.0,
         ridge: float | None = None,
         hessian_noise: MatrixNoise = "symmetric",

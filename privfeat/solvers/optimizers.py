@@ -15,8 +15,8 @@ Optimizer: TypeAlias = optax.GradientTransformation
 
 # name -> (factory, default learning rate; None where the scale of the gradient counts)
 _FACTORIES: dict[str, tuple[Callable[[float], Optimizer], float | None]] = {
-    "adam": (optax.adam, 1.0),
-    "rmsprop": (optax.rmsprop, 1.0),
+    "adam": (optax.adam, 0.3),
+    "rmsprop": (optax.rmsprop, 0.3),
     "sgd": (optax.sgd, None),
     "momentum": (lambda rate: optax.sgd(rate, momentum=0.9), None),
 }
