@@ -28,7 +28,7 @@ from privfeat.exceptions import UnsupportedEventError
 # Relative slack that covers the rounding of `gaussian_delta` (below 1e-9 for
 # mu >= 1e-6: the difference of two erfcx values loses log10(1 / mu) digits).
 _SLACK = 1e-8
-_MU_RANGE = (1e-6, 1e6)
+MU_RANGE = (1e-6, 1e6)
 _PLD_GRID = 1e-4
 
 
@@ -78,7 +78,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> print(f"{gaussian_delta(1 / 3.730632, 1.0):.3e}")
     1.000e-05
     """
-    mu = check_real("mu", mu, low=_MU_RANGE[0], high=_MU_RANGE[1])
+    mu = check_real("mu", mu, low=MU_RANGE[0], high=MU_RANGE[1])
     epsilon = check_real("epsilon", epsilon, low=0.0, include_high=False)
     a, b = epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0
     root2 = math.sqrt(2.0)
@@ -140,7 +140,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     3.730632
     """
     low = mu_from_rho(zcdp_rho(epsilon, delta))
-    if not _MU_RANGE[0] <= low <= _MU_RANGE[1] / 4:
+    if not MU_RANGE[0] <= low <= MU_RANGE[1] / 4:
         raise ValueError(
             f"epsilon and delta must allow a noise multiplier in [1e-6, 1e6], got "
             f"epsilon={epsilon!r}, delta={delta!r}. Pass a larger epsilon or delta, "
@@ -149,7 +149,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     high = low
     while gaussian_delta(high, epsilon) <= delta:
         low, high = high, 2.0 * high
-        if high > _MU_RANGE[1]:
+        if high > MU_RANGE[1]:
             return low
     return _bisect(lambda mu: gaussian_delta(mu, epsilon) <= delta, good=low, bad=high)
 

@@ -127,6 +127,13 @@ def _plan_gaussian(
     else:
         assert epsilon is not None  # one of the three is set by the caller
         mu = _mu_from_epsilon(epsilon, delta, accounting)
+    low, high = convert.MU_RANGE
+    if not low <= mu <= high:
+        raise ValueError(
+            f"the budget must give a total mu in [{low:g}, {high:g}], got {mu:.6g} "
+            f"from rho={rho!r}, noise_multiplier={noise_multiplier!r}, "
+            f"epsilon={epsilon!r}. Change it, or the number of releases."
+        )
     planned = tuple(
         PlannedRelease(
             query, math.sqrt(query.count / shares[query.name]) / mu * _ROUND_UP

@@ -114,7 +114,9 @@ class BoundedRows:
                     rows = rows * jnp.float32(grid_step(self._clip_norm))
             else:
                 rows = _with_constant(features, self._intercept_scaling)
-            rows = rows.at[n_rows:].set(0.0)  # padding has no constant coordinate
+            # an empty slot has no constant coordinate; the count as data, not as shape
+            filled = np.arange(CHUNK_ROWS)[:, None] < n_rows
+            rows = jnp.where(filled, rows, jnp.float32(0.0))
             norms = jnp.linalg.norm(rows.astype(jnp.float64), axis=1)
             # a float64 norm can round down, the clip factor allows for it
             return Chunk(rows, norms * (self.step or 1.0), jnp.asarray(labels))

@@ -42,6 +42,7 @@ class DPFC(DPLinearClassifier):
     intercept_init : float, default=0.0
         Initial intercepts; -10 is the papers' choice for the sigmoid loss.
     loss : {{"softmax", "sigmoid", "squared"}}, default="softmax"
+        Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, default=100
         Number of noisy gradient steps, in [1, 100000].
     learning_rate : float, default=4.0

@@ -52,7 +52,6 @@ def start_optimizer(
         optimizer = factory(float(rate or 0.0))
     with jax.enable_x64(True):
         state = optimizer.init(jnp.asarray(coef, jnp.float64))
-    apply = jax.jit(optimizer.update)
 
     def update(
         noisy_gradient: Float[np.ndarray, "m c"], coef: Float[np.ndarray, "m c"]
@@ -61,7 +60,7 @@ def start_optimizer(
         # optax mixes integer counts with floats, and float32 with float64
         with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
             current = jnp.asarray(coef)
-            updates, state = apply(jnp.asarray(noisy_gradient), state, current)
+            updates, state = optimizer.update(jnp.asarray(noisy_gradient), state, current)
             return np.asarray(optax.apply_updates(current, updates))
 
     return update
