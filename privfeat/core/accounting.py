@@ -214,7 +214,7 @@ def pld_noise_multiplier(
 ) -> float:
     """Return a noise multiplier at which ``make_event`` costs at most ``epsilon``.
 
-    Found by doubling and bisection to a relative 1e-4, rounded up.
+    Found by doubling and bisection to a relative 1e-3, rounded up.
 
     Raises
     ------
@@ -225,6 +225,7 @@ def pld_noise_multiplier(
     def affordable(noise_multiplier: float) -> bool:
         return pld_epsilon(make_event(float(noise_multiplier)), delta) <= epsilon
 
+    # Walk down from enough noise: tiny multipliers make huge loss distributions.
     high = 1.0
     while not affordable(high):
         high *= 2.0
@@ -233,10 +234,10 @@ def pld_noise_multiplier(
                 "epsilon and delta must allow a noise multiplier of at most 1e6, got "
                 f"epsilon={epsilon!r}, delta={delta!r}."
             )
-    low = high / 2.0
-    while affordable(low) and low > 1e-3:
-        low, high = low / 2.0, low
-    return _bisect(affordable, good=high, bad=low, tol=1e-4)
+    low = 0.8 * high
+    while low > 1e-3 and affordable(low):
+        low, high = 0.8 * low, low
+    return _bisect(affordable, good=high, bad=low, tol=1e-3)
 
 
 def check_delta(delta: float) -> float:

@@ -225,7 +225,7 @@ def _gradient(
             largest=largest_residual(loss),
         )
     if kept is not None:
-        residual = residual * kept[:, None]
+        residual = jnp.where(kept[:, None], residual, 0.0)
     return _transposed_product(wide, residual)
 
 

@@ -5,8 +5,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from privfeat._types import Adjacency
@@ -27,7 +27,13 @@ def encode_labels(
         If there are fewer than two classes, or a label is none of ``classes``.
     """
     check_classification_targets(y)
-    known = np.unique(y if classes is None else np.asarray(classes))
+    known = np.unique(y) if classes is None else np.asarray(classes)
+    if known.ndim != 1 or (known.dtype.kind == "f" and not np.all(np.isfinite(known))):
+        raise ValueError(
+            "classes must be one-dimensional and hold no NaN or infinity, got shape "
+            f"{known.shape}."
+        )
+    known = np.unique(known)
     if len(known) < 2:
         raise ValueError(
             f"classes must hold at least 2 classes, got {len(known)} class."
@@ -56,14 +62,17 @@ def seed_of(random_state: Any) -> int | None:
     """
     if random_state is None:
         return None
-    if isinstance(random_state, bool):
-        raise TypeError(f"random_state must not be a Boolean, got {random_state!r}.")
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         seed = int(random_state)
         if not 0 <= seed < 2**64:
             raise ValueError(f"random_state must be in [0, 2**64), got {seed!r}.")
         return seed
-    words = check_random_state(random_state).randint(0, 2**16, size=4)
+    if not isinstance(random_state, RandomState):
+        raise TypeError(
+            "random_state must be None, an integer in [0, 2**64) or a RandomState, got "
+            f"{random_state!r}."
+        )
+    words = random_state.randint(0, 2**16, size=4)
     return sum(int(word) << 16 * place for place, word in enumerate(words))
 
 
@@ -90,7 +99,7 @@ def warn_of_weak_choices(
             f"{plan.delta!r}."
         )
     for message in messages:
-        warnings.warn(message, PrivacyWarning, stacklevel=4)
+        warnings.warn(message, PrivacyWarning, stacklevel=3)
 
 
 def public_facts(

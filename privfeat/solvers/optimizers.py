@@ -60,7 +60,9 @@ def start_optimizer(
         # optax mixes integer counts with floats, and float32 with float64
         with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
             current = jnp.asarray(coef)
-            updates, state = optimizer.update(jnp.asarray(noisy_gradient), state, current)
+            updates, state = optimizer.update(
+                jnp.asarray(noisy_gradient), state, current
+            )
             return np.asarray(optax.apply_updates(current, updates))
 
     return update
