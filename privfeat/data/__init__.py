@@ -1,0 +1,24 @@
+"""Feature files: the HDF5 store that carries features from extraction to training.
+
+``open_features`` reads a file lazily and refuses one that is not complete.
+``write_features`` saves arrays as such a file; ``FeatureWriter`` does so in pieces
+and survives being killed.
+"""
+
+from privfeat.data.arrays import write_features
+from privfeat.data.lazy import LazyFeatures
+from privfeat.data.reader import FeatureFile, FeatureSplit, open_features
+from privfeat.data.schema import FORMAT, FORMAT_VERSION, FeatureFileError
+from privfeat.data.writer import FeatureWriter
+
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "FeatureFile",
+    "FeatureFileError",
+    "FeatureSplit",
+    "FeatureWriter",
+    "LazyFeatures",
+    "open_features",
+    "write_features",
+]

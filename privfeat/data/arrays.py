@@ -1,0 +1,90 @@
+"""Save feature arrays that are in memory as a feature file."""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privfeat.data.writer import FeatureWriter
+
+
+def write_features(
+    path: str | os.PathLike[str],
+    splits: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    *,
+    class_names: Iterable[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    dtype: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Save feature arrays of your own as a feature file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file to write.
+    splits : mapping of str to (features, labels)
+        Features of shape (n, d); labels (n,) int, or (n, m) of zeros and ones.
+    class_names : iterable of str, optional
+        Names of the classes in the order of the labels.
+    metadata : mapping of str to JSON-like value
+        Whatever is known of the origin of the features.
+    dtype : {"float16", "float32"}, optional
+        Stored type; by default float16 if the first array has it, else float32.
+    overwrite : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    FeatureFileError
+        If the file exists and ``overwrite`` is False.
+    ValueError
+        If shapes do not fit, a value is not finite, or there is no split.
+    OSError
+        If the disk is full or fails.
+    """
+    arrays = {n: (np.asarray(x), np.asarray(y)) for n, (x, y) in splits.items()}
+    if not arrays or any(features.ndim != 2 for features, _ in arrays.values()):
+        raise ValueError(
+            "splits must hold at least one pair (features of shape (n, d),"
+            f" labels), got splits {sorted(arrays)}."
+        )
+    first = next(iter(arrays.values()))[0]
+    if dtype is None:
+        dtype = "float16" if first.dtype == np.float16 else "float32"
+    writer = _begin(path, first.shape[1], dtype, overwrite)
+    try:
+        with writer:
+            for name, (features, labels) in arrays.items():
+                writer.append(name, features, labels)
+            writer.finish(metadata, class_names=class_names)
+    except BaseException:
+        shutil.rmtree(writer.partial, ignore_errors=True)
+        raise
+
+
+def _begin(
+    path: str | os.PathLike[str], n_features: int, dtype: str, overwrite: bool
+) -> FeatureWriter:
+    """Start from nothing, also where an earlier call was killed."""
+    arguments = {"writer": "write_features"}
+    writer = FeatureWriter(
+        path,
+        n_features=n_features,
+        dtype=dtype,
+        arguments=arguments,
+        overwrite=overwrite,
+    )
+    if writer.resumed:
+        writer.close(flush=False)
+        writer = FeatureWriter(
+            path,
+            n_features=n_features,
+            dtype=dtype,
+            arguments=arguments,
+            overwrite=True,
+        )
+    return writer

@@ -1,0 +1,248 @@
+"""A feature matrix on disk that behaves like a read-only NumPy array."""
+
+import os
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from privfeat.data.schema import FeatureFileError
+
+
+class LazyFeatures:
+    """Rows of one dataset of a feature file, read when they are asked for.
+
+    Parameters
+    ----------
+    path : str
+        The HDF5 file.
+    dataset : str
+        Name of the two-dimensional dataset, such as ``"train/features"``.
+    shape : tuple of int
+        Expected shape, (n_samples, n_features).
+    dtype : dtype-like
+        Expected element type.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n_samples, n_features).
+    dtype : numpy.dtype
+        float16 or float32.
+    ndim : int
+        Always 2.
+
+    Notes
+    -----
+    The file is opened at the first read, once per process, so an instance can be
+    pickled (by path) and used after a fork. ``numpy.asarray(features)`` reads it all.
+    """
+
+    ndim = 2
+
+    def __init__(
+        self, path: str, dataset: str, shape: tuple[int, int], dtype: DTypeLike
+    ) -> None:
+        self.path = os.path.abspath(path)
+        self.dataset = dataset
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self._file: h5py.File | None = None
+        self._pid = -1
+        self._closed = False
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the whole matrix takes in memory."""
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return (
+            f"LazyFeatures({os.path.basename(self.path)!r}, {self.dataset!r}, "
+            f"shape={self.shape}, dtype={self.dtype})"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "dataset": self.dataset,
+            "shape": self.shape,
+            "dtype": self.dtype,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        LazyFeatures.__init__(self, **state)
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "copy must be None or True, got False. Features on disk are always "
+                "copied into memory."
+            )
+        rows = self.read(0, len(self))
+        return rows if dtype is None else rows.astype(dtype, copy=False)
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Return rows as a NumPy array; indices as for a NumPy matrix.
+
+        Parameters
+        ----------
+        key : int, slice, index array, boolean mask, or tuple of rows and columns
+            Columns are selected after the rows have been read.
+
+        Raises
+        ------
+        IndexError
+            If an index is out of range or of the wrong kind.
+        """
+        if key is Ellipsis:
+            return self.read(0, len(self))
+        if isinstance(key, tuple):
+            rows_key, columns = (key[0] if key else slice(None)), key[1:]
+            if rows_key is Ellipsis:
+                rows_key, columns = slice(None), key if len(key) > 1 else ()
+                return self[rows_key][columns] if columns else self[rows_key]
+            rows = self[rows_key]
+            columns = tuple(part for part in columns if part is not Ellipsis)
+            return rows[(..., *columns)] if columns else rows
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self.read(start, max(start, stop))
+            return self.read_rows(np.arange(start, stop, step))
+        index = np.asarray(key)
+        if index.dtype == bool:
+            if index.shape != (len(self),):
+                raise IndexError(
+                    f"a boolean index must have shape ({len(self)},), "
+                    f"got {index.shape}."
+                )
+            return self.read_rows(np.flatnonzero(index))
+        if index.ndim == 0 and index.dtype.kind in "iu":
+            row: NDArray[Any] = self.read_rows(index[None])[0]
+            return row
+        return self.read_rows(index)
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from ``start`` up to but not including ``stop``.
+
+        Parameters
+        ----------
+        start, stop : int
+            Row numbers, ``0 <= start <= stop <= len(self)``.
+
+        Returns
+        -------
+        rows : ndarray of shape (stop - start, n_features)
+            A new array of type ``dtype``.
+
+        Raises
+        ------
+        IndexError
+            If the range does not lie within the matrix.
+        FeatureFileError
+            If the file is closed, gone, or not the one that was opened.
+        """
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(
+                f"rows must lie within 0 and {len(self)}, got {start} to {stop}."
+            )
+        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+        if rows.size:
+            try:
+                self._open().read_direct(rows, np.s_[start:stop])
+            except OSError as error:
+                raise FeatureFileError(
+                    f"{self.path} must be readable, but reading rows of "
+                    f"{self.dataset!r} failed: {error}."
+                ) from error
+        return rows
+
+    def read_rows(self, indices: ArrayLike) -> NDArray[Any]:
+        """Return the rows with the given numbers, in that order.
+
+        Parameters
+        ----------
+        indices : array-like of int, shape (m,)
+            Row numbers in any order, repeats allowed; negative ones count from the end.
+
+        Returns
+        -------
+        rows : ndarray of shape (m, n_features)
+            A new array of type ``dtype``.
+
+        Raises
+        ------
+        IndexError
+            If an index is not an integer or out of range.
+        FeatureFileError
+            As for `read`.
+        """
+        index = np.asarray(indices)
+        if index.size == 0:
+            return np.empty((0, self.shape[1]), self.dtype)
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            raise IndexError(
+                "indices must be a one-dimensional array of integers, "
+                f"got shape {index.shape} and type {index.dtype}."
+            )
+        if int(index.min()) < -len(self) or int(index.max()) >= len(self):
+            raise IndexError(f"indices must lie within 0 and {len(self) - 1}.")
+        index = np.where(index < 0, index + len(self), index).astype(np.intp)
+        return _gather(self._open(), index)
+
+    def close(self) -> None:
+        """Close the file; later reads raise `FeatureFileError`."""
+        if self._file is not None and self._pid == os.getpid():
+            self._file.close()
+        self._file, self._closed = None, True
+
+    def _open(self) -> h5py.Dataset:
+        if self._closed:
+            raise FeatureFileError(
+                f"{self.path} must be open, but was closed. Read the features inside "
+                "the 'with' block, or call open_features without 'with'."
+            )
+        if self._file is None or self._pid != os.getpid():
+            try:
+                self._file = h5py.File(self.path, "r")
+            except OSError as error:
+                raise FeatureFileError(
+                    f"{self.path} must be readable: {error}."
+                ) from error
+            self._pid = os.getpid()
+            dataset = self._file.get(self.dataset)
+            if (
+                not isinstance(dataset, h5py.Dataset)
+                or dataset.shape != self.shape
+                or dataset.dtype != self.dtype
+            ):
+                raise FeatureFileError(
+                    f"{self.path} must hold {self.dataset!r} with shape {self.shape} "
+                    f"and type {self.dtype}, but was changed. Open it again."
+                )
+        return self._file[self.dataset]
+
+
+def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:
+    """Read arbitrary rows chunk by chunk: far faster than HDF5's own selection."""
+    rows = np.empty((len(index), dataset.shape[1]), dataset.dtype)
+    order = np.argsort(index, kind="stable")
+    wanted = index[order]
+    block = (dataset.chunks or (1024,))[0]
+    cuts = np.flatnonzero(np.diff(wanted // block)) + 1
+    for part in np.split(np.arange(len(wanted)), cuts):
+        first, last = wanted[part[0]], wanted[part[-1]]
+        rows[order[part]] = dataset[first : last + 1][wanted[part] - first]
+    return rows

@@ -1,0 +1,261 @@
+"""Open a feature file, check it, and hand out its splits."""
+
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.data.lazy import LazyFeatures
+from privfeat.data.schema import (
+    FeatureFileError,
+    check_root,
+    check_split,
+    read_attributes,
+)
+
+
+class FeatureSplit:
+    """One split of a feature file.
+
+    Attributes
+    ----------
+    name : str
+        Name of the split, such as ``"train"``.
+    features, X : LazyFeatures of shape (n_samples, n_features)
+        The features, read when asked for. ``X`` is an alias.
+    labels, y : ndarray of shape (n_samples,) int64, or (n_samples, m) uint8
+        Class indices into ``class_names``, or indicators. ``y`` is an alias.
+    groups : ndarray of shape (n_samples,) int64, or None
+        Group of each row, if stored.
+    class_names : tuple of str, or None
+        Names of the classes, if known.
+    metadata : dict
+        Attributes of the split: ``n_rows``, ``n_skipped``, ``file_list_sha256``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        features: LazyFeatures,
+        class_names: tuple[str, ...] | None,
+        metadata: dict[str, Any],
+    ) -> None:
+        self.name = name
+        self.features = features
+        self.class_names = class_names
+        self.metadata = metadata
+
+    @property
+    def X(self) -> LazyFeatures:
+        """The features, under the name that scikit-learn uses."""
+        return self.features
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """The labels, under the name that scikit-learn uses."""
+        return self.labels
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The labels, read at first use."""
+        labels = self._column("labels")
+        if labels is None:
+            raise FeatureFileError(
+                f"{self.features.path} must hold labels of split {self.name!r}."
+            )
+        return labels
+
+    @cached_property
+    def groups(self) -> NDArray[Any] | None:
+        """The groups, read at first use."""
+        return self._column("groups")
+
+    @cached_property
+    def skipped(self) -> tuple[str, ...]:
+        """Names of the files that gave no row because they could not be decoded."""
+        names = self._column("skipped")
+        return () if names is None else tuple(name.decode() for name in names)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __repr__(self) -> str:
+        return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
+
+    def _column(self, column: str) -> NDArray[Any] | None:
+        with _open_checked(self.features.path) as file:
+            group = file[self.name]
+            if column not in group:
+                return None
+            values = np.asarray(group[column][()])
+        values.flags.writeable = False
+        return values
+
+
+class FeatureFile(Mapping[str, FeatureSplit]):
+    """A checked feature file: a mapping from split names to splits.
+
+    Attributes
+    ----------
+    path : str
+        Where the file is.
+    metadata : dict
+        How the features were made: ``model``, ``weights_sha256``, ``weights_license``,
+        ``versions``, ``input_size``, ``mean``, ``std``, ``interpolation``, ``resize``,
+        ``crop``, ``pooling``, ``dataset``, ``n_rows`` and others, as stored.
+    class_names : tuple of str, or None
+        Names of the classes, if known; label ``i`` means ``class_names[i]``.
+    n_features : int
+        Number of columns of every split.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(path)
+        self._splits: dict[str, FeatureSplit] = {}
+        with _open_checked(self.path) as file:
+            self.metadata = read_attributes(file)
+            names = file.get("class_names")
+            self.class_names = (
+                tuple(names.asstr()[()]) if isinstance(names, h5py.Dataset) else None
+            )
+            self.n_features = int(self.metadata.get("n_features", -1))
+            dtype = str(self.metadata.get("feature_dtype"))
+            groups = {n: g for n, g in file.items() if isinstance(g, h5py.Group)}
+            for name, group in groups.items():
+                check_split(group, self.path, self.n_features, dtype)
+                shape = group["features"].shape
+                self._splits[name] = FeatureSplit(
+                    name,
+                    LazyFeatures(self.path, f"{name}/features", shape, dtype),
+                    self.class_names,
+                    read_attributes(group),
+                )
+        n_rows = sum(len(split) for split in self._splits.values())
+        if n_rows != self.metadata.get("n_rows"):
+            raise FeatureFileError(
+                f"{self.path} must hold n_rows = {self.metadata.get('n_rows')} rows "
+                f"over all splits, got {n_rows}."
+            )
+
+    def __getitem__(self, name: str) -> FeatureSplit:
+        if name not in self._splits:
+            raise KeyError(
+                f"split must be one of {sorted(self._splits)}, got {name!r}."
+            )
+        return self._splits[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._splits)
+
+    def __len__(self) -> int:
+        return len(self._splits)
+
+    def __repr__(self) -> str:
+        splits = ", ".join(f"{n}: {s.features.shape}" for n, s in self._splits.items())
+        return f"FeatureFile({os.path.basename(self.path)!r}, {{{splits}}})"
+
+    def __reduce__(self) -> tuple[type["FeatureFile"], tuple[str]]:
+        return FeatureFile, (self.path,)
+
+    def __enter__(self) -> "FeatureFile":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the features of all splits; labels that were read stay usable."""
+        for split in self._splits.values():
+            split.features.close()
+
+    def verify(self, *, chunk_rows: int = 8192) -> None:
+        """Read every feature and compare with the stored checksums.
+
+        Parameters
+        ----------
+        chunk_rows : int
+            Rows read at a time.
+
+        Raises
+        ------
+        FeatureFileError
+            If a split was changed since it was written.
+        """
+        for name, split in self._splits.items():
+            checksum = 0
+            for start in range(0, len(split), chunk_rows):
+                rows = split.features.read(start, min(start + chunk_rows, len(split)))
+                checksum = zlib.crc32(rows.tobytes(), checksum)
+            if checksum != split.metadata.get("features_crc32"):
+                raise FeatureFileError(
+                    f"{self.path}: split {name!r} must have the checksum it was "
+                    "written with, but was changed. Extract it again."
+                )
+
+
+def open_features(path: str | os.PathLike[str]) -> FeatureFile:
+    """Open a feature file written by ``privfeat-extract`` or `write_features`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The HDF5 file.
+
+    Returns
+    -------
+    file : FeatureFile
+        Mapping from split names to `FeatureSplit`; also a context manager.
+
+    Raises
+    ------
+    FeatureFileError
+        If the file is missing, incomplete, truncated, inconsistent, not a feature
+        file, or of an unknown version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from privfeat.data import open_features, write_features
+    >>> X, y = np.eye(3, dtype=np.float16), np.array([0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "tiny.h5")
+    ...     write_features(path, {"train": (X, y)}, class_names=["cat", "dog"])
+    ...     with open_features(path) as file:
+    ...         train = file["train"]
+    ...         print(train.X.shape, train.y, train.class_names, train.X[1:2])
+    (3, 3) [0 1 1] ('cat', 'dog') [[0. 1. 0.]]
+    """
+    return FeatureFile(path)
+
+
+def _open_checked(path: str) -> h5py.File:
+    if not os.path.exists(path):
+        hint = ""
+        if os.path.isdir(f"{path}.partial"):
+            hint = " Its extraction is unfinished: run the same command again."
+        raise FeatureFileError(f"{path} must exist, but there is no such file.{hint}")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise FeatureFileError(
+            f"{path} must be a readable HDF5 file, but is truncated, damaged or of "
+            f"another kind ({error})."
+        ) from error
+    try:
+        check_root(file, path)
+    except FeatureFileError:
+        file.close()
+        raise
+    return file

@@ -1,0 +1,142 @@
+"""The layout of a feature file, format version 1, and the check of an open file.
+
+::
+
+    /                            attributes: format, format_version, complete,
+                                 n_features, feature_dtype, n_rows, and how the
+                                 features were made (model, weights, input, data)
+    /class_names                 (n_classes,) UTF-8 strings; absent if unknown
+    /<split>                     attributes: n_rows, n_skipped, file_list_sha256
+    /<split>/features            (n, d) float16 or float32, chunked by rows, no filter
+    /<split>/labels              (n,) int64 class indices, or (n, m) uint8 indicators
+    /<split>/groups              (n,) int64, optional
+    /<split>/skipped             UTF-8 strings, optional: files that gave no row
+
+Attributes that are lists or dictionaries are stored as JSON text under their own name
+with the suffix ``_json``. ``complete`` is written last. Any change of this layout
+raises ``FORMAT_VERSION``.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+
+FORMAT = "privfeat-features"
+FORMAT_VERSION = 1
+FEATURE_DTYPES = ("float16", "float32")
+CHUNK_BYTES = 256 * 1024
+RESERVED = (
+    "format",
+    "format_version",
+    "complete",
+    "n_features",
+    "feature_dtype",
+    "n_rows",
+)
+
+
+class FeatureFileError(ValueError):
+    """A feature file is missing, incomplete, damaged, of another kind, or in use."""
+
+
+def chunk_rows(n_rows: int, row_bytes: int) -> int:
+    """Rows of one chunk: about ``CHUNK_BYTES``, at least one, at most ``n_rows``."""
+    return max(1, min(n_rows, CHUNK_BYTES // max(row_bytes, 1)))
+
+
+def write_attributes(target: h5py.HLObject, values: Mapping[str, Any]) -> None:
+    """Store metadata as attributes; lists, dictionaries and ``None`` become JSON.
+
+    Parameters
+    ----------
+    target : h5py object
+        File or group that receives the attributes.
+    values : mapping of str to JSON-like value
+        Names must be valid attribute names; values must be JSON serializable.
+    """
+    for name, value in values.items():
+        if isinstance(value, str | bool | int | float):
+            target.attrs[name] = value
+        else:
+            target.attrs[f"{name}_json"] = json.dumps(value, sort_keys=True)
+
+
+def read_attributes(source: h5py.HLObject) -> dict[str, Any]:
+    """Return the attributes written by `write_attributes` as Python values."""
+    values: dict[str, Any] = {}
+    for name, value in source.attrs.items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        if name.endswith("_json") and isinstance(value, str):
+            name, value = name.removesuffix("_json"), json.loads(value)
+        values[name] = value
+    return values
+
+
+def check_root(file: h5py.File, path: str) -> None:
+    """Raise `FeatureFileError` unless ``file`` is a complete file of this version."""
+    if file.attrs.get("format") != FORMAT:
+        raise FeatureFileError(
+            f"{path} must be a feature file of privfeat-extract, but its 'format' "
+            f"attribute is {file.attrs.get('format')!r}, not {FORMAT!r}."
+        )
+    version = file.attrs.get("format_version")
+    if version != FORMAT_VERSION:
+        raise FeatureFileError(
+            f"{path} must have format version {FORMAT_VERSION}, got {version}. "
+            "Install the privfeat release that wrote it, or extract again."
+        )
+    if not bool(file.attrs.get("complete", False)):
+        raise FeatureFileError(
+            f"{path} must be complete, but its completion mark is missing. "
+            "Run the extraction again."
+        )
+
+
+def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> None:
+    """Raise `FeatureFileError` unless the arrays of a split agree with each other.
+
+    Parameters
+    ----------
+    group : h5py.Group
+        The split.
+    path : str
+        Name of the file, for the message.
+    n_features : int
+        Number of columns that the root promises.
+    dtype : str
+        Feature type that the root promises.
+    """
+    where = f"{path}: split {group.name.strip('/')!r}"
+    features, labels = group.get("features"), group.get("labels")
+    if not isinstance(features, h5py.Dataset) or not isinstance(labels, h5py.Dataset):
+        raise FeatureFileError(f"{where} must hold 'features' and 'labels'.")
+    if features.ndim != 2 or features.shape[1] != n_features:
+        raise FeatureFileError(
+            f"{where}: features must have shape (n, {n_features}), "
+            f"got {features.shape}."
+        )
+    if str(features.dtype) != dtype or dtype not in FEATURE_DTYPES:
+        raise FeatureFileError(
+            f"{where}: features must be of type {' or '.join(FEATURE_DTYPES)} as "
+            f"stated by 'feature_dtype' ({dtype}), got {features.dtype}."
+        )
+    integer_labels = labels.ndim == 1 and labels.dtype == np.int64
+    if not integer_labels and not (labels.ndim == 2 and labels.dtype == np.uint8):
+        raise FeatureFileError(
+            f"{where}: labels must be (n,) int64 or (n, m) uint8, "
+            f"got {labels.shape} {labels.dtype}."
+        )
+    n_rows = group.attrs.get("n_rows")
+    lengths = {
+        name: len(group[name])
+        for name in ("features", "labels", "groups")
+        if name in group
+    }
+    if any(length != n_rows for length in lengths.values()):
+        raise FeatureFileError(
+            f"{where} must have n_rows = {n_rows} rows in every array, got {lengths}."
+        )

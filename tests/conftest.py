@@ -1,0 +1,27 @@
+"""Settings of every test: one thread per worker, strict arrays, fixed examples."""
+
+import os
+
+# Two workers with a thread pool each are slower than one thread per worker. The
+# libraries read these when they are first imported, hence before the imports below.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import hypothesis
+import jax
+
+# Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library asks
+# for it where it needs it, and is tested as it is shipped.
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# "ci" is what `make test` and the CI run: the same examples every time.
+hypothesis.settings.register_profile(
+    "ci", derandomize=True, database=None, deadline=None, print_blob=True
+)
+hypothesis.settings.register_profile("dev", deadline=None)
+hypothesis.settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev")
+)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from privfeat.data import FeatureFileError, open_features, write_features
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "stored"),
+    [
+        (np.float16, None, np.float16),
+        (np.float32, None, np.float32),
+        (np.float64, None, np.float32),
+        (np.float64, "float16", np.float16),
+    ],
+)
+def test_write_features_chooses_the_stored_type(tmp_path, given, dtype, stored):
+    path = tmp_path / "a.h5"
+    write_features(path, {"train": (np.eye(3, dtype=given), [0, 1, 2])}, dtype=dtype)
+    features = open_features(path)["train"].X
+    assert features.dtype == stored
+    np.testing.assert_array_equal(features[:], np.eye(3))
+
+
+def test_write_features_leaves_only_the_file(tmp_path, arrays):
+    write_features(tmp_path / "a.h5", arrays)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.h5"]
+
+
+def test_write_features_is_reproducible_to_the_byte(tmp_path, arrays):
+    write_features(tmp_path / "a.h5", arrays)
+    write_features(tmp_path / "b.h5", arrays)
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+
+
+def test_write_features_keeps_an_existing_file(feature_file, arrays):
+    before = feature_file.read_bytes()
+    with pytest.raises(FeatureFileError, match="must not exist yet"):
+        write_features(feature_file, arrays)
+    assert feature_file.read_bytes() == before
+    write_features(feature_file, {"train": arrays["test"]}, overwrite=True)
+    assert set(open_features(feature_file)) == {"train"}
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        (np.full((2, 2), np.nan), [0, 1], "features must be finite"),
+        (np.full((2, 2), np.inf), [0, 1], "features must be finite"),
+        (np.eye(2), [0], "labels must be 2 integers"),
+        (np.eye(2), [0.5, 1.0], "labels must be 2 integers"),
+        (np.eye(2), [[0, 2], [1, 1]], "must be zeros and ones"),
+        (np.ones(2), [0, 1], "splits must hold at least one pair"),
+        (np.empty((2, 0)), [0, 1], "n_features must be > 0"),
+    ],
+)
+def test_write_features_refuses_bad_arrays(tmp_path, features, labels, message):
+    with pytest.raises(ValueError, match=message):
+        write_features(tmp_path / "a.h5", {"train": (features, labels)})
+    assert not list(tmp_path.iterdir())
+
+
+def test_write_features_refuses_what_float16_cannot_hold(tmp_path):
+    huge = np.full((2, 2), 1e5)
+    with pytest.raises(ValueError, match="above 65504"):
+        write_features(tmp_path / "a.h5", {"train": (huge, [0, 1])}, dtype="float16")
+    write_features(tmp_path / "a.h5", {"train": (huge, [0, 1])})
+
+
+def test_write_features_refuses_splits_of_different_width(tmp_path):
+    splits = {"train": (np.eye(3), range(3)), "test": (np.eye(2), range(2))}
+    with pytest.raises(ValueError, match=r"shape \(m, 3\), got \(2, 2\)"):
+        write_features(tmp_path / "a.h5", splits)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".hidden"])
+def test_write_features_refuses_bad_split_names(tmp_path, name):
+    with pytest.raises(ValueError, match="must be a plain name"):
+        write_features(tmp_path / "a.h5", {name: (np.eye(2), [0, 1])})
+
+
+def test_write_features_refuses_reserved_metadata(tmp_path, arrays):
+    with pytest.raises(ValueError, match=r"reserved names, got \['complete'\]"):
+        write_features(tmp_path / "a.h5", arrays, metadata={"complete": True})
+
+
+def test_write_features_stores_many_class_names(tmp_path, arrays):
+    names = [f"class number {i} of a very long list" for i in range(21_843)]
+    write_features(tmp_path / "a.h5", arrays, class_names=names)
+    assert open_features(tmp_path / "a.h5").class_names == tuple(names)

@@ -1,0 +1,235 @@
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from privfeat.data import FeatureFileError, FeatureWriter, open_features
+from privfeat.data.writer import Position
+
+
+@pytest.fixture
+def begin(tmp_path):
+    """Return a function that opens a writer for ``out.h5``."""
+    options = {"n_features": 5, "arguments": {"model": "toy"}, "flush_seconds": 0.0}
+
+    def open_writer(**changes):
+        return FeatureWriter(tmp_path / "out.h5", **{**options, **changes})
+
+    return open_writer
+
+
+def write_rows(writer, arrays, step=2, stop=None):
+    """Append what the writer lacks, ``stop`` batches at most."""
+    done = 0
+    for split, (features, labels) in arrays.items():
+        for start in range(writer.position(split).seen, len(features), step):
+            if done == stop:
+                return
+            rows = slice(start, start + step)
+            writer.append(split, features[rows], labels[rows])
+            done += 1
+
+
+def whole_file(begin, arrays, folder):
+    """Return the bytes of an uninterrupted run."""
+    with begin() as writer:
+        write_rows(writer, arrays)
+        writer.finish({"model": "toy"})
+    path = writer.path
+    data = path.read_bytes()
+    path.unlink()
+    assert not list(folder.iterdir())
+    return data
+
+
+@pytest.mark.parametrize("stop", range(7))
+def test_feature_writer_continues_after_an_interruption(begin, arrays, tmp_path, stop):
+    expected = whole_file(begin, arrays, tmp_path)
+    with begin() as writer:
+        write_rows(writer, arrays, stop=stop)
+    assert not writer.path.exists()
+    with begin() as writer:
+        assert writer.resumed == (stop > 0)
+        write_rows(writer, arrays)
+        writer.finish({"model": "toy"})
+    assert writer.path.read_bytes() == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["out.h5"]
+
+
+def test_feature_writer_continues_from_any_prefix_of_its_journal(
+    begin, arrays, tmp_path
+):
+    """A kill can cut the last line anywhere; rows after it are then written anew."""
+    expected = whole_file(begin, arrays, tmp_path)
+    with begin() as writer:
+        write_rows(writer, arrays)
+    kept = tmp_path / "kept"
+    shutil.copytree(writer.partial, kept)
+    journal = (kept / "journal.jsonl").read_bytes()
+    header = journal.index(b"\n") + 1
+    for size in range(header, len(journal) + 1, 23):
+        shutil.rmtree(writer.partial, ignore_errors=True)
+        shutil.copytree(kept, writer.partial)
+        (writer.partial / "journal.jsonl").write_bytes(journal[:size])
+        with begin() as writer:
+            write_rows(writer, arrays)
+            writer.finish({"model": "toy"})
+        assert writer.path.read_bytes() == expected
+        writer.path.unlink()
+
+
+def test_feature_writer_cuts_off_rows_that_the_journal_does_not_count(
+    begin, arrays, tmp_path
+):
+    expected = whole_file(begin, arrays, tmp_path)
+    with begin() as writer:
+        write_rows(writer, arrays, stop=2)
+    with open(writer.partial / "train.features.col", "ab") as file:
+        file.write(b"torn row")
+    with begin() as writer:
+        assert writer.position("train") == Position(4, 4)
+        write_rows(writer, arrays)
+        writer.finish({"model": "toy"})
+    assert writer.path.read_bytes() == expected
+
+
+@pytest.mark.parametrize("damage", ["change", "shorten", "remove"])
+def test_feature_writer_refuses_damaged_rows(begin, arrays, damage):
+    with begin() as writer:
+        write_rows(writer, arrays, stop=2)
+    column = writer.partial / "train.features.col"
+    data = bytearray(column.read_bytes())
+    if damage == "remove":
+        column.unlink()
+    else:
+        data[3] ^= 1
+        column.write_bytes(data if damage == "change" else data[:-1])
+    with pytest.raises(FeatureFileError, match="must hold the 4 rows"):
+        begin()
+    with begin(overwrite=True) as writer:
+        assert writer.position("train") == Position(0, 0)
+
+
+def test_feature_writer_refuses_an_unreadable_journal(begin, arrays):
+    with begin() as writer:
+        write_rows(writer, arrays, stop=2)
+    (writer.partial / "journal.jsonl").write_text("no journal\n")
+    with pytest.raises(FeatureFileError, match="is not readable as one"):
+        begin()
+
+
+def test_feature_writer_refuses_other_arguments(begin, arrays):
+    with begin() as writer:
+        write_rows(writer, arrays, stop=1)
+    with pytest.raises(FeatureFileError, match="model was 'toy' and is 'big'"):
+        begin(arguments={"model": "big"})
+    with pytest.raises(FeatureFileError, match="n_features was 5 and is 6"):
+        begin(n_features=6)
+    with pytest.raises(FeatureFileError, match="dtype was 'float16' and is 'float32'"):
+        begin(dtype="float32")
+    with begin() as writer:
+        assert writer.position("train") == Position(2, 2)
+
+
+def test_feature_writer_starts_anew_where_nothing_was_written(begin, arrays):
+    writer = begin(arguments={"model": "big"})
+    kept = (writer.partial / "journal.jsonl").read_bytes()
+    writer.close()
+    assert not writer.partial.exists()
+    writer.partial.mkdir()
+    (writer.partial / "journal.jsonl").write_bytes(kept)  # as after a kill
+    with begin() as writer:
+        assert not writer.resumed
+        write_rows(writer, arrays)
+        writer.finish()
+    assert writer.path.exists()
+
+
+def test_feature_writer_lets_one_process_write(begin, arrays):
+    pytest.importorskip("fcntl")
+    with begin() as writer:
+        write_rows(writer, arrays, stop=1)
+        with pytest.raises(FeatureFileError, match="another process is writing"):
+            begin()
+        with pytest.raises(FeatureFileError, match="another process is writing"):
+            begin(overwrite=True)
+
+
+def test_feature_writer_counts_skipped_records(begin, arrays):
+    features, labels = arrays["train"]
+    with begin() as writer:
+        writer.append("train", features[:3], labels[:3], skipped=["a.png"])
+        writer.append("train", features[:0], labels[:0], skipped=["b.png"])
+    with begin() as writer:
+        assert writer.position("train") == Position(5, 3)
+        writer.append("train", features[3:], labels[3:], skipped=["c.png"])
+        assert writer.skipped("train") == ["a.png", "b.png", "c.png"]
+        writer.finish()
+    train = open_features(writer.path)["train"]
+    assert train.skipped == ("a.png", "b.png", "c.png")
+    np.testing.assert_array_equal(train.X[:], features)
+
+
+def test_feature_writer_gives_back_labels(begin, arrays):
+    with begin() as writer:
+        write_rows(writer, arrays)
+        np.testing.assert_array_equal(writer.labels("train"), arrays["train"][1])
+
+
+def test_feature_writer_refuses_a_batch_of_another_kind(begin, arrays):
+    features, labels = arrays["train"]
+    with begin() as writer:
+        writer.append("train", features, labels)
+        with pytest.raises(ValueError, match="must give"):
+            writer.append("train", features, labels, groups=labels)
+        with pytest.raises(ValueError, match=r"shape \(m, 5\)"):
+            writer.append("train", features[:, :4], labels)
+        with pytest.raises(ValueError, match="must be int64 of width None"):
+            writer.append("train", features, np.eye(7, dtype=int))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"n_features": 0}, {"n_features": float("nan")}, {"dtype": "float64"}]
+)
+def test_feature_writer_refuses_bad_parameters(begin, changes, tmp_path):
+    with pytest.raises(ValueError, match="must be"):
+        begin(**changes)
+    assert not list(tmp_path.iterdir())
+
+
+def test_feature_writer_marks_the_file_complete_last(begin, arrays, monkeypatch):
+    """Until its last step the file in the making is one that readers refuse."""
+    states = []
+    flush = h5py.File.flush
+
+    def spy(file):
+        states.append(bool(file.attrs["complete"]))
+        flush(file)
+
+    monkeypatch.setattr(h5py.File, "flush", spy)
+    with begin() as writer:
+        write_rows(writer, arrays)
+        writer.finish()
+    assert states == [False]
+    assert open_features(writer.path).metadata["complete"] is True
+
+
+def test_feature_writer_keeps_rows_when_the_disk_is_full(begin, arrays, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, begin() as writer:
+        write_rows(writer, arrays)
+        patched.setattr(h5py.Group, "create_dataset", full)
+        with pytest.raises(OSError, match="could not be written") as caught:
+            writer.finish()
+    assert caught.value.errno == 28
+    assert not writer.path.exists()
+    assert not (writer.partial / "assembled.h5").exists()
+    with begin() as writer:
+        assert writer.position("test") == Position(4, 4)
+        writer.finish()
+    np.testing.assert_array_equal(
+        open_features(writer.path)["train"].X[:], arrays["train"][0]
+    )
