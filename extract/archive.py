@@ -1,0 +1,159 @@
+"""Images in class folders inside a tar or zip archive, read without unpacking."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import ExtractError
+from .layout import is_image, read_layout
+from .pixels import BadImageError, decode
+from .sources import Source, as_labels, digest_of_list
+
+DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+)
+MAGIC: dict[bytes, Any] = {
+    b"\x1f\x8b": gzip.open,
+    b"\xfd7zXZ\x00": lzma.open,
+    b"BZh": bz2.open,
+}
+
+
+class ArchiveImages:
+    """One split of an archive.
+
+    Parameters
+    ----------
+    path : Path
+        A zip archive, or a tar archive without compression.
+    names : list of str
+        Members.
+    labels : list of int
+        Class of each.
+    spans : list of (int, int), or None
+        Offset and size of each member of a tar archive; None for zip.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: list[str],
+        labels: list[int],
+        spans: list[tuple[int, int]] | None,
+    ) -> None:
+        self.path, self.names, self.labels = path, names, as_labels(labels)
+        self.spans = spans
+        self._file: Any = None
+        self._pid = -1
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_file": None, "_pid": -1}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def load(self, index: int) -> tuple[Any, int]:
+        """Return the decoded image and its label."""
+        if self._file is None or self._pid != os.getpid():
+            # A worker process must not share the position of its parent's file.
+            zipped = self.spans is None
+            self._file = zipfile.ZipFile(self.path) if zipped else open(self.path, "rb")
+            self._pid = os.getpid()
+        if self.spans is None:
+            try:
+                data = self._file.read(self.names[index])
+            except (*DAMAGE, RuntimeError) as error:  # RuntimeError: a password
+                raise BadImageError(str(error)) from error
+        else:
+            offset, size = self.spans[index]
+            self._file.seek(offset)
+            data = self._file.read(size)
+        return decode(io.BytesIO(data)), int(self.labels[index])
+
+    def close(self) -> None:
+        """Close the archive; it opens again when needed."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> Source:
+    """List the images of an archive, in sorted order.
+
+    A compressed tar archive is decompressed once into ``workspace`` (one file; zip and
+    plain tar are read where they are).
+
+    Raises
+    ------
+    ExtractError
+        If it is not an archive, is damaged, or as for `read_layout`.
+    """
+    try:
+        spans: dict[str, tuple[int, int]] | None = None
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = [m.filename for m in archive.infolist() if not m.is_dir()]
+            readable = path
+        else:
+            readable = _plain_tar(path, workspace)
+            spans = {}
+            with tarfile.open(readable, "r:") as members:
+                for member in members:
+                    if member.isreg():
+                        span = (member.offset_data, member.size)
+                        spans[member.name.removeprefix("./")] = span
+            names = list(spans)
+    except DAMAGE as error:
+        raise ExtractError(
+            f"--data must be a folder or a tar or zip archive, but {path} is damaged "
+            f"or of another kind ({error})."
+        ) from error
+    layout = read_layout([name for name in names if is_image(name)], splits, str(path))
+    images = {}
+    for name, files in layout.files.items():
+        places = None if spans is None else [spans[file] for file in files]
+        images[name] = ArchiveImages(readable, files, layout.labels[name], places)
+    return Source(
+        name=path.name.split(".")[0],
+        splits=images,
+        class_names=layout.class_names,
+        digests={
+            name: digest_of_list(files, layout.labels[name])
+            for name, files in layout.files.items()
+        },
+    )
+
+
+def _plain_tar(path: Path, workspace: Path) -> Path:
+    """Return a tar file that can be read at any offset."""
+    with open(path, "rb") as file:
+        head = file.read(6)
+    opener = next((o for magic, o in MAGIC.items() if head.startswith(magic)), None)
+    if opener is None:
+        return path
+    state = path.stat()
+    plain = workspace / f"source-{state.st_size}-{state.st_mtime_ns}.tar"
+    if not plain.exists():
+        workspace.mkdir(parents=True, exist_ok=True)
+        unfinished = plain.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            with opener(path, "rb") as packed, open(unfinished, "wb") as target:
+                shutil.copyfileobj(packed, target, 1 << 20)
+            os.replace(unfinished, plain)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return plain

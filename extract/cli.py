@@ -1,0 +1,51 @@
+"""The command ``privfeat-extract``."""
+
+import sys
+from collections.abc import Sequence
+
+from .arguments import parse
+from .errors import ExtractError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; those of the process by default.
+
+    Returns
+    -------
+    status : int
+        0 if the feature file is there; 1 after an error, which was told in one line
+        on stderr; 130 if interrupted. Wrong arguments exit with 2.
+    """
+    options = parse(argv)
+    from privfeat.data import FeatureFileError
+
+    from .run import extract
+
+    try:
+        print(extract(options))
+    except (ExtractError, FeatureFileError) as error:
+        return _fail(str(error))
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        return _fail(f"{error.strerror or error}{where}")
+    except KeyboardInterrupt:
+        print(
+            "\nprivfeat-extract: interrupted; run the same command again to continue",
+            file=sys.stderr,
+        )
+        return 130
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"privfeat-extract: error: {' '.join(message.split())}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

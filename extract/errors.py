@@ -1,0 +1,12 @@
+"""The one error that the command reports in a line."""
+
+
+class ExtractError(Exception):
+    """Something that the user can put right; the message says what and how."""
+
+
+def one_line(error: Exception, limit: int = 300) -> str:
+    """Return the message of an error as one sentence of at most ``limit`` letters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    return text.rstrip(".") + "."

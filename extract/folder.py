@@ -1,0 +1,62 @@
+"""Images in class folders."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .layout import is_image, read_layout
+from .pixels import decode
+from .sources import Source, as_labels, digest_of_list
+
+
+class FolderImages:
+    """One split of an image folder.
+
+    Parameters
+    ----------
+    root : Path
+        The folder.
+    names : list of str
+        Paths below it.
+    labels : list of int
+        Class of each.
+    """
+
+    def __init__(self, root: Path, names: list[str], labels: list[int]) -> None:
+        self.root, self.names, self.labels = root, names, as_labels(labels)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def load(self, index: int) -> tuple[Any, int]:
+        """Return the decoded image and its label."""
+        return decode(self.root / self.names[index]), int(self.labels[index])
+
+
+def open_folder(root: Path, splits: Sequence[str] | None) -> Source:
+    """List the images of a folder, in sorted order.
+
+    Raises
+    ------
+    ExtractError
+        As for `read_layout`.
+    """
+    paths = []
+    for folder, _, files in os.walk(root, followlinks=True):
+        below = Path(folder).relative_to(root).as_posix()
+        prefix = "" if below == "." else below + "/"
+        paths += [prefix + name for name in files if is_image(prefix + name)]
+    layout = read_layout(paths, splits, str(root))
+    return Source(
+        name=root.resolve().name,
+        splits={
+            name: FolderImages(root, files, layout.labels[name])
+            for name, files in layout.files.items()
+        },
+        class_names=layout.class_names,
+        digests={
+            name: digest_of_list(files, layout.labels[name])
+            for name, files in layout.files.items()
+        },
+    )

@@ -1,0 +1,106 @@
+"""Read splits, classes and order from the paths of image files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from .errors import ExtractError
+
+IMAGE_SUFFIXES = frozenset(
+    ".jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .pbm".split()
+)
+SPLIT_NAMES = (
+    "train",
+    "training",
+    "val",
+    "valid",
+    "validation",
+    "eval",
+    "evaluation",
+    "test",
+    "testing",
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the paths say.
+
+    Attributes
+    ----------
+    files : dict of str to list of str
+        Paths of each split, sorted.
+    labels : dict of str to list of int
+        Class of each path.
+    class_names : list of str
+        Sorted over all splits.
+    """
+
+    files: dict[str, list[str]]
+    labels: dict[str, list[int]]
+    class_names: list[str]
+
+
+def is_image(path: str) -> bool:
+    """Whether a path names an image file that is not hidden."""
+    parts = PurePosixPath(path).parts
+    hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
+    return not hidden and PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES
+
+
+def read_layout(
+    paths: Sequence[str], splits: Sequence[str] | None, data: str
+) -> Layout:
+    """Sort image paths into splits and classes.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Relative paths with forward slashes: ``[split/]class/.../file``. One folder
+        around everything is ignored.
+    splits : sequence of str or None
+        Names of split folders. None takes the folders among ``SPLIT_NAMES``, and if
+        there is none, all images as the split ``train``.
+    data : str
+        Name of the data for messages.
+
+    Raises
+    ------
+    ExtractError
+        If there is no image, a split is missing, or an image lies in no class folder.
+    """
+    found = {path: PurePosixPath(path).parts for path in sorted(paths)}
+    if not found:
+        raise ExtractError(f"--data must hold images, but {data} holds none.")
+    tops = {parts[0] for parts in found.values()}
+    while (
+        len(tops) == 1
+        and not tops & {*SPLIT_NAMES, *(splits or ())}
+        and all(len(parts) >= 3 for parts in found.values())
+        and len({parts[1] for parts in found.values()}) > 1
+    ):
+        found = {path: parts[1:] for path, parts in found.items()}
+        tops = {parts[0] for parts in found.values()}
+    wanted = list(splits or [name for name in SPLIT_NAMES if name in tops])
+    if not wanted or (splits == ["train"] and not tops & set(SPLIT_NAMES)):
+        wanted = ["train"]
+        found = {path: ("train", *parts) for path, parts in found.items()}
+        tops = {"train"}
+    missing = [name for name in wanted if name not in tops]
+    if missing:
+        raise ExtractError(
+            f"--splits must name folders of {data}, but {missing[0]!r} is not among "
+            f"{sorted(tops)[:10]}."
+        )
+    chosen = {path: parts for path, parts in found.items() if parts[0] in wanted}
+    for path, parts in chosen.items():
+        if len(parts) < 3:
+            raise ExtractError(
+                "images must lie in class folders, [split/]class/file, "
+                f"but {data} holds {path}."
+            )
+    class_names = sorted({parts[1] for parts in chosen.values()})
+    number = {name: i for i, name in enumerate(class_names)}
+    files = {name: [p for p, q in chosen.items() if q[0] == name] for name in wanted}
+    labels = {name: [number[chosen[p][1]] for p in files[name]] for name in wanted}
+    return Layout(files, labels, class_names)

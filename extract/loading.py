@@ -1,0 +1,130 @@
+"""Decode images in worker processes and hand them on in batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from .pixels import BadImageError
+
+
+@dataclass
+class Batch:
+    """Some consecutive images of a split.
+
+    Attributes
+    ----------
+    pixels : tensor of shape (m, 3, h, w), uint8
+        The images that could be decoded.
+    labels : ndarray of shape (m,), int64
+        Their labels.
+    failures : list of (str, str)
+        Name and reason of each image that could not be decoded.
+    """
+
+    pixels: torch.Tensor
+    labels: NDArray[np.int64]
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+    def pin_memory(self) -> "Batch":
+        """Lock the pixels in memory for a fast copy to the GPU; torch calls this."""
+        self.pixels = self.pixels.pin_memory()
+        return self
+
+
+class _Batches(Dataset[Batch]):
+    """Batch ``i`` of a list, built as a whole inside one worker."""
+
+    def __init__(self, images: Any, transform: Callable[[Any], Any]) -> None:
+        self.images, self.transform = images, transform
+
+    def __getitem__(self, rows: Sequence[int]) -> Batch:
+        pixels, labels, failures = [], [], []
+        for row in rows:
+            try:
+                image, label = self.images.load(row)
+                pixels.append(self.transform(image))
+                labels.append(label)
+            except BadImageError as error:
+                failures.append((self.images.names[row], str(error)))
+        return _stack(pixels, labels, failures)
+
+
+class _Stream(IterableDataset[Batch]):
+    """The batches of a stream, from image ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        stream: Any,
+        transform: Callable[[Any], Any],
+        size: int,
+        start: int,
+        stop: int | None,
+    ) -> None:
+        self.stream, self.transform = stream, transform
+        self.size, self.start, self.stop = size, start, stop
+
+    def __iter__(self) -> Iterator[Batch]:
+        rest = islice(iter(self.stream), self.start, self.stop)
+        while part := list(islice(rest, self.size)):
+            yield _stack([self.transform(i) for i, _ in part], [y for _, y in part], [])
+
+
+def load_batches(
+    images: Any,
+    transform: Callable[[Any], NDArray[np.uint8]],
+    *,
+    batch_size: int,
+    start: int,
+    stop: int | None,
+    workers: int,
+    pin: bool,
+) -> Iterator[Batch]:
+    """Return the images from ``start`` on, in order, in batches.
+
+    Parameters
+    ----------
+    images : ImageList or ImageStream
+        The split.
+    transform : callable
+        From an image to ``uint8`` pixels of shape (3, h, w). Picklable.
+    batch_size : int
+        Images per batch; the last batch may be smaller.
+    start : int
+        Images to leave out at the beginning.
+    stop : int or None
+        Number of the image to stop before.
+    workers : int
+        Processes that decode; 0 decodes in this one. A stream uses one at most, since
+        several would change its order.
+    pin : bool
+        Lock batches in memory for the GPU.
+    """
+    options: dict[str, Any] = {"batch_size": None, "pin_memory": pin}
+    if hasattr(images, "load"):
+        count = len(images) if stop is None else min(stop, len(images))
+        sampler = [
+            range(first, min(first + batch_size, count))
+            for first in range(start, count, batch_size)
+        ]
+        dataset: Any = _Batches(images, transform)
+        options["sampler"] = sampler
+        workers = min(workers, len(sampler))
+    else:
+        dataset = _Stream(images, transform, batch_size, start, stop)
+        workers = min(workers, 1)
+    if workers:
+        options["prefetch_factor"] = 4
+    yield from DataLoader(dataset, num_workers=workers, **options)
+
+
+def _stack(
+    pixels: list[Any], labels: list[int], failures: list[tuple[str, str]]
+) -> Batch:
+    stacked = np.stack(pixels) if pixels else np.empty((0, 3, 1, 1), np.uint8)
+    return Batch(torch.from_numpy(stacked), np.asarray(labels, np.int64), failures)

@@ -1,0 +1,195 @@
+"""Features of a frozen network, batch after batch."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+
+from .arguments import Options
+from .backbones import load_backbone
+from .batches import FeatureBatch
+from .errors import ExtractError
+from .loading import Batch, load_batches
+from .transforms import ResizeCrop
+
+DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+class NetworkExtractor:
+    """Runs images through a timm network.
+
+    Parameters
+    ----------
+    options : Options
+        Of the command.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of features.
+    metadata : dict
+        How the features are made, for the feature file.
+    arguments : dict
+        What determines the features, for the check on resuming.
+
+    Raises
+    ------
+    ExtractError
+        If the device or precision is not available, or as for `load_backbone`.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.device = _device(options.device)
+        self.precision = _precision(options.precision, self.device)
+        on_gpu = self.device.type == "cuda"
+        self.batch_size = options.batch_size or (256 if on_gpu else 32)
+        self.workers = options.workers
+        resize, crop = options.sizes(384, 256)
+        backbone = load_backbone(
+            options.model,
+            pretrained=options.pretrained,
+            checkpoint=options.checkpoint,
+            model_kwargs=options.model_kwargs,
+            crop=crop,
+        )
+        mean = _channels(options.mean, backbone.mean)
+        std = _channels(options.std, backbone.std)
+        self.transform = ResizeCrop(
+            resize, crop, options.interpolation or backbone.interpolation
+        )
+        self.n_features = backbone.n_features
+        self._layout = (
+            torch.channels_last if options.channels_last else torch.contiguous_format
+        )
+        self._model: Any = backbone.model.to(self.device).to(memory_format=self._layout)
+        self._padded = options.compile
+        if options.compile:
+            self._model = torch.compile(self._model)
+        shape = (1, 3, 1, 1)
+        self._mean = torch.tensor(mean, device=self.device).view(shape)
+        self._std = torch.tensor(std, device=self.device).view(shape)
+        self.metadata = {
+            **backbone.metadata,
+            "input_size": [3, crop, crop],
+            "resize": resize,
+            "crop": crop,
+            "interpolation": self.transform.interpolation,
+            "mean": mean,
+            "std": std,
+            "precision": self.precision,
+        }
+        if options.weights_license:
+            self.metadata["weights_license"] = options.weights_license
+        self.arguments = dict(self.metadata)
+
+    def batches(
+        self, images: Any, *, start: int, stop: int | None
+    ) -> Iterator[FeatureBatch]:
+        """Yield features of the images from ``start`` on, in order.
+
+        Parameters
+        ----------
+        images : ImageList or ImageStream
+            One split.
+        start : int
+            Images to leave out at the beginning.
+        stop : int or None
+            Number of the image to stop before.
+
+        Raises
+        ------
+        ExtractError
+            If the device has too little memory, or a worker process dies.
+        """
+        loaded = load_batches(
+            images,
+            self.transform,
+            batch_size=self.batch_size,
+            start=start,
+            stop=stop,
+            workers=self.workers,
+            pin=self.device.type == "cuda",
+        )
+        try:
+            # One batch is always in flight, so that the GPU does not wait for copies.
+            waiting: tuple[torch.Tensor, Batch] | None = None
+            for batch in loaded:
+                started = self._forward(batch.pixels), batch
+                if waiting is not None:
+                    yield _collect(*waiting)
+                waiting = started
+            if waiting is not None:
+                yield _collect(*waiting)
+        except torch.OutOfMemoryError as error:
+            raise ExtractError(
+                f"--batch-size must fit into the memory of {self.device}, but "
+                f"{self.batch_size} images do not. Pass a smaller one."
+            ) from error
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise ExtractError(
+                "a process that decodes images died, perhaps for lack of memory "
+                f"({str(error).splitlines()[0]}). Pass fewer --workers."
+            ) from error
+
+    @torch.inference_mode()
+    def _forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        count = len(pixels)
+        if count == 0:
+            return torch.empty((0, self.n_features))
+        if self._padded and count < self.batch_size:  # a new shape compiles anew
+            pixels = torch.cat(
+                [pixels, pixels[:1].expand(self.batch_size - count, -1, -1, -1)]
+            )
+        images = pixels.to(self.device, non_blocking=True)
+        images = images.to(torch.float32, memory_format=self._layout)
+        images = images.div_(255.0).sub_(self._mean).div_(self._std)
+        with self._autocast():
+            features: torch.Tensor = self._model(images)
+        return features[:count].float()
+
+    def _autocast(self) -> Any:
+        if self.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, DTYPES[self.precision])
+
+
+def _collect(features: torch.Tensor, batch: Batch) -> FeatureBatch:
+    rows = np.asarray(features.cpu())
+    return FeatureBatch(rows, batch.labels, batch.failures)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ExtractError(
+            f"--device must be available, but torch finds no GPU for {name!r}. "
+            "Pass --device cpu."
+        )
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise ExtractError(
+            f"--device must be auto, cpu, cuda or cuda:N, got {name!r}."
+        ) from error
+
+
+def _precision(name: str, device: torch.device) -> str:
+    if name != "auto":
+        return name
+    if device.type != "cuda":
+        return "float32"
+    return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
+
+
+def _channels(given: list[float] | None, own: tuple[float, ...]) -> list[float]:
+    values = list(own) if given is None else given
+    return values * 3 if len(values) == 1 else values

@@ -1,0 +1,129 @@
+"""Data sets that timm knows by name: torch/, hfds/, hfids/, tfds/ and wds/."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import ExtractError, one_line
+from .pixels import BadImageError, decode
+from .sources import Source
+
+
+class Numbered:
+    """Names of images that have none: ``train[17]``."""
+
+    def __init__(self, split: str, count: int) -> None:
+        self.split, self.count = split, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return Numbered(self.split, len(range(*key.indices(self.count))))
+        if not 0 <= key < self.count:
+            raise IndexError(key)
+        return f"{self.split}[{key}]"
+
+
+class TimmImages:
+    """One split of a data set that is read by number."""
+
+    def __init__(self, split: str, dataset: Any) -> None:
+        self.dataset = dataset
+        self.names = Numbered(split, len(dataset))
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def load(self, index: int) -> tuple[Any, int]:
+        """Return the decoded image and its label.
+
+        timm's own access puts the next image in the place of a bad one, so its reader
+        is asked instead where there is one.
+        """
+        reader = getattr(self.dataset, "reader", None)
+        try:
+            if reader is None:
+                image, label = self.dataset[index]
+            else:
+                file, label = reader[index][:2]
+                image = file if hasattr(file, "convert") else decode(file)
+        except (OSError, SyntaxError, ValueError, EOFError) as error:
+            raise BadImageError(str(error)) from error
+        return image, _checked(label)
+
+
+class TimmStream:
+    """One split of a data set that can only be read in order."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        for image, label in self.dataset:
+            yield image, _checked(label)
+
+
+def open_timm(data: str, data_dir: Path | None, splits: Sequence[str] | None) -> Source:
+    """Open the splits (train and test by default) of a data set by its timm name.
+
+    Raises
+    ------
+    ExtractError
+        If it cannot be found, downloaded or read.
+    """
+    try:
+        from timm.data.dataset_factory import create_dataset
+    except ImportError as error:
+        raise ExtractError(
+            f"--data {data} needs timm, which is not installed ({error}). Install "
+            "privfeat[extract]."
+        ) from error
+    opened: dict[str, Any] = {}
+    for split in splits or ("train", "test"):
+        try:
+            dataset = create_dataset(
+                data,
+                root=None if data_dir is None else str(data_dir),
+                split=split,
+                download=not data.lower().startswith("wds/"),
+                search_split=True,
+            )
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AssertionError,
+            ImportError,
+            NameError,
+        ) as error:
+            raise ExtractError(
+                f"--data {data} must be a data set that can be read or downloaded, but "
+                f"split {split!r} failed: {one_line(error)}"
+            ) from error
+        listed = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
+        streams = type(dataset).__name__.startswith("Iterable")
+        opened[split] = (
+            TimmImages(split, dataset)
+            if listed and not streams
+            else TimmStream(dataset)
+        )
+    return Source(name=data, splits=opened, class_names=_class_names(dataset))
+
+
+def _class_names(dataset: Any) -> list[str] | None:
+    """Return the names that the data set gives its classes, if any."""
+    names = getattr(dataset, "classes", None)
+    if names is None:
+        mapping = getattr(getattr(dataset, "reader", None), "class_to_idx", None)
+        names = sorted(mapping, key=mapping.get) if mapping else None
+    return [str(name) for name in names] if names else None
+
+
+def _checked(label: Any) -> int:
+    if label is None or int(label) < 0:
+        raise ExtractError(f"labels must be integers >= 0, got {label!r}.")
+    return int(label)

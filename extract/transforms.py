@@ -1,0 +1,49 @@
+"""From a decoded image to pixels of the size that the model takes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
+
+
+@dataclass(frozen=True)
+class ResizeCrop:
+    """Resize the shorter side, then cut out the centre.
+
+    Attributes
+    ----------
+    resize : int
+        Length of the shorter side, in pixels.
+    crop : int
+        Side of the square that is kept, in pixels; at most ``resize``.
+    interpolation : str
+        One of ``INTERPOLATIONS``.
+    """
+
+    resize: int
+    crop: int
+    interpolation: str
+
+    def __call__(self, image: Any) -> NDArray[np.uint8]:
+        """Return RGB pixels of shape (3, crop, crop).
+
+        Sizes and offsets are those of torchvision's ``Resize`` and ``CenterCrop``.
+        """
+        from PIL import Image
+
+        if isinstance(image, np.ndarray):
+            image = Image.fromarray(image)
+        image = image.convert("RGB")
+        width, height = image.size
+        short = min(width, height)
+        size = (self.resize * width // short, self.resize * height // short)
+        if size != image.size:
+            image = image.resize(size, Image.Resampling[self.interpolation.upper()])
+        left = round((size[0] - self.crop) / 2.0)
+        top = round((size[1] - self.crop) / 2.0)
+        if size != (self.crop, self.crop):
+            image = image.crop((left, top, left + self.crop, top + self.crop))
+        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))

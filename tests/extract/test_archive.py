@@ -1,0 +1,57 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from privfeat.data import open_features
+
+
+def read_train(path):
+    train = open_features(path)["train"]
+    return train.X[:], train.y, train.metadata["n_rows"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "gztar", "bztar", "xztar"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_archive_gives_the_features_of_its_folder(
+    images, scatter, tmp_path, kind, wrapped
+):
+    assert scatter(images)[0] == 0
+    expected = read_train(tmp_path / "out.h5")
+    place = {"root_dir": images}
+    if wrapped:
+        place = {"root_dir": images.parent, "base_dir": images.name}
+    archive = shutil.make_archive(str(tmp_path / "packed"), kind, **place)
+    status, _, err = scatter(archive, "--overwrite")
+    assert status == 0, err
+    for found, wanted in zip(read_train(tmp_path / "out.h5"), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert not (tmp_path / "out.h5.partial").exists()
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "gztar", "xztar"])
+def test_archive_that_is_truncated_is_refused(images, scatter, tmp_path, kind):
+    archive = shutil.make_archive(str(tmp_path / "packed"), kind, images)
+    with open(archive, "r+b") as file:
+        file.truncate(file.seek(0, 2) // 2)
+    status, _, err = scatter(archive)
+    assert status == 1
+    assert err.count("\n") == 1
+    assert "is damaged or of another kind" in err
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_archive_of_another_kind_is_refused(scatter, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+    status, _, err = scatter(path)
+    assert status == 1
+    assert "must be a folder or a tar or zip archive" in err
+
+
+def test_archive_is_read_by_worker_processes(images, network, tmp_path):
+    archive = shutil.make_archive(str(tmp_path / "packed"), "xztar", images)
+    assert network(images)[0] == 0
+    expected = read_train(tmp_path / "out.h5")[0]
+    assert network(archive, "--overwrite", "--workers", 2)[0] == 0
+    np.testing.assert_array_equal(read_train(tmp_path / "out.h5")[0], expected)

@@ -1,0 +1,81 @@
+import subprocess
+import sys
+
+import pytest
+
+from privfeat_extract.arguments import parse
+
+BASE = ["--data", "d", "--model", "m", "--out", "o.h5"]
+
+
+def test_parse_fills_in_defaults():
+    options = parse(BASE)
+    assert options.pretrained
+    assert options.channels_last
+    assert options.dtype == "float16"
+    assert options.splits is None
+    assert options.workers >= 1
+
+
+def test_parse_reads_model_kwargs_by_type():
+    pairs = ["a=1", "b=0.5", "c=same", "d=true", "e=None", "f=x=y"]
+    assert parse([*BASE, "--model-kwargs", *pairs]).model_kwargs == {
+        "a": 1,
+        "b": 0.5,
+        "c": "same",
+        "d": True,
+        "e": None,
+        "f": "x=y",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], (384, 256)),
+        (["--crop", "128"], (192, 128)),
+        (["--resize", "300"], (300, 256)),
+        (["--resize", "96"], (96, 96)),
+        (["--resize", "128", "--crop", "128"], (128, 128)),
+    ],
+)
+def test_sizes_complete_each_other(given, expected):
+    assert parse([*BASE, *given]).sizes(384, 256) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--crop", "64", "--resize", "32"], "--crop must be at most --resize (32)"),
+        (["--mean", "0.5", "0.5"], "--mean must be 1 or 3 numbers"),
+        (["--mean", "nan"], "must be finite"),
+        (["--std", "0"], "--std must be > 0"),
+        (["--std", "x"], "must be a number"),
+        (["--limit", "0"], "must be a whole number > 0"),
+        (["--workers", "-1"], "must be a whole number > 0"),
+        (["--model-kwargs", "pad"], "must be KEY=VALUE"),
+        (["--splits", "train", "train"], "--splits must be different"),
+        (["--resume", "--overwrite"], "not allowed with"),
+        (["--interpolation", "cubic"], "invalid choice"),
+        (["--model", "scattering", "--mean", "0.5"], "takes neither"),
+    ],
+)
+def test_parse_refuses_wrong_arguments(given, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        parse([*BASE, *given])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_is_quick_to_load():
+    """It must not wait for torch or timm."""
+    code = (
+        "import sys, privfeat_extract.cli as cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'timm', 'h5py', 'PIL'} & set(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "privfeat-extract --data digits --model scattering" in done.stdout

@@ -1,0 +1,64 @@
+import pytest
+
+from privfeat_extract.errors import ExtractError
+from privfeat_extract.layout import is_image, read_layout
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("train/cat/1.JPG", True),
+        ("cat/1.jpeg", True),
+        ("cat/notes.txt", False),
+        ("cat/.hidden.png", False),
+        ("__MACOSX/cat/1.png", False),
+        (".git/1.png", False),
+    ],
+)
+def test_is_image_judges_by_name(path, expected):
+    assert is_image(path) == expected
+
+
+def test_read_layout_sorts_splits_classes_and_files():
+    paths = ["train/b/2.png", "train/b/1.png", "train/a/sub/3.png", "test/c/1.png"]
+    layout = read_layout(paths, None, "data")
+    assert layout.class_names == ["a", "b", "c"]
+    assert layout.files == {
+        "train": ["train/a/sub/3.png", "train/b/1.png", "train/b/2.png"],
+        "test": ["test/c/1.png"],
+    }
+    assert layout.labels == {"train": [0, 1, 1], "test": [2]}
+
+
+def test_read_layout_takes_named_splits_only():
+    paths = ["train/b/2.png", "test/a/1.png", "extra/x/1.png"]
+    layout = read_layout(paths, ["extra", "train"], "data")
+    assert list(layout.files) == ["extra", "train"]
+    assert layout.class_names == ["b", "x"]
+
+
+@pytest.mark.parametrize("splits", [None, ["train"]])
+def test_read_layout_takes_classes_alone_as_the_training_split(splits):
+    layout = read_layout(["cat/1.png", "dog/1.png"], splits, "data")
+    assert layout.files == {"train": ["cat/1.png", "dog/1.png"]}
+
+
+def test_read_layout_ignores_one_folder_around_everything():
+    paths = ["photos/train/cat/1.png", "photos/test/cat/2.png"]
+    layout = read_layout(paths, None, "data")
+    assert layout.files["test"] == ["photos/test/cat/2.png"]
+    assert layout.class_names == ["cat"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "splits", "message"),
+    [
+        ([], None, "must hold images, but data holds none"),
+        (["1.png"], None, "must lie in class folders"),
+        (["train/1.png"], None, "must lie in class folders"),
+        (["train/a/1.png"], ["val"], "'val' is not among"),
+    ],
+)
+def test_read_layout_refuses(paths, splits, message):
+    with pytest.raises(ExtractError, match=message):
+        read_layout(paths, splits, "data")

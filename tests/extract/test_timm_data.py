@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from privfeat.data import open_features
+
+timm_factory = pytest.importorskip("timm.data.dataset_factory")
+image_module = pytest.importorskip("PIL.Image")
+
+
+class Listed:
+    """Stands for a torchvision data set."""
+
+    classes = ("zero", "one", "two")
+
+    def __init__(self, broken=None):
+        self.broken = broken
+
+    def __len__(self):
+        return 7
+
+    def __getitem__(self, index):
+        if index == self.broken:
+            raise OSError("truncated")
+        return image_module.new("RGB", (20, 20), (index * 30, 9, 9)), index % 3
+
+
+class IterableOne:
+    """Stands for timm's data sets that are streams."""
+
+    def __iter__(self):
+        listed = Listed()
+        return (listed[i] for i in range(7))
+
+
+class Misplacing:
+    """Stands for timm's ``ImageDataset``, which replaces a bad image by the next."""
+
+    def __init__(self, folder):
+        self.reader = [(open(folder / f"{i}.png", "rb"), i % 2) for i in range(3)]
+        self.filename = None
+
+    def __len__(self):
+        return len(self.reader)
+
+    def __getitem__(self, index):
+        raise AssertionError("must not be asked")
+
+
+@pytest.fixture
+def provide(monkeypatch):
+    """Return a function that sets what ``create_dataset`` returns."""
+
+    def set_dataset(dataset):
+        monkeypatch.setattr(timm_factory, "create_dataset", lambda *a, **k: dataset)
+
+    return set_dataset
+
+
+def test_timm_data_that_is_listed_is_extracted(provide, network, tmp_path):
+    provide(Listed())
+    assert network("torch/cifar10")[0] == 0
+    file = open_features(tmp_path / "out.h5")
+    assert set(file) == {"train", "test"}
+    assert file.class_names == ("zero", "one", "two")
+    np.testing.assert_array_equal(file["train"].y, [0, 1, 2, 0, 1, 2, 0])
+    assert len(file["train"].metadata["file_list_sha256"]) == 64
+
+
+def test_timm_data_that_streams_gives_the_same_rows(provide, network, tmp_path):
+    provide(Listed())
+    network("torch/cifar10", "--limit", 6)
+    expected = open_features(tmp_path / "out.h5")["train"]
+    rows, digest = expected.X[:], expected.metadata["file_list_sha256"]
+    provide(IterableOne())
+    status, _, err = network("wds/some", "--limit", 6, "--overwrite")
+    assert status == 0, err
+    found = open_features(tmp_path / "out.h5")["train"]
+    np.testing.assert_array_equal(found.X[:], rows)
+    assert found.metadata["file_list_sha256"] == digest
+
+
+def test_timm_data_names_a_bad_image_by_number(provide, network):
+    provide(Listed(broken=5))
+    status, _, err = network("torch/cifar10")
+    assert status == 1
+    assert "image train[5] of split 'train' cannot be decoded (truncated)" in err
+
+
+def test_timm_data_never_takes_the_neighbour_of_a_bad_image(provide, network, tmp_path):
+    for i in range(3):
+        image_module.new("RGB", (20, 20), (i, i, i)).save(tmp_path / f"{i}.png")
+    (tmp_path / "1.png").write_bytes(b"no image")
+    dataset = Misplacing(tmp_path)
+    provide(dataset)
+    assert network("hfds/some", "--splits", "train", "--skip-bad")[0] == 0
+    train = open_features(tmp_path / "out.h5")["train"]
+    assert train.skipped == ("train[1]",)
+    np.testing.assert_array_equal(train.y, [0, 0])
+    for file, _ in dataset.reader:
+        file.close()
+
+
+@pytest.mark.parametrize("data", ["torch/nothing", "torch/image_folder"])
+def test_timm_data_that_is_not_there_is_one_line(network, tmp_path, data):
+    status, out, err = network(data, "--data-dir", tmp_path / "none")
+    assert status == 1
+    assert err.startswith(f"privfeat-extract: error: --data {data} must be a data set")
+    assert err.count("\n") == 1
+    assert not out
