@@ -1,0 +1,73 @@
+"""Constructor parameters as JSON, and back, without running code from a file."""
+
+from typing import Any
+
+import numpy as np
+
+
+def encode(name: str, value: Any) -> Any:
+    """Return the JSON form of the parameter ``name``.
+
+    What JSON has keeps its form; a one-key object marks every other type.
+
+    Raises
+    ------
+    TypeError
+        If the value holds anything but numbers, strings, None and their containers.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else {"float": str(value)}
+    if isinstance(value, list):
+        return [encode(name, item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [encode(name, item) for item in value]}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, dict):
+        pairs = [[encode(name, k), encode(name, v)] for k, v in value.items()]
+        return {"dict": pairs}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufUO":
+        items = (as_strings(name, value) if value.dtype.hasobject else value).tolist()
+        return {"array": [value.dtype.str, encode(name, items)]}
+    raise TypeError(
+        f"{name} must be made of numbers, strings and their lists, tuples, "
+        f"dictionaries or arrays to be saved, got {type(value).__name__}."
+    )
+
+
+def decode(value: Any) -> Any:
+    """Return the parameter that ``encode`` wrote.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``encode`` cannot have written it.
+    """
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "float":
+        return float(content)
+    if kind == "tuple":
+        return tuple(decode(item) for item in content)
+    if kind == "range":
+        return range(*content)
+    if kind == "dict":
+        return {decode(k): decode(v) for k, v in content}
+    if kind == "array":
+        dtype = np.dtype(content[0])
+        return np.array(decode(content[1]), dtype=dtype)
+    raise ValueError(f"parameters must be of a known kind, got {kind!r}.")
+
+
+def as_strings(name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array of objects as one of text; TypeError if one is not a string."""
+    if not all(isinstance(item, str) for item in array.ravel()):
+        raise TypeError(f"{name} must hold numbers or strings to be saved.")
+    return array.astype(str)

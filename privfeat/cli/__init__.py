@@ -1,0 +1,79 @@
+"""The command ``privfeat``: one module per verb, each with ``add_parser`` and ``run``.
+
+Failures are one line on stderr: exit status 1, or 2 for a wrong command line.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import TextIO
+
+from privfeat._version import __version__
+from privfeat.cli import fit, predict, quickstart, statement
+from privfeat.exceptions import PrivacyWarning
+
+__all__ = ["build_parser", "main"]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs; imports nothing heavy."""
+    parser = argparse.ArgumentParser(
+        prog="privfeat",
+        description="Private classifiers on features of frozen networks.",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument(
+        "--debug", action="store_true", help="on failure, show the Python traceback"
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for module in (fit, predict, statement, quickstart):
+        module.add_parser(verbs)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    args = build_parser().parse_args(argv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PrivacyWarning)
+        warnings.showwarning = _show_warning
+        try:
+            args.run(args)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of a pipe has left, as in `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except KeyboardInterrupt:
+            print("privfeat: error: interrupted", file=sys.stderr)
+            return 130
+        # A user gets one line whatever went wrong; --debug has the rest.
+        except Exception as error:
+            if args.debug:
+                raise
+            print(f"privfeat: error: {describe(error)}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def describe(error: Exception) -> str:
+    """Return what went wrong on one line, without Python's decoration."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, KeyError) and error.args:
+        text = str(error.args[0])  # str(error) would add quotation marks
+    else:
+        text = str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(f"privfeat: warning: {' '.join(str(message).split())}", file=sys.stderr)

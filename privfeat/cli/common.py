@@ -1,0 +1,183 @@
+"""What the verbs share: feature arguments, budget options, output folders."""
+
+import argparse
+import ast
+import inspect
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privfeat._types import ACCOUNTINGS, ADJACENCIES
+
+if TYPE_CHECKING:
+    from privfeat.data import FeatureSplit
+
+ESTIMATORS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear")
+
+
+class CommandError(Exception):
+    """A command cannot do what was asked; the message says why."""
+
+
+def add_budget_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every private fit has, none of them with a default."""
+    group = parser.add_argument_group("privacy")
+    budget = group.add_mutually_exclusive_group()
+    budget.add_argument("--epsilon", type=float, help="budget with --delta; or inf")
+    budget.add_argument("--rho", type=float, help="budget in zCDP instead")
+    budget.add_argument("--noise-multiplier", type=float, help="noise level instead")
+    group.add_argument("--delta", type=float)
+    group.add_argument("--adjacency", choices=ADJACENCIES)
+    group.add_argument("--accounting", choices=ACCOUNTINGS)
+    group.add_argument(
+        "--seed",
+        type=int,
+        help="reproducible noise, for tests and published experiments: not private",
+    )
+
+
+def budget_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the constructor parameters for the options that were given."""
+    given = {
+        "epsilon": args.epsilon,
+        "rho": args.rho,
+        "noise_multiplier": args.noise_multiplier,
+        "delta": args.delta,
+        "adjacency": args.adjacency,
+        "accounting": args.accounting,
+        "random_state": args.seed,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return ``name=value`` arguments as a dictionary.
+
+    Values are read as Python literals; ``true``, ``false`` and ``none`` are understood,
+    and what is no literal is a string.
+
+    Raises
+    ------
+    CommandError
+        If there is no name, or a name comes twice.
+
+    Examples
+    --------
+    >>> parse_settings(["n_iter=50", "loss=sigmoid", "fit_intercept=false"])
+    {'n_iter': 50, 'loss': 'sigmoid', 'fit_intercept': False}
+    """
+    words = {"true": True, "false": False, "none": None}
+    parsed: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.isidentifier() or name in parsed:
+            raise CommandError(
+                f"--set must be name=value, once for each name, got {setting!r}."
+            )
+        if text.lower() in words:
+            parsed[name] = words[text.lower()]
+            continue
+        try:
+            parsed[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            parsed[name] = text
+    return parsed
+
+
+def make_estimator(name: str, **params: Any) -> Any:
+    """Return an unfitted estimator.
+
+    Raises
+    ------
+    CommandError
+        If the estimator has no parameter of a given name.
+    """
+    from privfeat import linear
+
+    cls = getattr(linear, name)
+    known = set(inspect.signature(cls).parameters)
+    unknown = sorted(set(params) - known)
+    if unknown:
+        raise CommandError(
+            f"{name} has no parameter {unknown[0]!r}, only {', '.join(sorted(known))}."
+        )
+    return cls(**params)
+
+
+def open_split(argument: str, preferred: str) -> "FeatureSplit":
+    """Return the split that ``FILE`` or ``FILE:SPLIT`` names.
+
+    Without a name, ``preferred`` is taken, or the only split that the file has.
+
+    Raises
+    ------
+    CommandError
+        If the choice is not clear, or there is no such split.
+    FeatureFileError
+        If the file cannot be read.
+    """
+    from privfeat.data import open_features
+
+    path, name = split_argument(argument)
+    file = open_features(path)
+    if name is None:
+        name = preferred if preferred in file or len(file) != 1 else next(iter(file))
+    if name not in file:
+        raise CommandError(
+            f"{path} has no split {name!r}. Name one of {', '.join(file)}: FILE:SPLIT."
+        )
+    return file[name]
+
+
+def split_argument(argument: str) -> tuple[str, str | None]:
+    """Return path and split of ``FILE`` or ``FILE:SPLIT``.
+
+    Examples
+    --------
+    >>> split_argument("data/a.h5:train")
+    ('data/a.h5', 'train')
+    >>> split_argument("data/a.h5")
+    ('data/a.h5', None)
+    """
+    path, colon, name = argument.rpartition(":")
+    if not colon or Path(argument).exists() or set(name) & set("/\\") or not name:
+        return argument, None
+    return path, name
+
+
+def single_labels(split: "FeatureSplit", argument: str) -> Any:
+    """Return the labels of a split if each row has exactly one."""
+    if split.y.ndim != 1:
+        raise CommandError(f"{argument} must have one label a row.")
+    return split.y
+
+
+@contextmanager
+def output_folder(path: str) -> Iterator[Path]:
+    """Make a folder and see that it can be written, before any budget is spent.
+
+    What was made is removed again, where it is empty, if the body fails.
+    """
+    folder = Path(path)
+    made = [part for part in (folder, *folder.parents) if not part.exists()]
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"--out must be a folder, got the file {path!r}.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        yield folder
+    except BaseException:
+        for part in made:
+            if part.is_dir() and not any(part.iterdir()):
+                part.rmdir()
+        raise
+
+
+def progress(args: argparse.Namespace, text: str) -> None:
+    """Tell on a terminal what is being done, unless told to be quiet."""
+    if sys.stderr.isatty() and not args.quiet:
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,150 @@
+"""``privfeat fit``: train one private classifier on a feature file and save it."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privfeat.cli.common import (
+    ESTIMATORS,
+    CommandError,
+    add_budget_options,
+    budget_parameters,
+    make_estimator,
+    open_split,
+    output_folder,
+    parse_settings,
+    progress,
+    single_labels,
+)
+
+if TYPE_CHECKING:
+    from privfeat.data import FeatureSplit
+
+# Set by options of their own, or by the feature file.
+_RESERVED = {
+    "epsilon": "--epsilon",
+    "delta": "--delta",
+    "rho": "--rho",
+    "noise_multiplier": "--noise-multiplier",
+    "adjacency": "--adjacency",
+    "accounting": "--accounting",
+    "random_state": "--seed",
+    "classes": "--n-classes",
+}
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    parser = verbs.add_parser(
+        "fit",
+        help="train a private classifier and save it",
+        description="Train a private classifier on a feature file, save it, print its "
+        "privacy statement. Without a budget option, epsilon is 1.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--estimator", choices=ESTIMATORS, required=True)
+    parser.add_argument("--train", metavar="FILE[:SPLIT]", required=True)
+    parser.add_argument(
+        "--test", metavar="FILE[:SPLIT]", help="rows to measure the accuracy on"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="the model's folder"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a model that is in DIR"
+    )
+    parser.add_argument(
+        "--n-classes",
+        type=int,
+        help="number of classes, known to everyone; needed if FILE names none",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="another parameter of the estimator; may be repeated",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print warnings alone")
+    add_budget_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Fit, save, then report; whatever can fail early does so before the fit."""
+    settings = parse_settings(args.set)
+    for name in settings:
+        if name in _RESERVED:
+            raise CommandError(f"--set {name}=... must be given as {_RESERVED[name]}.")
+    train = open_split(args.train, preferred="train")
+    labels = single_labels(train, args.train)
+    n_classes = _count_classes(args, train)
+    test = _open_test(args, train)
+    params = budget_parameters(args) | settings | {"classes": range(n_classes)}
+    estimator = make_estimator(args.estimator, **params)
+    if (Path(args.out) / "model.json").exists() and not args.overwrite:
+        raise CommandError(
+            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
+            "replace it; its budget stays spent."
+        )
+    with output_folder(args.out) as folder:
+        progress(args, f"fitting {args.estimator} on {args.train} ...")
+        if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
+            estimator.set_params(verbose=1).fit(train.X, labels).set_params(verbose=0)
+        else:
+            estimator.fit(train.X, labels)
+        from privfeat import persistence
+
+        persistence.save(
+            estimator,
+            folder,
+            overwrite=args.overwrite,
+            class_names=train.class_names,
+        )
+    if args.quiet:
+        return
+    print(f"model saved in {args.out}")
+    if test is not None:
+        accuracy = estimator.score(test.X, single_labels(test, args.test))
+        print(
+            f"test accuracy {accuracy:.4f} on {args.test}\n"
+            "  computed on the test labels: these must be public, or be accounted for "
+            "separately; the statement below does not cover them"
+        )
+    print(estimator.privacy_)
+
+
+def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
+    names = train.class_names
+    if names is None and args.n_classes is None:
+        raise CommandError(
+            f"{args.train} names no classes, and to read them from the labels would "
+            "not be private. Pass --n-classes."
+        )
+    n_classes = args.n_classes if names is None else len(names)
+    if args.n_classes not in (None, n_classes):
+        raise CommandError(
+            f"--n-classes must be the {n_classes} classes of {args.train}, got "
+            f"{args.n_classes}."
+        )
+    if not n_classes > 1:
+        raise CommandError(f"there must be at least 2 classes, got {n_classes}.")
+    return int(n_classes)
+
+
+def _open_test(
+    args: argparse.Namespace, train: "FeatureSplit"
+) -> "FeatureSplit | None":
+    """Return the test split if it fits the training split."""
+    if args.test is None:
+        return None
+    test = open_split(args.test, preferred="test")
+    single_labels(test, args.test)
+    if test.class_names != train.class_names:
+        raise CommandError(f"{args.test} must have the classes of {args.train}.")
+    if test.X.shape[1] != train.X.shape[1]:
+        raise CommandError(
+            f"{args.test} must have {train.X.shape[1]} features, as {args.train}, "
+            f"got {test.X.shape[1]}."
+        )
+    return test

@@ -1,0 +1,42 @@
+"""``privfeat predict``: classes of the rows of a feature file, as CSV."""
+
+import argparse
+import csv
+import io
+from typing import Any
+
+from privfeat.cli.common import open_split
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    parser = verbs.add_parser(
+        "predict",
+        help="apply a saved model to a feature file",
+        description="Write a CSV file with one line per row: its number from 0, the "
+        "predicted class and, where known, the name of the class.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("--model", metavar="DIR", required=True)
+    parser.add_argument("--features", metavar="FILE[:SPLIT]", required=True)
+    parser.add_argument("--out", metavar="FILE.csv", required=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Predict all rows, then write the file in one step."""
+    from privfeat import persistence
+    from privfeat._files import write_atomically
+
+    estimator = persistence.load(args.model)
+    names = persistence.load_class_names(args.model)
+    split = open_split(args.features, preferred="test")
+    predicted = estimator.predict(split.X).tolist()
+    by_class = dict(zip(estimator.classes_.tolist(), names or [], strict=False))
+
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["row", "class", "name"] if by_class else ["row", "class"])
+    for row, label in enumerate(predicted):
+        writer.writerow([row, label, by_class[label]] if by_class else [row, label])
+    write_atomically(args.out, buffer.getvalue().encode())
+    print(f"{len(predicted)} predictions written to {args.out}")

@@ -1,0 +1,299 @@
+"""Fitted estimators on disk: one folder with JSON and NumPy arrays, never pickle.
+
+``model.json`` holds the class name, the constructor parameters and the privacy
+statement, readable by eye; ``arrays-<hash>.npz`` holds the fitted arrays. Loading
+runs no code from the files and checks a SHA-256 of both. The checksums notice damage,
+not forgery: whoever can write the folder can write another statement.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privfeat._encoding import as_strings, decode, encode
+from privfeat._files import write_atomically
+from privfeat._version import __version__
+from privfeat.exceptions import PrivacyError
+
+if TYPE_CHECKING:
+    from privfeat.core.statement import PrivacyStatement
+
+__all__ = ["ModelFileError", "load", "load_class_names", "load_statement", "save"]
+
+FORMAT = "privfeat-model"
+FORMAT_VERSION = 1
+_DOCUMENT = "model.json"
+_ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
+_ARRAYS = ("classes_", "coef_", "intercept_", "feature_names_in_")
+_COUNTS = ("n_features_in_", "n_iter_")
+_OPTIONAL = {"feature_names_in_", "n_iter_"}
+_FIELDS = {
+    "estimator": str,
+    "params": dict,
+    "class_names": list | None,
+    "fitted": dict,
+    "privacy": dict,
+    "arrays": dict,
+}
+
+
+class ModelFileError(ValueError):
+    """A folder is not a privfeat model that this version can read."""
+
+
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    class_names: Sequence[str] | None = None,
+) -> None:
+    """Write a fitted estimator to the folder ``path``.
+
+    Parameters
+    ----------
+    estimator : DPLeastSquares, DPNewton, DPFC or DPAdamLinear
+        Fitted; not a subclass.
+    path : str or path-like
+        The folder; made if it is not there. A reader finds the earlier model or this
+        one, never a part of either.
+    overwrite : bool, default=False
+        Whether to replace a model that the folder already holds. It cannot be fitted
+        again without spending its budget again.
+    class_names : sequence of str, optional
+        Public names of ``estimator.classes_``, in that order.
+
+    Raises
+    ------
+    TypeError
+        If ``estimator`` is of another class, or holds a parameter that has no safe
+        written form.
+    ValueError
+        If the number of ``class_names`` is not that of the classes.
+    FileExistsError
+        If ``path`` is a file, or holds a model and ``overwrite`` is False.
+    sklearn.exceptions.NotFittedError
+        If ``estimator`` is not fitted.
+
+    Notes
+    -----
+    ``random_state`` is never written: with the seed of a fit, anyone can subtract its
+    noise. A loaded estimator has ``random_state=None``.
+
+    Examples
+    --------
+    >>> save(clf, "model")  # doctest: +SKIP
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(estimator).__name__
+    cls: Any = _estimators().get(name)
+    if type(estimator) is not cls:
+        raise TypeError(
+            f"estimator must be one of {', '.join(_estimators())}, got {name}."
+        )
+    check_is_fitted(estimator)
+    if class_names is not None and len(class_names) != len(estimator.classes_):
+        raise ValueError(
+            f"class_names must have {len(estimator.classes_)} entries, "
+            f"got {len(class_names)}."
+        )
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"path must be a folder, got the file {str(path)!r}.")
+    if (folder / _DOCUMENT).exists() and not overwrite:
+        raise FileExistsError(
+            f"path must not hold a model, got {str(path)!r}. Pass overwrite=True to "
+            "replace it."
+        )
+
+    arrays, objects = _written_arrays(estimator)
+    content = _npz(arrays)
+    digest = hashlib.sha256(content).hexdigest()
+    arrays_name = f"arrays-{digest[:16]}.npz"
+    params = estimator.get_params(deep=False) | {"random_state": None}
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "privfeat_version": __version__,
+        "estimator": name,
+        "params": {key: encode(key, value) for key, value in params.items()},
+        "class_names": None if class_names is None else [str(c) for c in class_names],
+        "fitted": {n: int(getattr(estimator, n)) for n in _present(estimator, _COUNTS)},
+        "privacy": json.loads(estimator.privacy_.to_json()),
+        "arrays": {"file": arrays_name, "sha256": digest, "objects": objects},
+    }
+    document["sha256"] = _digest(document)
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    # The document names its arrays by their content, so replacing the document is
+    # the one step that changes what a reader sees.
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / arrays_name, content)
+    write_atomically(folder / _DOCUMENT, text.encode())
+    for old in folder.iterdir():
+        if _ARRAYS_NAME.fullmatch(old.name) and old.name != arrays_name:
+            old.unlink()
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted estimator that ``save`` wrote to the folder ``path``.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder holds no model, or one that is damaged, of a newer format, or
+        not written by ``save``.
+    """
+    document = _read_document(path)
+    name = document["estimator"]
+    cls = _estimators().get(name)
+    if cls is None:
+        raise ModelFileError(
+            f"{str(path)!r} holds an estimator {name!r} that is not one of "
+            f"{', '.join(_estimators())}."
+        )
+    arrays = _read_arrays(path, document["arrays"])
+    fitted = {key: int(value) for key, value in document["fitted"].items()}
+    missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
+    if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
+        raise _damaged(path, "the fitted attributes are not those of an estimator")
+    _check_shapes(path, arrays, fitted["n_features_in_"])
+    try:
+        params = {key: decode(value) for key, value in document["params"].items()}
+        estimator = cls(**params)
+    except (TypeError, ValueError, KeyError) as error:
+        raise _damaged(path, "the parameters do not fit the estimator") from error
+    for key, value in (arrays | fitted).items():
+        setattr(estimator, key, value)
+    estimator.privacy_ = _statement(path, document)
+    return estimator
+
+
+def load_statement(path: str | os.PathLike[str]) -> "PrivacyStatement":
+    """Return the privacy statement of a saved model; its arrays are not read."""
+    return _statement(path, _read_document(path))
+
+
+def load_class_names(path: str | os.PathLike[str]) -> list[str] | None:
+    """Return the class names of a saved model, or None if it was saved without."""
+    names: list[str] | None = _read_document(path)["class_names"]
+    return names
+
+
+def _estimators() -> dict[str, type]:
+    # Imported here: `privfeat statement` needs none of them.
+    from privfeat.linear import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+
+    classes = (DPLeastSquares, DPNewton, DPFC, DPAdamLinear)
+    return {cls.__name__: cls for cls in classes}
+
+
+def _present(estimator: Any, names: Sequence[str]) -> list[str]:
+    return [n for n in names if n not in _OPTIONAL or hasattr(estimator, n)]
+
+
+def _written_arrays(estimator: Any) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return the arrays, and which of them were arrays of objects (strings)."""
+    arrays, objects = {}, []
+    for name in _present(estimator, _ARRAYS):
+        array = np.asarray(getattr(estimator, name))
+        if array.dtype.hasobject:
+            array = as_strings(name, array)
+            objects.append(name)
+        arrays[name] = array
+    return arrays, objects
+
+
+def _npz(arrays: dict[str, np.ndarray]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def _digest(document: dict[str, Any]) -> str:
+    rest = {key: value for key, value in document.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _damaged(path: str | os.PathLike[str], why: str) -> ModelFileError:
+    return ModelFileError(f"{str(path)!r} is damaged: {why}.")
+
+
+def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the checked ``model.json`` of a folder."""
+    try:
+        content = (Path(path) / _DOCUMENT).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ModelFileError(
+            f"{str(path)!r} is not a privfeat model: it has no {_DOCUMENT}."
+        ) from error
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"{_DOCUMENT} is not JSON") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(
+            f"{str(path)!r} is not a privfeat model: {_DOCUMENT} has another format."
+        )
+    version = document.get("format_version")
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {version}, this privfeat reads "
+            f"{FORMAT_VERSION}. Upgrade privfeat."
+        )
+    if version != FORMAT_VERSION or document.get("sha256") != _digest(document):
+        raise _damaged(path, f"{_DOCUMENT} does not match its checksum")
+    if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
+        raise _damaged(path, f"{_DOCUMENT} lacks a field")
+    return document
+
+
+def _read_arrays(
+    path: str | os.PathLike[str], entry: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    name = str(entry.get("file"))
+    if not _ARRAYS_NAME.fullmatch(name):
+        raise _damaged(path, f"{_DOCUMENT} names no file of arrays")
+    try:
+        content = (Path(path) / name).read_bytes()
+    except FileNotFoundError as error:
+        raise _damaged(path, f"{name} is missing") from error
+    if hashlib.sha256(content).hexdigest() != entry.get("sha256"):
+        raise _damaged(path, f"{name} does not match its checksum")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        return arrays | {key: arrays[key].astype(object) for key in entry["objects"]}
+    except (ValueError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise _damaged(path, f"{name} does not hold arrays") from error
+
+
+def _check_shapes(
+    path: str | os.PathLike[str], arrays: dict[str, np.ndarray], n_features: int
+) -> None:
+    n_classes = len(arrays["classes_"])
+    n_rows = 1 if n_classes <= 2 else n_classes
+    shapes = (arrays["coef_"].shape, arrays["intercept_"].shape)
+    if shapes != ((n_rows, n_features), (n_rows,)):
+        raise _damaged(path, "the shapes of its arrays do not agree")
+
+
+def _statement(
+    path: str | os.PathLike[str], document: dict[str, Any]
+) -> "PrivacyStatement":
+    from privfeat.core.statement import PrivacyStatement
+
+    try:
+        return PrivacyStatement.from_json(json.dumps(document["privacy"]))
+    except PrivacyError as error:
+        raise _damaged(path, "it holds no privacy statement") from error

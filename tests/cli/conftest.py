@@ -1,0 +1,52 @@
+import pytest
+
+from privfeat.cli import main
+from privfeat.data import write_features
+from tests.cli.tiny import CLASS_NAMES, make_split
+
+
+@pytest.fixture(scope="session")
+def features(tmp_path_factory):
+    """Return the path of a feature file with the splits train and test."""
+    path = tmp_path_factory.mktemp("features") / "tiny.h5"
+    splits = {"train": make_split(240, 0), "test": make_split(60, 1)}
+    write_features(path, splits, class_names=CLASS_NAMES)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def model(features, tmp_path_factory):
+    """Return the folder of a saved model."""
+    path = str(tmp_path_factory.mktemp("models") / "model")
+    command = "fit --estimator DPLeastSquares --epsilon 20 --delta 1e-6 --quiet"
+    assert main([*command.split(), "--train", features, "--out", path]) == 0
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command line: status, stdout, stderr."""
+
+    def run_command(*argv):
+        try:
+            status = main([str(arg) for arg in argv])
+        except SystemExit as stop:
+            status = stop.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run_command
+
+
+@pytest.fixture
+def fails(run):
+    """Return a function that runs a command which must fail with one line."""
+
+    def run_command(*argv):
+        status, _, err = run(*argv)
+        assert status == 1
+        assert err.startswith("privfeat: error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return run_command

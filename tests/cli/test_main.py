@@ -1,0 +1,105 @@
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import privfeat
+from privfeat import persistence
+from privfeat.cli import describe
+
+
+def test_main_without_verb_is_a_usage_error(run):
+    status, _, err = run()
+    assert status == 2
+    assert "usage: privfeat" in err
+
+
+def test_main_with_an_unknown_option_is_a_usage_error(run):
+    status, _, err = run("statement", "model", "--nonsense")
+    assert status == 2
+    assert "unrecognized arguments: --nonsense" in err
+
+
+def test_main_prints_the_version(run):
+    assert run("--version") == (0, f"{privfeat.__version__}\n", "")
+
+
+@pytest.mark.parametrize("verb", ["fit", "predict", "statement", "quickstart"])
+def test_main_explains_each_verb(run, verb):
+    status, out, _ = run(verb, "--help")
+    assert status == 0
+    assert f"usage: privfeat {verb}" in out
+
+
+def test_main_puts_an_unforeseen_error_on_one_line(fails, monkeypatch):
+    def fail(path):
+        raise RuntimeError("first\n  second")
+
+    monkeypatch.setattr(persistence, "load_statement", fail)
+    assert fails("statement", "model") == "privfeat: error: first second\n"
+
+
+def test_main_shows_the_traceback_when_asked(run, monkeypatch):
+    def fail(path):
+        raise RuntimeError("deep inside")
+
+    monkeypatch.setattr(persistence, "load_statement", fail)
+    with pytest.raises(RuntimeError, match="deep inside"):
+        run("--debug", "statement", "model")
+
+
+def test_main_says_when_it_was_interrupted(run, monkeypatch):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(persistence, "load_statement", interrupt)
+    assert run("statement", "m") == (130, "", "privfeat: error: interrupted\n")
+
+
+def test_main_puts_a_warning_on_one_line(run, monkeypatch):
+    def warn(path):
+        warnings.warn("careful\nnow", privfeat.PrivacyWarning, stacklevel=1)
+        return "statement"
+
+    monkeypatch.setattr(persistence, "load_statement", warn)
+    status, out, err = run("statement", "model")
+    assert (status, out) == (0, "statement\n")
+    assert err == "privfeat: warning: careful now\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyError("split must be 'a'."), "split must be 'a'."),
+        (FileNotFoundError(2, "No such file", "a.h5"), "a.h5: No such file"),
+        (OSError("disk full"), "disk full"),
+        (ValueError(), "ValueError"),
+        (ValueError("a\n\tb"), "a b"),
+    ],
+)
+def test_describe_gives_one_plain_line(error, text):
+    assert describe(error) == text
+
+
+def test_console_script_returns_the_status(tmp_path):
+    script = Path(sys.executable).with_name("privfeat")
+    done = subprocess.run(
+        [script, "statement", tmp_path / "none"], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("privfeat: error: ")
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_output_to_a_closed_pipe_is_no_crash(model):
+    code = f"from privfeat.cli import main; exit(main({['statement', model]}))"
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$0" -c "$1" > >(exec true)', sys.executable, code],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""

@@ -1,0 +1,65 @@
+import csv
+
+import pytest
+
+from privfeat import open_features, persistence
+from privfeat.data import write_features
+from tests.cli.tiny import CLASS_NAMES, make_split
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_predict_writes_the_predictions_of_the_model(run, features, model, tmp_path):
+    out = tmp_path / "p.csv"
+    status, printed, _ = run(
+        "predict", "--model", model, "--features", features, "--out", out
+    )
+    assert status == 0
+    assert printed == f"60 predictions written to {out}\n"
+    expected = persistence.load(model).predict(open_features(features)["test"].X)
+    header, *rows = read(out)
+    assert header == ["row", "class", "name"]
+    assert rows == [
+        [str(i), str(label), CLASS_NAMES[label]] for i, label in enumerate(expected)
+    ]
+
+
+def test_predict_leaves_out_names_that_the_model_has_not(
+    run, features, model, tmp_path
+):
+    persistence.save(persistence.load(model), tmp_path / "bare")
+    out = tmp_path / "p.csv"
+    run(
+        *("predict", "--model", tmp_path / "bare"),
+        *("--features", f"{features}:train", "--out", out),
+    )
+    header, *rows = read(out)
+    assert header == ["row", "class"]
+    assert len(rows) == 240
+
+
+@pytest.mark.parametrize("n_features", [3, 4])
+def test_predict_that_fails_keeps_the_earlier_file(fails, model, tmp_path, n_features):
+    X, y = make_split(30, 2)
+    other, out = tmp_path / "other.h5", tmp_path / "p.csv"
+    write_features(other, {"test": (X[:, :n_features], y)}, class_names=CLASS_NAMES)
+    out.write_text("kept")
+    message = fails("predict", "--model", model, "--features", other, "--out", out)
+    assert "features" in message
+    assert out.read_text() == "kept"
+    assert {path.name for path in tmp_path.iterdir()} == {"other.h5", "p.csv"}
+
+
+def test_predict_refuses_a_missing_model(fails, features, tmp_path):
+    arguments = ("--features", features, "--out", tmp_path / "p.csv")
+    message = fails("predict", "--model", tmp_path / "none", *arguments)
+    assert "is not a privfeat model" in message
+
+
+def test_predict_names_a_missing_folder(fails, features, model, tmp_path):
+    out = tmp_path / "none" / "p.csv"
+    message = fails("predict", "--model", model, "--features", features, "--out", out)
+    assert "No such file or directory" in message

@@ -1,0 +1,377 @@
+import json
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, persistence
+from privfeat._encoding import decode, encode
+from privfeat.exceptions import PrivacyWarning
+from privfeat.persistence import (
+    ModelFileError,
+    load,
+    load_class_names,
+    load_statement,
+    save,
+)
+
+N_FEATURES = 4
+
+
+def make_data(labels):
+    """Return 30 rows near one corner per label."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(30) % len(labels)
+    X = np.eye(N_FEATURES)[codes] + 0.1 * rng.normal(size=(30, N_FEATURES))
+    return X, np.asarray(labels)[codes]
+
+
+def fit(cls=DPLeastSquares, labels=(0, 1, 2), **params):
+    X, y = make_data(labels)
+    return cls(classes=labels, epsilon=5.0, **params).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit()
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    save(fitted, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def arrays_file(folder):
+    (found,) = folder.glob("arrays-*.npz")
+    return found
+
+
+def rewrite(folder, **changes):
+    """Change fields of the document and sign it again, as a forger would."""
+    document = json.loads((folder / "model.json").read_text()) | changes
+    document["sha256"] = persistence._digest(document)
+    (folder / "model.json").write_text(json.dumps(document))
+
+
+def assert_same_model(loaded, original):
+    assert type(loaded) is type(original)
+    assert vars(loaded).keys() == vars(original).keys()
+    params, expected = loaded.get_params(), original.get_params()
+    for name in expected.keys() - {"random_state"}:
+        np.testing.assert_equal(params[name], expected[name], err_msg=name)
+    for name in vars(original).keys() - expected.keys():
+        np.testing.assert_equal(
+            getattr(loaded, name), getattr(original, name), err_msg=name
+        )
+    assert loaded.classes_.dtype == original.classes_.dtype
+
+
+@pytest.mark.parametrize(
+    ("cls", "params"),
+    [
+        (DPLeastSquares, {}),
+        (DPNewton, {"n_iter": 2}),
+        (DPFC, {"n_iter": 3, "fit_intercept": False}),
+        (DPAdamLinear, {"n_iter": 3}),
+    ],
+)
+def test_load_returns_what_was_saved(cls, params, tmp_path):
+    original = fit(cls, **params)
+    save(original, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert_same_model(loaded, original)
+    X, y = make_data((0, 1, 2))
+    np.testing.assert_array_equal(loaded.predict_proba(X), original.predict_proba(X))
+    clone(loaded).fit(X, y)  # the parameters came back in a usable form
+
+
+@pytest.mark.parametrize(
+    "labels", [(3, 7), ("no", "yes"), (False, True), (1.0, 2.0, 3.0), ("a", "b", "ccc")]
+)
+def test_load_returns_every_kind_of_label(labels, tmp_path):
+    original = fit(labels=labels)
+    save(original, tmp_path)
+    assert_same_model(load(tmp_path), original)
+
+
+def test_load_returns_labels_that_were_objects(tmp_path):
+    labels = np.array(["a", "b", "c"], dtype=object)
+    original = fit(labels=labels)
+    save(original, tmp_path)
+    assert_same_model(load(tmp_path), original)
+
+
+def test_load_returns_feature_names(tmp_path):
+    X, y = make_data((0, 1, 2))
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    original = DPLeastSquares(classes=(0, 1, 2)).fit(frame, y)
+    save(original, tmp_path)
+    loaded = load(tmp_path)
+    assert_same_model(loaded, original)
+    np.testing.assert_array_equal(loaded.predict(frame), original.predict(frame))
+
+
+def test_load_returns_the_statement_of_a_fit_without_privacy(tmp_path):
+    original = fit().set_params(epsilon=np.inf).fit(*make_data((0, 1, 2)))
+    save(original, tmp_path)
+    assert load(tmp_path).privacy_ == original.privacy_
+    assert load(tmp_path).get_params()["epsilon"] == np.inf
+
+
+def test_load_statement_equals_that_of_the_estimator(fitted, folder):
+    assert load_statement(folder) == fitted.privacy_
+
+
+def test_load_class_names_returns_what_was_saved(fitted, folder, tmp_path):
+    assert load_class_names(folder) is None
+    save(fitted, tmp_path / "named", class_names=("ant", "bée", "cat"))
+    assert load_class_names(tmp_path / "named") == ["ant", "bée", "cat"]
+
+
+def test_save_never_writes_the_seed(tmp_path):
+    with pytest.warns(PrivacyWarning, match="random_state"):
+        original = fit(random_state=987654321)
+    save(original, tmp_path)
+    assert all(b"987654321" not in file.read_bytes() for file in tmp_path.iterdir())
+    assert load(tmp_path).random_state is None
+    assert load(tmp_path).privacy_.seeded
+
+
+def test_save_refuses_an_unfitted_estimator(tmp_path):
+    with pytest.raises(NotFittedError):
+        save(DPFC(), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_save_refuses_other_classes(tmp_path):
+    class Derived(DPLeastSquares):
+        pass
+
+    Derived.__name__ = "DPLeastSquares"
+    for estimator in (LogisticRegression(), fit(Derived), "model"):
+        with pytest.raises(TypeError, match="estimator must be one of"):
+            save(estimator, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_save_refuses_a_parameter_without_written_form(fitted, tmp_path):
+    odd = clone(fitted).fit(*make_data((0, 1, 2))).set_params(budget_split=object())
+    with pytest.raises(TypeError, match="budget_split must be made of numbers"):
+        save(odd, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_save_refuses_a_wrong_number_of_class_names(fitted, tmp_path):
+    with pytest.raises(ValueError, match="class_names must have 3 entries, got 2"):
+        save(fitted, tmp_path / "model", class_names=["a", "b"])
+
+
+def test_save_keeps_an_earlier_model_unless_told(fitted, folder):
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    other = fit()
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        save(other, folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    save(other, folder, overwrite=True)
+    assert_same_model(load(folder), other)
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_save_refuses_a_file_as_folder(fitted, tmp_path):
+    (tmp_path / "model").write_text("kept")
+    with pytest.raises(FileExistsError, match="must be a folder"):
+        save(fitted, tmp_path / "model")
+    assert (tmp_path / "model").read_text() == "kept"
+
+
+@pytest.mark.parametrize("n_renames", [0, 1])
+def test_interrupted_save_leaves_the_earlier_model(
+    fitted, folder, monkeypatch, n_renames
+):
+    rename, done = Path.replace, []
+
+    def fail_later(self, target):
+        if len(done) == n_renames:
+            raise OSError("disk full")
+        done.append(target)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail_later)
+    with pytest.raises(OSError, match="disk full"):
+        save(fit(), folder, overwrite=True)
+    assert_same_model(load(folder), fitted)
+    assert not list(folder.glob(".*"))
+
+
+def test_interrupted_first_save_is_not_taken_for_a_model(fitted, tmp_path, monkeypatch):
+    def fail(self, target):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save(fitted, tmp_path / "model")
+    with pytest.raises(ModelFileError, match=r"it has no model\.json"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_load_refuses_what_is_no_folder(tmp_path, name):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ModelFileError, match="is not a privfeat model"):
+        load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "has another format"),
+        (b'{"format": "other"}', "has another format"),
+        (b'{"format": "privfeat-model"}', "does not match its checksum"),
+    ],
+)
+def test_load_refuses_a_foreign_document(folder, text, message):
+    (folder / "model.json").write_bytes(text)
+    with pytest.raises(ModelFileError, match=message):
+        load(folder)
+
+
+def test_load_refuses_a_newer_format(folder):
+    rewrite(folder, format_version=2, estimator={"of": "the future"})
+    with pytest.raises(ModelFileError, match=r"format version 2.*Upgrade privfeat"):
+        load(folder)
+
+
+@pytest.mark.parametrize("version", [0, -1, "1", None, 1.5])
+def test_load_refuses_an_impossible_version(folder, version):
+    rewrite(folder, format_version=version)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(folder)
+
+
+def test_load_refuses_a_changed_statement(folder):
+    text = (folder / "model.json").read_text()
+    changed = text.replace('"epsilon": 5.0', '"epsilon": 0.1')
+    assert changed != text
+    (folder / "model.json").write_text(changed)
+    for read in (load, load_statement):
+        with pytest.raises(ModelFileError, match="does not match its checksum"):
+            read(folder)
+
+
+@pytest.mark.parametrize("position", [0, 100, -1])
+def test_load_refuses_a_flipped_bit_in_the_arrays(folder, position):
+    content = bytearray(arrays_file(folder).read_bytes())
+    content[position] ^= 1
+    arrays_file(folder).write_bytes(content)
+    with pytest.raises(ModelFileError, match="does not match its checksum"):
+        load(folder)
+
+
+def test_load_refuses_missing_arrays(folder):
+    arrays_file(folder).unlink()
+    with pytest.raises(ModelFileError, match="is missing"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"estimator": "LogisticRegression"}, "not one of DPLeastSquares"),
+        ({"estimator": None}, "lacks a field"),
+        ({"params": []}, "lacks a field"),
+        ({"params": {"no_such": 1}}, "the parameters do not fit"),
+        ({"params": {"classes": {"object": "os.system"}}}, "the parameters do not"),
+        ({"fitted": {}}, "fitted attributes"),
+        ({"fitted": {"n_features_in_": 3}}, "shapes of its arrays"),
+        ({"fitted": {"n_features_in_": 4, "predict": 1}}, "fitted attributes"),
+        ({"privacy": {}}, "no privacy statement"),
+        ({"arrays": {"file": "../secret.npz", "sha256": "0"}}, "no file of arrays"),
+        ({"arrays": {}}, "no file of arrays"),
+    ],
+)
+def test_load_refuses_a_forged_document(folder, changes, message):
+    rewrite(folder, **changes)
+    with pytest.raises(ModelFileError, match=message):
+        load(folder)
+
+
+class Payload:
+    """Makes a file when unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_load_never_unpickles(folder, tmp_path):
+    bait = tmp_path / "ran"
+    forged = {"classes_": np.array([Payload(bait)], dtype=object)}
+    np.savez(folder / "forged.npz", **forged)
+    with zipfile.ZipFile(folder / "forged.npz") as archive:
+        pickle.loads(archive.read("classes_.npy")[128:])
+    assert bait.exists()  # the bait works
+    bait.unlink()
+
+    content = (folder / "forged.npz").read_bytes()
+    digest = persistence.hashlib.sha256(content).hexdigest()
+    name = f"arrays-{digest[:16]}.npz"
+    (folder / name).write_bytes(content)
+    rewrite(folder, arrays={"file": name, "sha256": digest, "objects": []})
+    with pytest.raises(ModelFileError, match="does not hold arrays"):
+        load(folder)
+    assert not bait.exists()
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+PARAMETERS = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text() | st.integers(), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=50)
+@given(PARAMETERS)
+def test_encode_survives_json(value):
+    returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
+    assert repr(returned) == repr(value)  # repr: NaN equals NaN, 1 differs from True
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        range(2, 9, 3),
+        np.arange(3),
+        np.array([[0.5, np.inf]], np.float32),
+        np.array(["a", "bc"]),
+        np.array(["a", "bc"], dtype=object),
+        np.array([True, False]),
+    ],
+)
+def test_encode_keeps_ranges_and_arrays(value):
+    returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
+    assert repr(returned) == repr(value)
+
+
+@pytest.mark.parametrize("value", [object(), len, {1, 2}, 1j, b"x", [np.array([1j])]])
+def test_encode_refuses_other_types(value):
+    with pytest.raises(TypeError, match="value must"):
+        encode("value", value)
