@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from privfeat.core import noise
+from privfeat.core.keys import KeyStream
+
+
+@pytest.fixture
+def keys():
+    return KeyStream(20240607)
+
+
+def assert_variance(draws, stddev, rate=1e-6):
+    statistic = np.sum((np.ravel(draws) / stddev) ** 2)
+    low, high = stats.chi2.ppf([rate / 2, 1 - rate / 2], df=np.size(draws))
+    assert low < statistic < high
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("stddev", [1e-6, 3.0, 1e6])
+def test_gaussian_has_the_requested_stddev(keys, stddev):
+    """False-positive rate 1e-6 over keys; 5 % error in stddev fails, power > 0.999."""
+    assert_variance(noise.gaussian(keys.draw(), (100_000,), stddev), stddev)
+
+
+@pytest.mark.statistical
+def test_gaussian_is_normal(keys):
+    """Kolmogorov-Smirnov; false-positive rate 1e-6, finds a distance of 0.01."""
+    draws = noise.gaussian(keys.draw(), (100_000,), 2.0)
+    assert stats.kstest(draws, stats.norm(scale=2.0).cdf).pvalue > 1e-6
+    assert np.max(np.abs(draws)) > 2.0 * 3.5
+
+
+@pytest.mark.statistical
+def test_gaussian_is_independent_between_entries_and_keys(keys):
+    """Correlations of 100,000 pairs; false-positive rate 1e-6 each, finds 0.03."""
+    one = noise.gaussian(keys.draw(), (50_000, 2), 1.0)
+    two = noise.gaussian(keys.draw(), (50_000, 2), 1.0)
+    columns = np.hstack([one, two, np.roll(one, 1, axis=0)])
+    correlations = np.corrcoef(columns.T)[np.triu_indices(6, 1)]
+    limit = stats.norm.isf(0.5e-6) / np.sqrt(50_000)
+    assert np.max(np.abs(correlations)) < limit
+
+
+def test_gaussian_draws_in_float64(keys):
+    draws = noise.gaussian(keys.draw(), (1000,), 1.0)
+    assert draws.dtype == np.float64
+    assert np.any(draws != draws.astype(np.float32))
+
+
+def test_gaussian_repeats_with_its_key(keys):
+    key = keys.draw()
+    one, two = (noise.gaussian(key, (3, 2), 1.5) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.statistical
+def test_symmetric_gaussian_is_isotropic_in_frobenius_norm(keys):
+    """Stddev ``s`` on the diagonal, ``s / sqrt(2)`` off it; false positives 1e-6."""
+    draws = np.array(
+        [noise.symmetric_gaussian(keys.draw(), 4, 3.0) for _ in range(2000)]
+    )
+    np.testing.assert_array_equal(draws, draws.transpose(0, 2, 1))
+    assert_variance(np.diagonal(draws, axis1=1, axis2=2), 3.0)
+    lower = draws[:, *np.tril_indices(4, -1)]
+    assert_variance(lower, 3.0 / np.sqrt(2.0))
+    coordinates = np.hstack([np.diagonal(draws, axis1=1, axis2=2), lower])
+    correlations = np.corrcoef(coordinates.T)[np.triu_indices(10, 1)]
+    assert np.max(np.abs(correlations)) < stats.norm.isf(0.5e-6) / np.sqrt(2000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("direction", ["diagonal", "off_diagonal", "rank_one"])
+def test_symmetric_gaussian_has_one_stddev_along_every_direction(keys, direction):
+    """The noise along a unit matrix is ``N(0, s^2)``; false-positive rate 1e-6."""
+    unit = {
+        "diagonal": np.diag([1.0, 0.0, 0.0]),
+        "off_diagonal": np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]) / np.sqrt(2.0),
+        "rank_one": np.full((3, 3), 1.0 / 3.0),
+    }[direction]
+    draws = [
+        np.sum(unit * noise.symmetric_gaussian(keys.draw(), 3, 2.0))
+        for _ in range(3000)
+    ]
+    assert_variance(draws, 2.0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("probability", [0.01, 0.5, 0.99])
+def test_bernoulli_has_the_requested_rate(keys, probability):
+    """Binomial test of 100,000 draws; false-positive rate 1e-6."""
+    mask = noise.bernoulli(keys.draw(), 100_000, probability)
+    p_value = stats.binomtest(int(mask.sum()), 100_000, probability).pvalue
+    assert mask.dtype == bool
+    assert p_value > 1e-6
+
+
+def test_bernoulli_is_empty_for_a_tiny_probability(keys):
+    assert not noise.bernoulli(keys.draw(), 1000, 1e-12).any()

@@ -1,0 +1,124 @@
+import json
+import math
+
+import pytest
+
+from privfeat import PrivacyError, PrivacyStatement, __version__
+from privfeat.core.calibration import plan_releases
+from privfeat.core.plan import Query
+
+QUERIES = [Query("gram", 1.0), Query("gradient", 0.5, count=7)]
+PUBLIC = ("the number of features (3)", "all constructor parameters")
+
+
+def state(plan, *, seeded=False):
+    return PrivacyStatement.from_plan(plan, public=PUBLIC, seeded=seeded)
+
+
+PLANS = {
+    "exact": {"epsilon": 1.0},
+    "zcdp": {"rho": 0.1, "accounting": "zcdp", "adjacency": "replace_one"},
+    "free": {"epsilon": math.inf},
+}
+
+
+@pytest.fixture(params=[*PLANS, "sampled"])
+def plan(request):
+    if request.param == "sampled":
+        query = Query("gradient", 1.0, count=3, sampling_prob=0.25)
+        return plan_releases([query], noise_multiplier=3.0, accounting="pld")
+    return plan_releases(QUERIES, **PLANS[request.param])
+
+
+def test_statement_repeats_the_plan(plan):
+    statement = state(plan)
+    for name in ("epsilon", "delta", "rho", "mu", "adjacency", "accounting"):
+        assert getattr(statement, name) == getattr(plan, name)
+    for record, release in zip(statement.releases, plan.releases, strict=True):
+        assert record.name == release.query.name
+        assert record.count == release.query.count
+        assert record.l2_sensitivity == release.query.l2_sensitivity
+        assert record.sampling_prob == release.query.sampling_prob
+        assert record.noise_multiplier == release.noise_multiplier
+        assert record.noise_stddev == release.noise_stddev
+    assert statement.version == __version__
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_statement_survives_json(plan, seeded):
+    statement = state(plan, seeded=seeded)
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+
+
+def test_statement_json_is_standard(plan):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    json.loads(state(plan).to_json(), parse_constant=refuse)
+
+
+@pytest.mark.parametrize(
+    ("options", "seeded", "private"),
+    [("exact", False, True), ("exact", True, False), ("free", False, False)],
+)
+def test_statement_is_private_with_finite_epsilon_and_no_seed(options, seeded, private):
+    plan = plan_releases(QUERIES, **PLANS[options])
+    assert state(plan, seeded=seeded).private is private
+
+
+def test_statement_text_holds_what_a_reader_needs():
+    text = str(state(plan_releases(QUERIES, epsilon=1.0)))
+    for part in [
+        "epsilon = 1,",
+        "delta = 1e-05",
+        "mu = ",
+        "rho = ",
+        "add_remove (one record is present",
+        "accounting: exact",
+        "1 x gram: noise multiplier",
+        "7 x gradient: noise multiplier",
+        "L2 sensitivity 0.5",
+        *PUBLIC,
+        __version__,
+    ]:
+        assert part in text
+    assert "SEEDED" not in text
+
+
+def test_statement_text_warns_of_a_seed():
+    assert "SEEDED" in str(state(plan_releases(QUERIES), seeded=True))
+
+
+def test_statement_text_says_when_there_is_no_privacy():
+    text = str(state(plan_releases(QUERIES, epsilon=math.inf)))
+    assert text.startswith("No privacy")
+
+
+def test_statement_text_shows_the_sampling():
+    query = Query("gradient", 1.0, count=3, sampling_prob=0.25)
+    plan = plan_releases([query], noise_multiplier=3.0, accounting="pld")
+    assert "sampling 0.25" in str(state(plan))
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{}", '{"statement_version": 1}', "not json"]
+)
+def test_statement_refuses_text_that_is_no_statement(text):
+    with pytest.raises(PrivacyError, match="text must be a privacy statement"):
+        PrivacyStatement.from_json(text)
+
+
+@pytest.mark.validation
+def test_statement_refuses_an_unknown_version():
+    fields = json.loads(state(plan_releases(QUERIES)).to_json())
+    fields["statement_version"] = 99
+    with pytest.raises(PrivacyError, match="statement_version must be 1"):
+        PrivacyStatement.from_json(json.dumps(fields))
+
+
+@pytest.mark.validation
+def test_statement_refuses_unknown_fields():
+    fields = json.loads(state(plan_releases(QUERIES)).to_json()) | {"extra": 1}
+    with pytest.raises(PrivacyError, match="text must be a privacy statement"):
+        PrivacyStatement.from_json(json.dumps(fields))

@@ -1,0 +1,286 @@
+"""Sums against whole-number arithmetic in Python, which has no rounding."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from privfeat.core import sensitivity
+from privfeat.core.clipping import grid_step
+from privfeat.core.statistics import (
+    CHUNK_ROWS,
+    MAX_ROWS,
+    exact_class_sums,
+    exact_curvature_grams,
+    exact_gradient,
+    exact_gram,
+)
+from tests import reference
+
+STEP = grid_step(1.0)
+LIMIT = 2**20
+integers = st.one_of(
+    st.sampled_from([0, 1, -1, LIMIT, -LIMIT, LIMIT - 1]),
+    st.integers(-LIMIT, LIMIT),
+)
+
+
+def python_gram(rows):
+    whole = rows.astype(int).astype(object)
+    return whole.T @ whole
+
+
+def python_class_sums(rows, labels, n_outputs):
+    whole = rows.astype(int).astype(object)
+    return np.array([(labels == j) @ whole for j in range(n_outputs)])
+
+
+def bounded(n_rows, size, seed=0):
+    """Whole rows of norm at most 1 in units of the grid step."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n_rows, size))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows *= rng.uniform(0.2, 1.0, size=(n_rows, 1))
+    return np.trunc(rows * LIMIT), rng.integers(0, 3, n_rows)
+
+
+def curvature_stack(rows, coef, loss):
+    return np.array([s.value for s in exact_curvature_grams(rows, coef, loss=loss)])
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=hnp.arrays(np.int64, (7, 3), elements=integers))
+def test_exact_gram_equals_whole_number_arithmetic(grid_rows, rows):
+    found = exact_gram(grid_rows(rows.astype(float), np.zeros(7), step=STEP)).value
+    np.testing.assert_array_equal(found, python_gram(rows).astype(float) * STEP**2)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=hnp.arrays(np.int64, (7, 3), elements=integers),
+    labels=hnp.arrays(np.int64, (7,), elements=st.integers(-1, 3)),
+)
+def test_exact_class_sums_equals_whole_number_arithmetic(grid_rows, rows, labels):
+    found = exact_class_sums(grid_rows(rows.astype(float), labels, step=STEP), 3).value
+    expected = python_class_sums(rows, labels, 3).astype(float) * STEP
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_exact_gram_is_exact_at_the_largest_chunk(grid_rows):
+    rows = np.full((CHUNK_ROWS, 2), LIMIT) - np.array([[0, 1]])
+    found = exact_gram(grid_rows(rows.astype(float), np.zeros(CHUNK_ROWS), step=1.0))
+    np.testing.assert_array_equal(found.value, python_gram(rows).astype(float))
+
+
+def test_exact_gram_is_exact_at_the_largest_number_of_rows(grid_rows):
+    """The total of 2**62 and the like does not wrap around."""
+    one = grid_rows(
+        np.full((CHUNK_ROWS, 1), float(LIMIT)), np.zeros(CHUNK_ROWS), step=1.0
+    )
+    (chunk,) = one.chunks()
+    one.chunks = lambda: (chunk for _ in range(MAX_ROWS // CHUNK_ROWS))
+    assert exact_gram(one).value == float(MAX_ROWS * LIMIT**2)
+
+
+@pytest.mark.parametrize("order", ["given", "reversed", "sorted", "interleaved"])
+def test_exact_sums_survive_adversarial_orders(grid_rows, order):
+    """Float sums of these depend on the order by far more than one record.
+
+    The construction of Casacuberta et al. (2022): large terms, then many small ones
+    that a running float total swallows, and large terms that cancel.
+    """
+    large, small = np.full((40, 1), LIMIT), np.full((4000, 1), 1)
+    column = np.concatenate([large, small, -large])
+    rows = np.hstack([column, np.ones_like(column)])
+    places = {
+        "given": np.arange(len(rows)),
+        "reversed": np.arange(len(rows))[::-1],
+        "sorted": np.argsort(column[:, 0]),
+        "interleaved": np.random.default_rng(0).permutation(len(rows)),
+    }[order]
+    rows = rows[places].astype(float)
+    labels = np.zeros(len(rows))
+    found = exact_class_sums(grid_rows(rows, labels, step=1.0), 1).value
+    np.testing.assert_array_equal(found, [[4000.0, 4080.0]])
+    found = exact_gram(grid_rows(rows, labels, step=1.0)).value
+    np.testing.assert_array_equal(found, python_gram(rows).astype(float))
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 7, 64, 500])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
+def test_sums_do_not_depend_on_chunks_or_order(grid_rows, loss, chunk_rows):
+    rows, labels = bounded(700, 5)
+    coef = np.random.default_rng(1).normal(size=(3, 5)) * 4.0
+    whole = grid_rows(rows, labels, step=STEP)
+    places = np.random.default_rng(2).permutation(len(rows))[:700]
+    if chunk_rows == 1:
+        whole, places = (
+            grid_rows(rows[:40], labels[:40], step=STEP),
+            np.arange(40)[::-1],
+        )
+    other = grid_rows(rows[places], labels[places], step=STEP, chunk_rows=chunk_rows)
+
+    def sums(part):
+        yield exact_gram(part).value
+        yield exact_gram(part, label=1).value
+        yield exact_gram(part, clip_norm=0.4).value
+        yield exact_class_sums(part, 3).value
+        yield exact_gradient(part, coef, loss=loss, clip_norm=0.3).value
+        if loss != "squared":
+            yield curvature_stack(part, coef, loss)
+
+    for one, two in zip(sums(whole), sums(other), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 1023, 1024])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
+def test_one_record_moves_a_sum_by_exactly_its_contribution(grid_rows, loss, n_rows):
+    """Also one that pushes all others to the next place, or needs a new chunk."""
+    rows, labels = bounded(n_rows + 1, 5, seed=n_rows)
+    coef = np.random.default_rng(1).normal(size=(3, 5)) * 4.0
+
+    def sums(part):
+        part = grid_rows(rows[part], labels[part], step=STEP)
+        yield exact_gram(part).value
+        yield exact_class_sums(part, 3).value
+        yield exact_gradient(part, coef, loss=loss, clip_norm=0.3).value
+        if loss != "squared":
+            yield curvature_stack(part, coef, loss)
+
+    record, rest, everyone = slice(0, 1), slice(1, None), slice(None)
+    for alone, without, together in zip(
+        sums(record), sums(rest), sums(everyone), strict=True
+    ):
+        np.testing.assert_array_equal(alone + without, together)
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
+@pytest.mark.parametrize("clip_norm", [0.2, 10.0])
+def test_exact_gradient_equals_the_papers(grid_rows, loss, clip_norm, private):
+    rows, labels = bounded(50, 4)
+    coef = np.random.default_rng(1).normal(size=(3, 4))
+    found = exact_gradient(
+        grid_rows(rows, labels, step=STEP, private=private),
+        coef,
+        loss=loss,
+        clip_norm=clip_norm,
+    ).value
+    expected = reference.gradient_sum(
+        rows * STEP,
+        labels,
+        coef,
+        loss,
+        clip_norm=clip_norm if private else np.inf,
+        residual_radius=2.0 if private and loss == "squared" else np.inf,
+    )
+    np.testing.assert_allclose(found, expected, atol=50 * 5e-6)
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_exact_curvature_grams_equal_the_papers(grid_rows, loss, private):
+    rows, labels = bounded(50, 4)
+    coef = np.random.default_rng(1).normal(size=(3, 4))
+    part = grid_rows(rows, labels, step=STEP, private=private)
+    expected = reference.hessian_blocks(rows * STEP, coef, loss)
+    np.testing.assert_allclose(
+        curvature_stack(part, coef, loss), expected, atol=50 * 5e-6
+    )
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_exact_class_grams_equal_the_papers(grid_rows, private):
+    rows, labels = bounded(50, 4)
+    part = grid_rows(rows, labels, step=STEP, private=private)
+    expected = reference.class_grams(rows * STEP, labels, 3)
+    for label in range(3):
+        found = exact_gram(part, label=label).value
+        np.testing.assert_allclose(found, expected[label], rtol=1e-6)
+
+
+@pytest.mark.parametrize("clip_norm", [0.05, 0.5, 3.0])
+def test_exact_gram_clips_further_as_the_paper_does(grid_rows, clip_norm):
+    rows, labels = bounded(50, 4)
+    found = exact_gram(grid_rows(rows, labels, step=STEP), clip_norm=clip_norm).value
+    clipped = [reference.clip(row * STEP, clip_norm) for row in rows]
+    expected = reference.gram(np.array(clipped))
+    np.testing.assert_allclose(found, expected, atol=50 * 2e-5 * clip_norm**2)
+
+
+@pytest.mark.parametrize("clip_norm", [0.05, 0.3, 1.0])
+def test_exact_gram_of_one_record_is_within_its_clip_norm(grid_rows, clip_norm):
+    for row in bounded(20, 4)[0]:
+        part = grid_rows(row[None, :], np.zeros(1), step=STEP)
+        found = exact_gram(part, clip_norm=clip_norm).value
+        assert np.trace(found) <= clip_norm**2
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 100.0, 1e5])
+@pytest.mark.parametrize("n_outputs", [2, 3, 10, 200])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_one_records_statistics_are_within_their_bounds(
+    grid_rows, loss, n_outputs, scale
+):
+    """Predictions from uniform to one-hot, from 2 to 200 classes."""
+    rows, _ = bounded(2, 3)
+    rng = np.random.default_rng(n_outputs)
+    for row in rows:
+        coef = rng.normal(size=(n_outputs, 3)) * scale
+        part = grid_rows(row[None, :], np.array([n_outputs - 1]), step=STEP)
+        bound = sensitivity.curvature_grams(1.0, loss, n_outputs, "add_remove")
+        assert np.linalg.norm(curvature_stack(part, coef, loss)) <= bound
+        radius = sensitivity.residual_norm(loss, n_outputs)
+        gradient = exact_gradient(part, coef, loss=loss, clip_norm=radius).value
+        bound = sensitivity.loss_gradient(1.0, loss, n_outputs, "add_remove")
+        assert np.linalg.norm(gradient) <= bound
+        gradient = exact_gradient(part, coef, loss=loss, clip_norm=0.01).value
+        assert np.linalg.norm(gradient) <= 0.01
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300, 1e38])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_exact_gradient_stays_bounded_for_any_coefficients(grid_rows, loss, bad):
+    """Earlier noise may have made them huge."""
+    rows, labels = bounded(1, 3)
+    coef = np.full((3, 3), bad)
+    coef[1] *= -1.0
+    part = grid_rows(rows, labels, step=STEP)
+    gradient = exact_gradient(part, coef, loss=loss, clip_norm=0.5).value
+    assert np.linalg.norm(gradient) <= 0.5
+
+
+def test_exact_gradient_counts_the_sampled_records_only(grid_rows):
+    rows, labels = bounded(30, 3)
+    coef = np.random.default_rng(1).normal(size=(3, 3))
+    taken = np.zeros(CHUNK_ROWS, bool)
+    taken[:30] = np.random.default_rng(2).random(30) < 0.4
+    found = exact_gradient(
+        grid_rows(rows, labels, step=STEP),
+        coef,
+        loss="softmax",
+        clip_norm=0.5,
+        sampler=lambda n: taken[:n],
+    ).value
+    kept = taken[:30]
+    expected = exact_gradient(
+        grid_rows(rows[kept], labels[kept], step=STEP),
+        coef,
+        loss="softmax",
+        clip_norm=0.5,
+    ).value
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_sums_of_no_records_are_zero_of_the_right_shape(grid_rows):
+    part = grid_rows(np.zeros((0, 3)), np.zeros(0), step=STEP)
+    coef = np.ones((2, 3))
+    assert not exact_gram(part).value.any()
+    assert exact_gram(part, label=1).value.shape == (3, 3)
+    assert exact_class_sums(part, 2).value.shape == (2, 3)
+    gradient = exact_gradient(part, coef, loss="softmax", clip_norm=1.0).value
+    np.testing.assert_array_equal(gradient, np.zeros((2, 3)))
+    assert curvature_stack(part, coef, "softmax").shape == (2, 3, 3)

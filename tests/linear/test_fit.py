@@ -1,0 +1,287 @@
+"""What ``fit`` accepts, refuses, spends and draws."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import PLDAccountant
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+FITTED = {"coef_", "intercept_", "classes_", "n_iter_", "privacy_"}
+PLANS = {
+    "ls": (DPLeastSquares, {}, 2),
+    "ls-class": (DPLeastSquares, {"class_gram": True}, 3),
+    "newton": (DPNewton, {"n_iter": 4}, 8),
+    "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}, 4),
+    "fc": (DPFC, {"n_iter": 7}, 8),
+    "adam": (DPAdamLinear, {"n_iter": 5}, 5),
+}
+
+
+def assert_refused(clf, X, y, match):
+    with pytest.raises(ValueError, match=match):
+        clf.fit(X, y)
+    assert not FITTED & set(vars(clf))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_fit_refuses_data_that_is_not_finite(estimator, three_classes, bad):
+    X, y = three_classes
+    X[3, 2] = bad
+    assert_refused(estimator(), X, y, "NaN|infinity")
+
+
+@pytest.mark.parametrize(
+    ("shape", "match"),
+    [((0, 4), "0 sample"), ((31, 0), "0 feature"), ((31,), "2D"), ((31, 2, 2), "dim")],
+)
+def test_fit_refuses_data_of_a_wrong_shape(estimator, three_classes, shape, match):
+    _, y = three_classes
+    assert_refused(estimator(), np.ones(shape), y[: shape[0]], match)
+
+
+def test_fit_refuses_labels_of_another_length(estimator, three_classes):
+    X, y = three_classes
+    assert_refused(estimator(), X, y[:-1], "inconsistent")
+
+
+def test_fit_refuses_one_class(estimator, three_classes):
+    X, y = three_classes
+    assert_refused(estimator(), X, np.zeros_like(y), "classes must hold at least 2")
+
+
+def test_fit_refuses_a_label_outside_the_classes(estimator, three_classes):
+    clf = estimator(classes=[0, 1])
+    assert_refused(clf, *three_classes, "y must hold labels of classes only")
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], [0.5, 1.5, 2.5], [10, 11]])
+def test_fit_refuses_classes_of_another_kind(estimator, three_classes, classes):
+    assert_refused(estimator(classes=classes), *three_classes, "classes")
+
+
+def test_fit_messages_hold_no_data(estimator, three_classes):
+    X, y = three_classes
+    y = y.copy()
+    y[4] = 987654
+    with pytest.raises(ValueError, match="another label") as caught:
+        estimator(classes=range(3)).fit(X, y)
+    assert "987654" not in str(caught.value)
+
+
+def test_fit_keeps_a_class_without_records(estimator, three_classes):
+    X, y = three_classes
+    clf = estimator(epsilon=1.0, classes=[0, 1, 2, 7]).fit(X, y)
+    assert clf.classes_.tolist() == [0, 1, 2, 7]
+    assert clf.coef_.shape == (4, 4)
+    assert np.all(np.isfinite(clf.coef_))
+
+
+def test_fit_with_one_class_present_of_two(estimator, three_classes):
+    X, y = three_classes
+    clf = estimator(epsilon=1.0, classes=[0, 1]).fit(X, np.zeros_like(y))
+    assert clf.coef_.shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "names", [["x", "y", "z"], [10, 20, 30], [-1.0, 0.0, 1.0], ["b", "a", "c"]]
+)
+def test_fit_accepts_any_labels(estimator, three_classes, names):
+    X, y = three_classes
+    clf = estimator(epsilon=math.inf, classes=names).fit(X, np.array(names)[y])
+    assert clf.classes_.tolist() == sorted(names)
+    assert clf.score(X, np.array(names)[y]) > 0.6
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+def test_fit_accepts_any_number_type(estimator, three_classes, dtype):
+    X, y = three_classes
+    X = np.round(4.0 * X).astype(dtype)
+    clf = estimator(epsilon=1.0, random_state=0).fit(X, y)
+    other = estimator(epsilon=1.0, random_state=0).fit(X.astype(np.float64), y)
+    np.testing.assert_array_equal(clf.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_fit_does_not_depend_on_the_memory_layout(estimator, three_classes, order):
+    X, y = three_classes
+    found = estimator(random_state=0).fit(np.asarray(X, order=order), y)
+    expected = estimator(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_fit_does_not_depend_on_the_order_of_records(estimator, three_classes):
+    """Exact sums: bit for bit, with the same noise."""
+    X, y = three_classes
+    places = np.random.default_rng(0).permutation(len(y))
+    found = estimator(random_state=0).fit(X[places], y[places])
+    expected = estimator(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_fit_draws_fresh_noise_every_time(estimator, three_classes):
+    clf = estimator()
+    coefs = []
+    for _ in range(3):
+        np.random.seed(0)  # noqa: NPY002
+        coefs.append(clf.fit(*three_classes).coef_)
+    assert np.all(coefs[0] != coefs[1])
+    assert np.all(coefs[0] != coefs[2])
+
+
+def test_fit_with_a_seed_is_reproducible(estimator, three_classes):
+    clf = estimator(random_state=2**40)
+    one, two = (clf.fit(*three_classes).coef_ for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    assert np.any(one != estimator(random_state=0).fit(*three_classes).coef_)
+
+
+def test_fit_accepts_a_random_state_object(estimator, three_classes):
+    one, two = (
+        estimator(random_state=np.random.RandomState(5)).fit(*three_classes)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    assert one.privacy_.seeded
+
+
+@pytest.mark.parametrize(("state", "seeded"), [(None, False), (0, True)])
+def test_fit_marks_a_seeded_statement(estimator, three_classes, state, seeded):
+    clf = estimator(random_state=state).fit(*three_classes)
+    assert clf.privacy_.seeded is seeded
+    assert clf.privacy_.private is not seeded
+
+
+def test_fit_without_privacy_draws_nothing(estimator, three_classes):
+    one, two = (estimator(epsilon=math.inf).fit(*three_classes) for _ in range(2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    assert one.privacy_.epsilon == math.inf
+    assert not one.privacy_.private
+
+
+def composed_mu(statement):
+    return math.sqrt(
+        sum(
+            r.count * (r.l2_sensitivity / r.noise_stddev) ** 2
+            for r in statement.releases
+        )
+    )
+
+
+@pytest.fixture(params=PLANS)
+def planned(request):
+    return PLANS[request.param]
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("accounting", ["exact", "zcdp"])
+def test_fit_by_epsilon_spends_it(planned, adjacency, accounting, three_classes):
+    cls, options, _ = planned
+    statement = (
+        cls(epsilon=0.7, accounting=accounting, adjacency=adjacency, **options)
+        .fit(*three_classes)
+        .privacy_
+    )
+    mu = composed_mu(statement)
+    if accounting == "exact":
+        assert mu <= gaussian_mu(0.7, 1e-5)
+        assert gaussian_epsilon(mu, 1e-5) == pytest.approx(0.7, rel=1e-6)
+    else:
+        assert zcdp_epsilon(mu**2 / 2, 1e-5) == pytest.approx(0.7, rel=1e-6)
+    assert statement.epsilon == 0.7
+    assert statement.adjacency == adjacency
+
+
+def test_fit_by_rho_spends_it(planned, three_classes):
+    cls, options, _ = planned
+    statement = cls(rho=0.3, **options).fit(*three_classes).privacy_
+    assert composed_mu(statement) ** 2 / 2 == pytest.approx(0.3, rel=1e-9)
+    assert statement.epsilon >= gaussian_epsilon(math.sqrt(0.6), 1e-5) * (1 - 1e-9)
+
+
+def test_fit_by_noise_multiplier_uses_it_for_every_release(planned, three_classes):
+    cls, options, count = planned
+    statement = cls(noise_multiplier=4.0, **options).fit(*three_classes).privacy_
+    assert sum(record.count for record in statement.releases) == count
+    for record in statement.releases:
+        assert record.noise_multiplier == pytest.approx(4.0, rel=1e-9)
+    expected = gaussian_epsilon(math.sqrt(count) / 4.0, 1e-5)
+    assert statement.epsilon == pytest.approx(expected, rel=1e-6)
+
+
+def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch):
+    """The event of the plan that the mechanism holds, in the PLD accountant."""
+    from privfeat.linear import _base
+
+    plans = []
+
+    def spy(plan, keys):
+        plans.append(plan)
+        return genuine(plan, keys)
+
+    genuine = _base.GaussianMechanism
+    monkeypatch.setattr(_base, "GaussianMechanism", spy)
+    cls, options, _ = planned
+    cls(epsilon=1.0, **options).fit(*three_classes)
+    (plan,) = plans
+    epsilon = PLDAccountant().compose(plan.event()).get_epsilon(1e-5)
+    assert epsilon == pytest.approx(1.0, rel=2e-3)
+
+
+def test_fit_splits_the_budget_as_asked(three_classes):
+    split = {"gram": 0.2, "gradient": 0.8}
+    clf = DPFC(rho=1.0, n_iter=8, budget_split=split).fit(*three_classes)
+    spent = {
+        r.name: r.count / (2 * r.noise_multiplier**2) for r in clf.privacy_.releases
+    }
+    assert spent == pytest.approx(split)
+
+
+def test_fit_defaults_to_epsilon_one(estimator, three_classes):
+    assert estimator().fit(*three_classes).privacy_.epsilon == 1.0
+
+
+def test_fit_with_sampling_spends_less(three_classes):
+    options = {"n_iter": 3, "noise_multiplier": 2.0, "accounting": "pld"}
+    sampled = DPAdamLinear(sampling_prob=0.1, **options).fit(*three_classes).privacy_
+    whole = DPAdamLinear(**options).fit(*three_classes).privacy_
+    assert sampled.epsilon < whole.epsilon / 2
+    assert sampled.releases[0].sampling_prob == 0.1
+    assert sampled.mu is sampled.rho is None
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "known"), [("add_remove", False), ("replace_one", True)]
+)
+def test_fit_states_what_is_public(estimator, three_classes, adjacency, known):
+    clf = estimator(adjacency=adjacency, classes=range(3)).fit(*three_classes)
+    assert clf.privacy_.public[:2] == (
+        "the number of features (4)",
+        "the set of 3 classes (given)",
+    )
+    assert ("the number of records" in clf.privacy_.public) is known
+
+
+def test_fit_raises_when_the_coefficients_overflow(three_classes):
+    clf = DPAdamLinear(
+        noise_multiplier=100.0, optimizer="sgd", learning_rate=1e308, n_iter=1
+    )
+    with pytest.raises(FloatingPointError, match="coefficients must be finite"):
+        clf.fit(*three_classes)
+    assert not FITTED & set(vars(clf))
+
+
+def test_fit_reaches_the_accuracy_of_the_data_with_little_noise(
+    estimator, three_classes
+):
+    clf = estimator(noise_multiplier=1e-3, row_scaling="unit").fit(*three_classes)
+    assert clf.score(*three_classes) > 0.85
+
+
+def test_fit_shows_progress_when_asked(estimator, three_classes, capsys):
+    estimator(verbose=1).fit(*three_classes)
+    estimator_is_iterative = estimator is not DPLeastSquares
+    assert (estimator.__name__ in capsys.readouterr().err) is estimator_is_iterative

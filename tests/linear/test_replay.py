@@ -1,0 +1,372 @@
+"""The fits on neighbouring data: what may differ, and by how much.
+
+`replay` fits one data set, then its neighbour with the releases of the first fit given
+as answers, as the definition of adaptive composition has it. Then every exact sum may
+differ by the declared sensitivity only, and nothing else may differ at all. The same
+`check_*` functions must notice planted faults.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.core import noise
+from privfeat.core.clipping import grid_step
+from privfeat.core.keys import KeyStream
+from privfeat.linear import _rows
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
+]
+FITS = {
+    "ls": (DPLeastSquares, {}),
+    "ls-class": (DPLeastSquares, {"class_gram": True}),
+    "ls-full": (DPLeastSquares, {"class_gram": True, "gram_noise": "full"}),
+    "newton-softmax": (DPNewton, {"n_iter": 2}),
+    "newton-sigmoid": (
+        DPNewton,
+        {"n_iter": 2, "loss": "sigmoid", "hessian_noise": "full"},
+    ),
+    "fc-softmax": (DPFC, {"n_iter": 3}),
+    "fc-sigmoid": (
+        DPFC,
+        {
+            "n_iter": 3,
+            "loss": "sigmoid",
+            "gram_clip_norm": 0.3,
+            "gradient_clip_norm": 0.2,
+            "gram_noise": "full",
+        },
+    ),
+    "fc-squared": (
+        DPFC,
+        {"n_iter": 3, "loss": "squared", "gram_clip_norm": 5.0},
+    ),
+    "adam-softmax": (DPAdamLinear, {"n_iter": 3, "gradient_clip_norm": 2.0}),
+    "adam-sigmoid": (DPAdamLinear, {"n_iter": 3, "loss": "sigmoid"}),
+    "adam-squared": (DPAdamLinear, {"n_iter": 3, "loss": "squared"}),
+}
+ROW_OPTIONS = {
+    "unit": {"row_scaling": "unit"},
+    "unit-intercept": {"row_scaling": "unit", "fit_intercept": True, "clip_norm": 0.7},
+    "clip": {"row_scaling": "clip", "clip_norm": 1.3},
+    "clip-intercept": {
+        "row_scaling": "clip",
+        "fit_intercept": True,
+        "intercept_scaling": 0.3,
+    },
+}
+EXTREMES = [
+    np.array([1e4, 0.0, 0.0, 0.0]),
+    np.array([-1e300, 1e300, 1e-300, 5e-324]),
+    np.array([0.0, -1e4, 1.0, 0.0]),
+    np.zeros(4),
+    np.full(4, 1e-310),
+    np.array([-1e4, 0.0, 0.0, 0.0]),
+]
+
+
+def neighbours(X, y, adjacency):
+    """Pairs of data sets, among them the loss of the only record of a class."""
+    if adjacency == "add_remove":
+        for place, row, label in [(0, 0, 0), (9, 1, 1), (20, 2, 2), (31, 4, 0)]:
+            longer = np.insert(X, place, EXTREMES[row], axis=0)
+            yield (X, y), (longer, np.insert(y, place, label))
+    else:
+        for one, two, labels in [
+            (0, 1, (0, 0)),
+            (0, 5, (1, 1)),
+            (2, 0, (0, 2)),
+            (4, 3, (1, 2)),
+        ]:
+            left, right = X.copy(), X.copy()
+            left[7], right[7] = EXTREMES[one], EXTREMES[two]
+            y_left, y_right = y.copy(), y.copy()
+            y_left[7], y_right[7] = labels
+            yield (left, y_left), (right, y_right)
+    rare = y.copy()
+    rare[rare == 2] = 0
+    rare[4] = 2
+    if adjacency == "add_remove":
+        yield (X, rare), (np.delete(X, 4, axis=0), np.delete(rare, 4))
+    else:
+        yield (X, rare), (X, np.where(rare == 2, 1, rare))
+
+
+def replay(spy, make, one, two):
+    """Return both fitted estimators and both lists of exact sums."""
+    spy.start()
+    first = make().fit(*one)
+    calls = spy.calls
+    spy.start(answers=calls)
+    second = make().fit(*two)
+    return first, second, calls, spy.calls
+
+
+def check_sensitivity(statement, calls, other_calls):
+    """Fail if a release moves by more than declared, its blocks stacked."""
+    assert [call.name for call in calls] == [call.name for call in other_calls]
+    for record in statement.releases:
+        moves = [
+            np.linalg.norm(one.exact - two.exact)
+            for one, two in zip(calls, other_calls, strict=True)
+            if one.name == record.name
+        ]
+        n_blocks = len(moves) // record.count
+        for start in range(0, len(moves), n_blocks):
+            assert math.hypot(*moves[start : start + n_blocks]) <= record.l2_sensitivity
+
+
+def independent_part(call):
+    """The draws of a release that are independent, at one stddev."""
+    if not call.release.symmetric:
+        return call.noise.ravel()
+    lower = np.tril_indices(len(call.noise), -1)
+    return np.concatenate([np.diag(call.noise), math.sqrt(2.0) * call.noise[lower]])
+
+
+def check_noise(statement, calls, rate=1e-6):
+    """Chi-square test of every query's stddev; false-positive rate ``rate`` each."""
+    for record in statement.releases:
+        draws = np.concatenate(
+            [independent_part(call) for call in calls if call.name == record.name]
+        )
+        stddev = record.noise_multiplier * record.l2_sensitivity
+        assert record.noise_stddev == stddev > 0.0
+        statistic = np.sum((draws / stddev) ** 2)
+        low, high = stats.chi2.ppf([rate / 2, 1 - rate / 2], df=len(draws))
+        assert low < statistic < high
+
+
+def check_independence(calls, rate=1e-6):
+    """Test the correlation of each two blocks; false-positive rate ``rate`` in all."""
+    for _, group in itertools.groupby(
+        sorted(calls, key=lambda call: call.exact.shape), lambda call: call.exact.shape
+    ):
+        draws = [row for call in group for row in _rows_of(call)]
+        pairs = list(itertools.combinations(draws, 2))
+        for one, two in pairs:
+            p_value = stats.pearsonr(one, two).pvalue
+            assert p_value > rate / len(pairs)
+
+
+def _rows_of(call):
+    """Blocks of one release that have draws of their own: a vector per class."""
+    if call.name in ("class_sums", "gradient"):
+        return list(call.noise)
+    return [independent_part(call)]
+
+
+def state(clf):
+    return {name: value for name, value in vars(clf).items() if name.endswith("_")}
+
+
+def assert_same_state(one, two):
+    assert state(one).keys() == state(two).keys()
+    for name, value in state(one).items():
+        np.testing.assert_array_equal(value, state(two)[name], err_msg=name)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("rows", ROW_OPTIONS)
+@pytest.mark.parametrize("fit", FITS)
+def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
+    fit, rows, adjacency, three_classes, spy
+):
+    cls, options = FITS[fit]
+
+    def make():
+        return cls(
+            epsilon=2.0,
+            classes=range(3),
+            adjacency=adjacency,
+            random_state=0,
+            **options,
+            **ROW_OPTIONS[rows],
+        )
+
+    for one, two in neighbours(*three_classes, adjacency):
+        first, second, calls, other_calls = replay(spy, make, one, two)
+        check_sensitivity(first.privacy_, calls, other_calls)
+        assert_same_state(first, second)
+
+
+def test_fit_on_neighbours_keeps_other_records_contributions(spy):
+    """1,024 copies of a record next to one more, which needs another chunk.
+
+    The softmax of the copies must not be compiled to another order of operations.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        X = np.repeat(rng.normal(size=(1, 5)), 1025, axis=0)
+        y = np.repeat(rng.integers(0, 3, 1), 1025)
+
+        def make():
+            return DPFC(epsilon=2.0, classes=range(3), n_iter=3, random_state=0)
+
+        for n_rows in (64, 512, 1024):
+            first, _, calls, other_calls = replay(
+                spy, make, (X[:n_rows], y[:n_rows]), (X[: n_rows + 1], y[: n_rows + 1])
+            )
+            check_sensitivity(first.privacy_, calls, other_calls)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("fit", FITS)
+def test_fit_draws_the_declared_noise(fit, spy):
+    """False-positive rate 1e-6 per query; half or twice the noise fails always."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 12)), np.arange(20) % 3
+    cls, options = FITS[fit]
+    clf = cls(epsilon=2.0, classes=range(3), random_state=1, **options).fit(X, y)
+    check_noise(clf.privacy_, spy.calls)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("fit", FITS)
+def test_fit_draws_independent_noise_for_classes_steps_and_blocks(fit, spy):
+    """False-positive rate 1e-6 per shape; equal draws give a p-value of zero."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 12)), np.arange(20) % 3
+    cls, options = FITS[fit]
+    cls(epsilon=2.0, classes=range(3), random_state=1, **options).fit(X, y)
+    check_independence(spy.calls)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_fit_releases_what_the_statement_says(fit, three_classes, spy):
+    cls, options = FITS[fit]
+    clf = cls(epsilon=2.0, **options).fit(*three_classes)
+    for record in clf.privacy_.releases:
+        blocks = 3 if record.name in ("class_grams", "hessian") else 1
+        assert len(spy.of(record.name)) == record.count * blocks
+    assert {call.name for call in spy.calls} == {
+        record.name for record in clf.privacy_.releases
+    }
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_fit_without_privacy_adds_nothing(fit, three_classes, spy):
+    cls, options = FITS[fit]
+    clf = cls(epsilon=math.inf, **options).fit(*three_classes)
+    assert all(np.all(call.noise == 0.0) for call in spy.calls)
+    assert not clf.privacy_.private
+
+
+def test_check_noise_notices_half_the_noise(three_classes, spy, monkeypatch):
+    genuine = noise.gaussian
+    monkeypatch.setattr(
+        noise, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
+    )
+    clf = DPFC(epsilon=2.0, n_iter=30, random_state=0).fit(*three_classes)
+    with pytest.raises(AssertionError):
+        check_noise(clf.privacy_, spy.calls)
+
+
+def test_check_independence_notices_one_key_for_all_classes(
+    three_classes, spy, monkeypatch
+):
+    """The same noise vector for every class, as in published code."""
+    genuine = noise.gaussian
+
+    def repeated(key, shape, stddev):
+        row = genuine(key, shape[1:], stddev)
+        return np.broadcast_to(row, shape).copy()
+
+    monkeypatch.setattr(noise, "gaussian", repeated)
+    DPLeastSquares(epsilon=2.0, random_state=0).fit(*three_classes)
+    with pytest.raises(AssertionError):
+        check_independence(spy.of("class_sums"))
+
+
+def test_check_independence_notices_one_key_for_all_steps(
+    three_classes, spy, monkeypatch
+):
+    key = KeyStream(1).draw()
+    monkeypatch.setattr(KeyStream, "draw", lambda self: key)
+    DPAdamLinear(epsilon=2.0, n_iter=3).fit(*three_classes)
+    with pytest.raises(AssertionError):
+        check_independence(spy.calls)
+
+
+def unclipped(features, *, clip_norm, **_):
+    return np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm)).astype(
+        np.float32
+    )
+
+
+def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatch):
+    monkeypatch.setattr(
+        _rows,
+        "clip_rows",
+        lambda *args, **kw: _rows.jnp.asarray(unclipped(*args, **kw)),
+    )
+    X, y = three_classes
+    longer = np.vstack([X, [[10.0, 0.0, 0.0, 0.0]]]), np.append(y, 0)
+
+    def make():
+        return DPLeastSquares(epsilon=2.0, classes=range(3), random_state=0)
+
+    first, _, calls, other_calls = replay(spy, make, (X, y), longer)
+    with pytest.raises(AssertionError):
+        check_sensitivity(first.privacy_, calls, other_calls)
+
+
+def test_check_sensitivity_notices_a_mean_instead_of_a_sum(
+    three_classes, spy, monkeypatch
+):
+    """Division by the number of records moves every record's contribution."""
+    from privfeat.core.statistics import ExactSum
+    from privfeat.linear import least_squares
+
+    genuine = least_squares.exact_gram
+
+    def mean_gram(rows, **options):
+        n_samples = rows._features.shape[0]
+        return ExactSum(genuine(rows, **options).value * 1000.0 / n_samples)
+
+    monkeypatch.setattr(least_squares, "exact_gram", mean_gram)
+    X, y = three_classes
+
+    def make():
+        return DPLeastSquares(epsilon=2.0, classes=range(3), random_state=0)
+
+    first, _, calls, other_calls = replay(spy, make, (X, y), (X[1:], y[1:]))
+    with pytest.raises(AssertionError):
+        check_sensitivity(first.privacy_, calls, other_calls)
+
+
+def test_poisson_sampling_takes_all_steps_on_empty_batches(three_classes, spy):
+    clf = DPAdamLinear(
+        noise_multiplier=1.0,
+        accounting="pld",
+        sampling_prob=1e-6,
+        n_iter=20,
+        classes=range(3),
+    ).fit(*three_classes)
+    assert len(spy.calls) == clf.n_iter_ == 20
+    assert sum(np.any(call.exact != 0.0) for call in spy.calls) <= 2
+    assert np.all([np.any(call.noise != 0.0) for call in spy.calls])
+
+
+@pytest.mark.statistical
+def test_poisson_sampling_takes_each_record_with_its_probability(spy):
+    """Binomial test over 40 steps of 50 records; false-positive rate 1e-6."""
+    X, y = np.tile([[1.0, 0.0]], (50, 1)), np.arange(50) % 2
+    DPAdamLinear(
+        noise_multiplier=1e4,
+        accounting="pld",
+        sampling_prob=0.3,
+        n_iter=40,
+        learning_rate=1e-9,
+        classes=range(2),
+        random_state=0,
+    ).fit(X, y * 0)
+    taken = [round(abs(call.exact[0, 0]) / 0.5) for call in spy.calls]
+    p_value = stats.binomtest(sum(taken), 2000, 0.3).pvalue
+    assert p_value > 1e-6
+    assert len(set(taken)) > 5

@@ -1,0 +1,177 @@
+"""From arrays and feature files to bounded rows."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
+from privfeat.core.clipping import clip_rows, grid_step
+from privfeat.core.statistics import CHUNK_ROWS, exact_gram
+from privfeat.data import LazyFeatures, write_features
+from privfeat.linear import _rows
+from privfeat.linear._rows import BoundedRows
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+OPTIONS = {"row_scaling": "unit", "clip_norm": 1.0, "intercept_scaling": None}
+
+
+@pytest.fixture
+def features():
+    return np.random.default_rng(0).normal(size=(CHUNK_ROWS + 5, 3))
+
+
+@pytest.fixture
+def labels(features):
+    return np.arange(len(features)) % 3
+
+
+@pytest.fixture(params=[np.float16, np.float32])
+def split(tmp_path, features, labels, request):
+    """A feature file of two chunks, opened lazily."""
+    path = tmp_path / "features.h5"
+    write_features(path, {"train": (features.astype(request.param), labels)})
+    return open_features(path)["train"]
+
+
+def gathered(chunks, attribute):
+    return np.concatenate([np.asarray(getattr(chunk, attribute)) for chunk in chunks])
+
+
+def test_bounded_rows_holds_every_record_once_and_in_order(features, labels):
+    rows = BoundedRows(features, labels, private=True, **OPTIONS)
+    chunks = list(rows.chunks())
+    assert {len(chunk.rows) for chunk in chunks} == {CHUNK_ROWS}
+    expected = clip_rows(features, clip_norm=1.0, row_scaling="unit")
+    n_rows = len(features)
+    found = gathered(chunks, "rows")
+    np.testing.assert_array_equal(found[:n_rows], expected)
+    np.testing.assert_array_equal(gathered(chunks, "labels")[:n_rows], labels)
+    assert not found[n_rows:].any()
+    assert np.all(gathered(chunks, "labels")[n_rows:] == -1)
+
+
+@pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+@pytest.mark.parametrize("private", [True, False])
+def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
+    features, labels, row_scaling, private
+):
+    rows = BoundedRows(
+        features[:10],
+        labels[:10],
+        row_scaling=row_scaling,
+        clip_norm=1.0,
+        intercept_scaling=0.5,
+        private=private,
+    )
+    (chunk,) = rows.chunks()
+    assert not np.asarray(chunk.rows)[10:].any()
+    assert np.all(np.asarray(chunk.rows)[:10, -1] > 0.0)
+
+
+def test_bounded_rows_states_the_norms(features, labels):
+    rows = BoundedRows(features, labels, private=True, **OPTIONS)
+    for chunk in rows.chunks():
+        expected = np.linalg.norm(np.asarray(chunk.rows, np.float64), axis=1)
+        expected *= grid_step(1.0)
+        np.testing.assert_allclose(chunk.row_norms, expected, rtol=1e-12)
+
+
+def test_bounded_rows_selects_a_label(features, labels):
+    rows = BoundedRows(features, labels, private=True, **OPTIONS)
+    found = gathered(rows.chunks_of(1), "rows")[: np.sum(labels == 1)]
+    expected = clip_rows(features[labels == 1], clip_norm=1.0, row_scaling="unit")
+    np.testing.assert_array_equal(found, expected)
+    assert not list(rows.chunks_of(99))
+
+
+def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
+    rows = BoundedRows(
+        features[:5],
+        labels[:5],
+        row_scaling="clip",
+        clip_norm=1e-3,
+        intercept_scaling=None,
+        private=False,
+    )
+    (chunk,) = rows.chunks()
+    np.testing.assert_allclose(np.asarray(chunk.rows)[:5], features[:5], rtol=1e-6)
+    assert rows.step is None
+
+
+def test_bounded_rows_refuses_more_rows_than_sums_can_hold(monkeypatch, features):
+    monkeypatch.setattr(_rows, "MAX_ROWS", 100)
+    with pytest.raises(ValueError, match="X must have at most 100 rows"):
+        BoundedRows(features, np.zeros(len(features)), private=True, **OPTIONS)
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 2**31])
+def test_bounded_rows_of_a_file_equal_those_in_memory(
+    split, labels, cache_bytes, monkeypatch
+):
+    monkeypatch.setattr(_rows, "_CACHE_BYTES", cache_bytes)
+    lazy = BoundedRows(split.X, labels, private=True, **OPTIONS)
+    memory = BoundedRows(np.asarray(split.X), labels, private=True, **OPTIONS)
+    for _ in range(2):
+        for label in (None, 2):
+            np.testing.assert_array_equal(
+                exact_gram(lazy, label=label).value,
+                exact_gram(memory, label=label).value,
+            )
+
+
+@pytest.mark.parametrize(
+    ("cls", "options"),
+    [
+        (DPLeastSquares, {"class_gram": True}),
+        (DPNewton, {"n_iter": 1}),
+        (DPFC, {"n_iter": 2, "fit_intercept": True}),
+        (DPAdamLinear, {"n_iter": 2, "row_scaling": "clip"}),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_fit_on_a_file_equals_fit_in_memory(split, cls, options, epsilon):
+    """Bit for bit with a seed: features, labels and predictions."""
+    lazy, memory = (cls(epsilon=epsilon, random_state=0, **options) for _ in range(2))
+    lazy.fit(split.X, split.y)
+    memory.fit(np.asarray(split.X), split.y)
+    np.testing.assert_array_equal(lazy.coef_, memory.coef_)
+    np.testing.assert_array_equal(lazy.intercept_, memory.intercept_)
+    assert lazy.privacy_ == memory.privacy_
+    assert lazy.n_features_in_ == 3
+    np.testing.assert_array_equal(
+        lazy.predict(split.X), memory.predict(np.asarray(split.X))
+    )
+    np.testing.assert_array_equal(
+        lazy.predict_proba(split.X), memory.predict_proba(np.asarray(split.X))
+    )
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_fit_refuses_a_file_that_is_not_finite(split, estimator, monkeypatch, bad):
+    """A file of another origin: ours are checked when they are written."""
+    genuine = LazyFeatures.read
+
+    def read(self, start, stop):
+        rows = genuine(self, start, stop)
+        rows[0, 0] = bad
+        return rows
+
+    monkeypatch.setattr(LazyFeatures, "read", read)
+    clf = estimator()
+    with pytest.raises(ValueError, match="X must not contain NaN or infinity"):
+        clf.fit(split.X, split.y)
+    assert not hasattr(clf, "coef_")
+
+
+def test_fit_refuses_labels_of_another_length_than_the_file(split, estimator):
+    with pytest.raises(ValueError, match="inconsistent"):
+        estimator().fit(split.X, split.y[:-1])
+
+
+def test_predict_refuses_a_file_with_other_columns(split, estimator, tmp_path):
+    path = tmp_path / "other.h5"
+    write_features(path, {"test": (np.ones((4, 5)), np.zeros(4, int))})
+    clf = estimator().fit(split.X, split.y)
+    with pytest.raises(ValueError, match="5 features"):
+        clf.predict(open_features(path)["test"].X)

@@ -1,0 +1,95 @@
+import math
+
+import numpy as np
+import optax
+import pytest
+
+from privfeat.solvers.optimizers import check_optimizer, start_optimizer
+
+GRADIENTS = np.random.default_rng(0).normal(size=(4, 2, 3))
+
+
+def run(optimizer, learning_rate):
+    coef = np.ones((2, 3))
+    update = start_optimizer(optimizer, learning_rate, coef)
+    for gradient in GRADIENTS:
+        coef = update(gradient, coef)
+    return coef
+
+
+def test_sgd_moves_against_the_gradient():
+    np.testing.assert_allclose(run("sgd", 0.1), 1.0 - 0.1 * GRADIENTS.sum(axis=0))
+
+
+def test_momentum_accumulates_gradients():
+    coef, velocity = np.ones((2, 3)), 0.0
+    for gradient in GRADIENTS:
+        velocity = 0.9 * velocity + gradient
+        coef = coef - 0.1 * velocity
+    np.testing.assert_allclose(run("momentum", 0.1), coef)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_adam_follows_its_definition(rate):
+    coef, first, second = np.ones((2, 3)), 0.0, 0.0
+    for t, gradient in enumerate(GRADIENTS, start=1):
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        root = np.sqrt(second / (1.0 - 0.999**t)) + 1e-8
+        coef = coef - rate * first / (1.0 - 0.9**t) / root
+    np.testing.assert_allclose(run("adam", rate), coef, rtol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
+def test_scale_free_optimizers_have_a_default_learning_rate(optimizer):
+    assert np.all(run(optimizer, None) != 1.0)
+
+
+def test_rmsprop_divides_by_the_root_mean_square():
+    coef, second = np.ones((2, 3)), 0.0
+    for gradient in GRADIENTS:
+        second = 0.9 * second + 0.1 * gradient**2
+        coef = coef - 0.1 * gradient / np.sqrt(second + 1e-8)
+    np.testing.assert_allclose(run("rmsprop", 0.1), coef, rtol=1e-6)
+
+
+def test_optax_optimizer_brings_its_own_learning_rate():
+    np.testing.assert_allclose(run(optax.sgd(0.1), None), run("sgd", 0.1))
+
+
+def test_start_optimizer_starts_afresh():
+    np.testing.assert_array_equal(run("adam", 0.1), run("adam", 0.1))
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("optimizer", ["", "Adam", "lbfgs"])
+def test_check_optimizer_refuses_an_unknown_name(optimizer):
+    with pytest.raises(ValueError, match="optimizer must be one of"):
+        check_optimizer(optimizer, None)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("optimizer", [None, 1, optax.sgd])
+def test_check_optimizer_refuses_what_is_no_optimizer(optimizer):
+    with pytest.raises(TypeError, match="optimizer must be"):
+        check_optimizer(optimizer, None)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
+def test_check_optimizer_refuses_a_learning_rate_outside_its_range(rate):
+    with pytest.raises(ValueError, match="learning_rate must be"):
+        check_optimizer("adam", rate)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum"])
+def test_check_optimizer_wants_a_learning_rate_where_the_scale_counts(optimizer):
+    with pytest.raises(ValueError, match="learning_rate must be a number"):
+        check_optimizer(optimizer, None)
+
+
+@pytest.mark.validation
+def test_check_optimizer_refuses_a_second_learning_rate():
+    with pytest.raises(ValueError, match="learning_rate must be None"):
+        check_optimizer(optax.sgd(0.1), 0.1)

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from privfeat.core import noise
+from privfeat.core.keys import KeyStream
+from privfeat.core.release import Release
+from privfeat.solvers.spectrum import noise_edge, noise_ridge, regularized_inverse
+
+
+def release(matrix, *, stddev=1.0, symmetric=True):
+    return Release("gram", np.array(matrix, np.float64), stddev, symmetric)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", [50, 300])
+def test_noise_edge_is_the_norm_of_the_noise(size):
+    """Mean of ten norms within 5 %: over ten standard errors of it."""
+    keys = KeyStream(0)
+    norms = [
+        np.linalg.norm(noise.symmetric_gaussian(keys.draw(), size, 2.0), 2)
+        for _ in range(10)
+    ]
+    assert np.mean(norms) == pytest.approx(noise_edge(2.0, size), rel=0.05)
+
+
+def test_noise_edge_of_many_columns_follows_the_semicircle():
+    """Kolmogorov distance of the spectrum of one draw; deterministic key."""
+    values = np.linalg.eigvalsh(noise.symmetric_gaussian(KeyStream(1).draw(), 400, 1.0))
+    radius = noise_edge(1.0, 400)
+    assert stats.kstest(values / radius, stats.semicircular.cdf).statistic < 0.02
+
+
+def test_noise_ridge_scales_the_edge():
+    matrix = release(np.eye(4), stddev=3.0)
+    expected = 2.0 * noise_edge(3.0, 4)
+    assert noise_ridge(matrix, scale=2.0) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), np.zeros((3, 3))])
+def test_noise_ridge_is_positive_without_noise(matrix):
+    assert noise_ridge(release(matrix, stddev=0.0), scale=1.0) > 0.0
+
+
+def test_regularized_inverse_of_a_positive_matrix_is_the_inverse():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, 5))
+    found = regularized_inverse(release(rows.T @ rows), ridge=0.5)
+    np.testing.assert_allclose(
+        found, np.linalg.inv(rows.T @ rows + 0.5 * np.eye(5)), atol=1e-12
+    )
+
+
+def test_regularized_inverse_projects_negative_eigenvalues():
+    rng = np.random.default_rng(0)
+    vectors, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    values = np.array([-5.0, -0.1, 0.3, 2.0])
+    found = regularized_inverse(release(vectors * values @ vectors.T), ridge=0.2)
+    kept = 1.0 / (np.maximum(values, 0.0) + 0.2)
+    np.testing.assert_allclose(found, vectors * kept @ vectors.T, atol=1e-10)
+
+
+def test_regularized_inverse_takes_a_full_noise_matrix_as_it_is():
+    matrix = np.random.default_rng(0).normal(size=(4, 4))
+    found = regularized_inverse(release(matrix, symmetric=False), ridge=0.3)
+    np.testing.assert_allclose(
+        found, np.linalg.inv(matrix + 0.3 * np.eye(4)), rtol=1e-8
+    )
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_regularized_inverse_refuses_a_singular_matrix(symmetric):
+    with pytest.raises(FloatingPointError, match="ridge must make"):
+        regularized_inverse(release(np.zeros((2, 2)), symmetric=symmetric), ridge=0.0)
