@@ -179,7 +179,7 @@ def newton(rows, labels, coef, *, loss, n_iter, learning_rate, ridge, noise=no_n
 def least_squares(
     rows, labels, n_outputs, *, ridge, alpha=1.0, class_gram=True, noise=no_noise
 ):
-    """Algorithm 3; without ``class_gram`` the ridge regression ``(G + ridge I)^-1 b``."""
+    """Algorithm 3; without ``class_gram``, ridge regression ``(G + ridge I)^-1 b``."""
     noisy = _Noisy(noise)
     noisy_gram = noisy("gram", gram(rows))
     sums = noisy("class_sums", class_sums(rows, labels, n_outputs))

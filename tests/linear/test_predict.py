@@ -120,7 +120,7 @@ def test_prediction_wants_a_fit_first(estimator, method):
 @pytest.mark.parametrize("shape", [(2, 3), (4,), (0, 4)])
 def test_prediction_refuses_a_wrong_shape(estimator, method, shape, three_classes):
     clf = estimator().fit(*three_classes)
-    with pytest.raises(ValueError, match="features|2D|0 sample"):
+    with pytest.raises(ValueError, match=r"features|2D|0 sample"):
         getattr(clf, method)(np.ones(shape))
 
 
