@@ -195,6 +195,6 @@ class DPAdamLinear(DPLinearClassifier):
                 sampler=sampler,
             )
             gradient = mechanism.release("gradient", exact)
-            coef = update(gradient.value + self.ridge * coef, coef)
+            coef = update(gradient.value + float(self.ridge) * coef, coef)
             total += coef
         return total / self.n_iter if self.iterate == "average" else coef

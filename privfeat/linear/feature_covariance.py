@@ -182,12 +182,12 @@ class DPFC(DPLinearClassifier):
             symmetric=self.gram_noise == "symmetric",
         )
         ridge = noise_ridge(gram, scale=3.0) if self.ridge is None else self.ridge
-        inverse = regularized_inverse(gram, ridge=ridge)
+        inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = self._initial_coef(shape, self.intercept_init)
         for _ in self._steps(self._n_steps()):
             exact = exact_gradient(
                 rows, coef, loss=self.loss, clip_norm=self.gradient_clip_norm
             )
             gradient = mechanism.release("gradient", exact)
-            coef -= self.learning_rate * gradient.value @ inverse
+            coef -= float(self.learning_rate) * gradient.value @ inverse
         return coef

@@ -184,7 +184,7 @@ class DPNewton(DPLinearClassifier):
                     noise_ridge(block, scale=1.0) if self.ridge is None else self.ridge
                 )
                 step[output] = solve_regularized(
-                    block, gradient.value[output], ridge=ridge
+                    block, gradient.value[output], ridge=float(ridge)
                 )
-            coef -= self.learning_rate * step
+            coef -= float(self.learning_rate) * step
         return coef
