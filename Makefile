@@ -43,7 +43,7 @@ test-slow: $(FULL_STAMP)
 
 test-shapes: $(FULL_STAMP)
 	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow and not validation" \
-	  --jaxtyping-packages=privfeat,beartype.beartype
+	  --jaxtyping-packages=privfeat.core,privfeat.solvers,beartype.beartype
 
 $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 	$(PIP_INSTALL) -q -e '.[quickstart]'

@@ -82,8 +82,10 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         parser.error(f"--std must be > 0, got {options.std}.")
     if len(set(options.splits or ())) != len(options.splits or ()):
         parser.error(f"--splits must be different, got {options.splits}.")
-    if options.model == "scattering" and (options.checkpoint or options.mean):
-        parser.error("--model scattering takes neither --checkpoint nor --mean.")
+    if options.model == "scattering":
+        for name in ("checkpoint", "mean", "std"):
+            if values[name] is not None:
+                parser.error(f"--model scattering does not take --{name}.")
     return options
 
 

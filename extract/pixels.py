@@ -32,3 +32,17 @@ def decode(file: Path | IO[bytes]) -> Any:
     ) as error:
         raise BadImageError(str(error) or type(error).__name__) from error
     return image  # its pixels stay when its file is closed
+
+
+def converted(image: Any, mode: str) -> Any:
+    """Return a PIL image in another colour mode.
+
+    Raises
+    ------
+    BadImageError
+        If there is no way from its mode to that one.
+    """
+    try:
+        return image.convert(mode)
+    except (OSError, ValueError) as error:
+        raise BadImageError(str(error) or type(error).__name__) from error

@@ -163,6 +163,11 @@ def _extract_split(
                         f"({reason}). Repair or remove it, or pass --skip-bad."
                     )
                 tqdm.write(f"skipped {name}: {reason}", file=sys.stderr)
+            if (batch.labels < 0).any():
+                raise ExtractError(
+                    f"split {split!r} must have a label >= 0 for every image, but has "
+                    "none for some. Choose other --splits."
+                )
             names = [name for name, _ in batch.failures]
             try:
                 writer.append(split, batch.features, batch.labels, skipped=names)

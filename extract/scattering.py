@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .arguments import Options
 from .batches import FeatureBatch
 from .errors import ExtractError
-from .pixels import BadImageError
+from .pixels import BadImageError, converted
 from .resampling import SUPPORT, resize_grey
 
 DEFAULTS = {"J": 2, "L": 8, "max_order": 1}
@@ -110,11 +110,10 @@ class ScatteringExtractor:
             for row in range(first, min(first + self.batch_size, count)):
                 try:
                     image, label = images.load(row)
+                    pixels.append(self._pixels(image))
+                    labels.append(label)
                 except BadImageError as error:
                     failures.append((images.names[row], str(error)))
-                    continue
-                pixels.append(self._pixels(image))
-                labels.append(label)
             rows = np.empty((0, self.n_features), np.float32)
             if pixels:
                 rows = self._features(np.stack(pixels))
@@ -123,7 +122,7 @@ class ScatteringExtractor:
     def _pixels(self, image: Any) -> NDArray[np.float64]:
         """Return grey values in [0, 1] of shape (crop, crop)."""
         if not isinstance(image, np.ndarray):
-            image = np.asarray(image.convert("L"))
+            image = np.asarray(converted(image, "L"))
         grey = image.astype(np.float64) / 255.0
         height, width = grey.shape
         short = min(height, width)

@@ -48,10 +48,10 @@ class TimmImages:
                 image, label = self.dataset[index]
             else:
                 file, label = reader[index][:2]
-                image = file if hasattr(file, "convert") else decode(file)
+                image = file if hasattr(file, "convert") else _decoded(file)
         except (OSError, SyntaxError, ValueError, EOFError) as error:
             raise BadImageError(str(error)) from error
-        return image, _checked(label)
+        return image, _number(label)
 
 
 class TimmStream:
@@ -62,7 +62,7 @@ class TimmStream:
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
         for image, label in self.dataset:
-            yield image, _checked(label)
+            yield image, _number(label)
 
 
 def open_timm(data: str, data_dir: Path | None, splits: Sequence[str] | None) -> Source:
@@ -80,6 +80,11 @@ def open_timm(data: str, data_dir: Path | None, splits: Sequence[str] | None) ->
             f"--data {data} needs timm, which is not installed ({error}). Install "
             "privfeat[extract]."
         ) from error
+    if data.lower().startswith("torch/") and data_dir is None:
+        raise ExtractError(
+            f"--data {data} needs --data-dir, the folder where it is or is "
+            "downloaded to."
+        )
     opened: dict[str, Any] = {}
     for split in splits or ("train", "test"):
         try:
@@ -123,7 +128,11 @@ def _class_names(dataset: Any) -> list[str] | None:
     return [str(name) for name in names] if names else None
 
 
-def _checked(label: Any) -> int:
-    if label is None or int(label) < 0:
-        raise ExtractError(f"labels must be integers >= 0, got {label!r}.")
-    return int(label)
+def _decoded(file: Any) -> Any:
+    with file:
+        return decode(file)
+
+
+def _number(label: Any) -> int:
+    """Return the label as an integer, -1 if there is none."""
+    return -1 if label is None else int(label)

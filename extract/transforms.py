@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .pixels import converted
+
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 
 
@@ -31,12 +33,17 @@ class ResizeCrop:
         """Return RGB pixels of shape (3, crop, crop).
 
         Sizes and offsets are those of torchvision's ``Resize`` and ``CenterCrop``.
+
+        Raises
+        ------
+        BadImageError
+            If the image cannot be converted to RGB.
         """
         from PIL import Image
 
         if isinstance(image, np.ndarray):
             image = Image.fromarray(image)
-        image = image.convert("RGB")
+        image = converted(image, "RGB")
         width, height = image.size
         short = min(width, height)
         size = (self.resize * width // short, self.resize * height // short)

@@ -13,8 +13,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import hypothesis
 import jax
 
-# Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library asks
-# for it where it needs it, and is tested as it is shipped.
+# Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library
+# asks for it where it needs it, and is tested as it is shipped.
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # "ci" is what `make test` and the CI run: the same examples every time.

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -72,6 +72,7 @@ class Chunk:
     labels: Int[Array, " b"]
 
 
+@runtime_checkable
 class Rows(Protocol):
     """The bounded records of a fit, readable any number of times."""
 
@@ -207,7 +208,7 @@ def _class_sums(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
 def _gradient(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
-    unit: float,
+    unit: float | Float[Array, ""],
     kept: Bool[Array, " b"] | None,
     loss: Loss,
     clip_norm: float | None,
@@ -231,7 +232,10 @@ def _gradient(
 
 @partial(jax.jit, static_argnames="loss")
 def _root_curvatures(
-    chunk: Chunk, whole: Float64[Array, "m c"], unit: float, loss: Loss
+    chunk: Chunk,
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
+    loss: Loss,
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, zero where not finite, with the proved bound."""
     weights = losses.curvatures(loss, _scores(_wide(chunk.rows), whole, unit))
@@ -270,7 +274,9 @@ def _wide(rows: Float32[Array, "b c"]) -> Float64[Array, "b c"]:
 
 
 def _scores(
-    wide: Float64[Array, "b c"], whole: Float64[Array, "m c"], unit: float
+    wide: Float64[Array, "b c"],
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
 ) -> Float32[Array, "b m"]:
     return ((wide @ whole.T) * unit).astype(jnp.float32)
 

@@ -60,7 +60,7 @@ class DPAdamLinear(DPLinearClassifier):
     iterate : {{"average", "last"}}, default="average"
         Return the mean of all iterates, or the last one.
     sampling_prob : float, default=1.0
-        In (0, 1]: probability with which each record takes part in a step (Poisson
+        In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
     {tail}
 
@@ -164,9 +164,8 @@ class DPAdamLinear(DPLinearClassifier):
         check_real("ridge", self.ridge, low=0.0, include_high=False)
         check_real("gradient_clip_norm", self.gradient_clip_norm, low=low, high=high)
         check_choice("iterate", self.iterate, ITERATES)
-        check_real(
-            "sampling_prob", self.sampling_prob, low=0.0, high=1.0, include_low=False
-        )
+        # uniform draws have 52 bits: far smaller probabilities would round up
+        check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
 
     def _queries(self, shape: Shape) -> list[Query]:
         bound = sensitivity.clipped_gradient(self.gradient_clip_norm, self.adjacency)

@@ -67,7 +67,8 @@ def test_zcdp_plan_costs_its_epsilon_and_no_more(queries, epsilon):
     assert zcdp_epsilon(rho, 1e-5) == pytest.approx(epsilon, rel=1e-9)
 
 
-def test_pld_plan_costs_its_epsilon_and_no_more(queries):
+def test_pld_plan_costs_its_epsilon_and_no_more():
+    queries = QUERY_SETS["steps"]
     plan = plan_releases(queries, epsilon=2.0, accounting="pld")
     assert gaussian_epsilon(composed_mu(plan), 1e-5) <= 2.0
     assert gaussian_epsilon(composed_mu(plan), 1e-5) == pytest.approx(2.0, rel=1e-2)
@@ -161,6 +162,7 @@ def test_plan_event_agrees_with_dp_accounting(queries, epsilon, accountant):
     "value", [4, np.int64(4), np.float64(4.0), np.float32(4.0), np.float16(4.0)]
 )
 @pytest.mark.parametrize("sampled", [True, False])
+@pytest.mark.validation
 def test_plan_does_not_depend_on_the_type_of_the_noise_multiplier(value, sampled):
     """dp-accounting reports 1.21 for 8.03 with an integer under Poisson sampling."""
     queries, options = (SAMPLED, POISSON) if sampled else (QUERY_SETS["steps"], {})
@@ -170,11 +172,13 @@ def test_plan_does_not_depend_on_the_type_of_the_noise_multiplier(value, sampled
 
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
 @pytest.mark.parametrize("value", [2, np.int64(2), np.float32(2.0), np.float16(2.0)])
+@pytest.mark.validation
 def test_plan_does_not_depend_on_the_type_of_the_budget(queries, name, value):
     plan = plan_releases(queries, **{name: value})
     assert plan == plan_releases(queries, **{name: 2.0})
 
 
+@pytest.mark.slow
 def test_sampled_plan_costs_its_epsilon_and_no_more():
     plan = plan_releases(SAMPLED, epsilon=1.0, **POISSON)
     (release,) = plan.releases

@@ -59,7 +59,7 @@ def test_gaussian_repeats_with_its_key(keys):
 def test_symmetric_gaussian_is_isotropic_in_frobenius_norm(keys):
     """Stddev ``s`` on the diagonal, ``s / sqrt(2)`` off it; false positives 1e-6."""
     draws = np.array(
-        [noise.symmetric_gaussian(keys.draw(), 4, 3.0) for _ in range(2000)]
+        [noise.symmetric_gaussian(keys.draw(), 4, 3.0) for _ in range(1000)]
     )
     np.testing.assert_array_equal(draws, draws.transpose(0, 2, 1))
     assert_variance(np.diagonal(draws, axis1=1, axis2=2), 3.0)
@@ -67,7 +67,7 @@ def test_symmetric_gaussian_is_isotropic_in_frobenius_norm(keys):
     assert_variance(lower, 3.0 / np.sqrt(2.0))
     coordinates = np.hstack([np.diagonal(draws, axis1=1, axis2=2), lower])
     correlations = np.corrcoef(coordinates.T)[np.triu_indices(10, 1)]
-    assert np.max(np.abs(correlations)) < stats.norm.isf(0.5e-6) / np.sqrt(2000)
+    assert np.max(np.abs(correlations)) < stats.norm.isf(0.5e-6) / np.sqrt(1000)
 
 
 @pytest.mark.statistical
@@ -81,7 +81,7 @@ def test_symmetric_gaussian_has_one_stddev_along_every_direction(keys, direction
     }[direction]
     draws = [
         np.sum(unit * noise.symmetric_gaussian(keys.draw(), 3, 2.0))
-        for _ in range(3000)
+        for _ in range(1000)
     ]
     assert_variance(draws, 2.0)
 

@@ -34,6 +34,7 @@ def test_planned_release_event_carries_the_sampling():
     assert release.event() == SelfComposedDpEvent(sampled, 3)
 
 
+@pytest.mark.validation
 def test_planned_release_event_holds_python_floats():
     """An integer or float32 noise multiplier makes dp-accounting under-report."""
     event = PlannedRelease(Query("gradient", 1.0), 2).event()

@@ -198,6 +198,7 @@ def test_largest_residual_bounds_every_entry(rng, loss, n_outputs):
     ],
     ids=["gram", "class_grams", "class_sums", "clipped", "loss_gradient", "curvature"],
 )
+@pytest.mark.validation
 def test_bounds_do_not_depend_on_the_type_of_number(bound, adjacency, number):
     """A bound computed in float16 is 5e-4 too small, and loses its margin."""
     clip_norm = number(3) / number(10) if issubclass(number, np.floating) else number(3)

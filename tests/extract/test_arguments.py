@@ -57,7 +57,7 @@ def test_sizes_complete_each_other(given, expected):
         (["--splits", "train", "train"], "--splits must be different"),
         (["--resume", "--overwrite"], "not allowed with"),
         (["--interpolation", "cubic"], "invalid choice"),
-        (["--model", "scattering", "--mean", "0.5"], "takes neither"),
+        (["--model", "scattering", "--std", "0.5"], "does not take --std"),
     ],
 )
 def test_parse_refuses_wrong_arguments(given, message, capsys):

@@ -6,6 +6,8 @@ from privfeat.data import open_features
 timm_factory = pytest.importorskip("timm.data.dataset_factory")
 image_module = pytest.importorskip("PIL.Image")
 
+HERE = ("--data-dir", ".")
+
 
 class Listed:
     """Stands for a torchvision data set."""
@@ -58,7 +60,7 @@ def provide(monkeypatch):
 
 def test_timm_data_that_is_listed_is_extracted(provide, network, tmp_path):
     provide(Listed())
-    assert network("torch/cifar10")[0] == 0
+    assert network("torch/cifar10", *HERE)[0] == 0
     file = open_features(tmp_path / "out.h5")
     assert set(file) == {"train", "test"}
     assert file.class_names == ("zero", "one", "two")
@@ -68,7 +70,7 @@ def test_timm_data_that_is_listed_is_extracted(provide, network, tmp_path):
 
 def test_timm_data_that_streams_gives_the_same_rows(provide, network, tmp_path):
     provide(Listed())
-    network("torch/cifar10", "--limit", 6)
+    network("torch/cifar10", *HERE, "--limit", 6)
     expected = open_features(tmp_path / "out.h5")["train"]
     rows, digest = expected.X[:], expected.metadata["file_list_sha256"]
     provide(IterableOne())
@@ -79,9 +81,30 @@ def test_timm_data_that_streams_gives_the_same_rows(provide, network, tmp_path):
     assert found.metadata["file_list_sha256"] == digest
 
 
+class Unlabelled(Listed):
+    """Stands for a test split whose labels are secret."""
+
+    def __getitem__(self, index):
+        return super().__getitem__(index)[0], None if index == 6 else 0
+
+
+def test_timm_data_without_labels_is_refused(provide, network, tmp_path):
+    provide(Unlabelled())
+    status, _, err = network("torch/cifar10", *HERE, "--workers", 1)
+    assert status == 1
+    assert "split 'train' must have a label >= 0 for every image" in err
+    assert err.count("\n") == 1
+
+
+def test_timm_data_of_torchvision_needs_a_folder(network):
+    status, _, err = network("torch/cifar10")
+    assert status == 1
+    assert "needs --data-dir" in err
+
+
 def test_timm_data_names_a_bad_image_by_number(provide, network):
     provide(Listed(broken=5))
-    status, _, err = network("torch/cifar10")
+    status, _, err = network("torch/cifar10", *HERE)
     assert status == 1
     assert "image train[5] of split 'train' cannot be decoded (truncated)" in err
 
@@ -96,8 +119,7 @@ def test_timm_data_never_takes_the_neighbour_of_a_bad_image(provide, network, tm
     train = open_features(tmp_path / "out.h5")["train"]
     assert train.skipped == ("train[1]",)
     np.testing.assert_array_equal(train.y, [0, 0])
-    for file, _ in dataset.reader:
-        file.close()
+    assert all(file.closed for file, _ in dataset.reader)
 
 
 @pytest.mark.parametrize("data", ["torch/nothing", "torch/image_folder"])

@@ -8,6 +8,7 @@ from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
+from privfeat.linear import _base
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 FITTED = {"coef_", "intercept_", "classes_", "n_iter_", "privacy_"}
@@ -214,8 +215,6 @@ def test_fit_by_noise_multiplier_uses_it_for_every_release(planned, three_classe
 
 def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch):
     """The event of the plan that the mechanism holds, in the PLD accountant."""
-    from privfeat.linear import _base
-
     plans = []
 
     def spy(plan, keys):

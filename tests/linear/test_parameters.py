@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
 from tests.linear.conftest import ESTIMATORS
 
 pytestmark = [
@@ -110,8 +110,6 @@ def test_fit_refuses_the_squared_loss_for_newton(three_classes):
     ],
 )
 def test_fit_refuses_sampling_it_cannot_account(options, three_classes):
-    from privfeat import PrivacyError
-
     with pytest.raises(PrivacyError, match="sampled records must use"):
         DPAdamLinear(**options).fit(*three_classes)
 

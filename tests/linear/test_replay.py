@@ -9,6 +9,7 @@ differ by the declared sensitivity only, and nothing else may differ at all. The
 import itertools
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -17,7 +18,8 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core import noise
 from privfeat.core.clipping import grid_step
 from privfeat.core.keys import KeyStream
-from privfeat.linear import _rows
+from privfeat.core.statistics import ExactSum
+from privfeat.linear import _rows, least_squares
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
@@ -294,17 +296,12 @@ def test_check_independence_notices_one_key_for_all_steps(
 
 
 def unclipped(features, *, clip_norm, **_):
-    return np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm)).astype(
-        np.float32
-    )
+    whole = np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm))
+    return jnp.asarray(whole.astype(np.float32))
 
 
 def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatch):
-    monkeypatch.setattr(
-        _rows,
-        "clip_rows",
-        lambda *args, **kw: _rows.jnp.asarray(unclipped(*args, **kw)),
-    )
+    monkeypatch.setattr(_rows, "clip_rows", unclipped)
     X, y = three_classes
     longer = np.vstack([X, [[10.0, 0.0, 0.0, 0.0]]]), np.append(y, 0)
 
@@ -320,9 +317,6 @@ def test_check_sensitivity_notices_a_mean_instead_of_a_sum(
     three_classes, spy, monkeypatch
 ):
     """Division by the number of records moves every record's contribution."""
-    from privfeat.core.statistics import ExactSum
-    from privfeat.linear import least_squares
-
     genuine = least_squares.exact_gram
 
     def mean_gram(rows, **options):

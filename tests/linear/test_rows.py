@@ -7,7 +7,7 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.clipping import clip_rows, grid_step
-from privfeat.core.statistics import CHUNK_ROWS, exact_gram
+from privfeat.core.statistics import CHUNK_ROWS, exact_gradient, exact_gram
 from privfeat.data import LazyFeatures, write_features
 from privfeat.linear import _rows
 from privfeat.linear._rows import BoundedRows
@@ -103,6 +103,27 @@ def test_bounded_rows_refuses_more_rows_than_sums_can_hold(monkeypatch, features
     monkeypatch.setattr(_rows, "MAX_ROWS", 100)
     with pytest.raises(ValueError, match="X must have at most 100 rows"):
         BoundedRows(features, np.zeros(len(features)), private=True, **OPTIONS)
+
+
+@pytest.mark.parametrize("n_rows", [64, 512, CHUNK_ROWS])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_one_more_record_leaves_the_others_contributions_alone(
+    features, labels, loss, n_rows
+):
+    """Also where it needs more padding, or a chunk of its own.
+
+    XLA compiles another shape to another order of operations; a softmax that differs
+    in its last bit would move the sum by more than the new record may.
+    """
+    coef = 3.0 * np.random.default_rng(1).normal(size=(3, 3))
+
+    def gradient(part):
+        rows = BoundedRows(features[part], labels[part], private=True, **OPTIONS)
+        return exact_gradient(rows, coef, loss=loss, clip_norm=1.0).value
+
+    alone = gradient(slice(n_rows, n_rows + 1))
+    together = gradient(slice(n_rows + 1))
+    np.testing.assert_array_equal(gradient(slice(n_rows)) + alone, together)
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 2**31])
