@@ -97,6 +97,7 @@ def exact_gram(
     ``clip_norm``, in feature units, clips the rows further for this sum alone.
     """
     private, step = rows.step is not None, rows.step or 1.0
+    clip_norm = None if clip_norm is None else float(clip_norm)
     total, unit = _Total(private, (rows.n_columns, rows.n_columns)), step
     for chunk in rows.chunks() if label is None else rows.chunks_of(label):
         factors = chunk.rows
