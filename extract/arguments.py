@@ -1,7 +1,6 @@
 """The arguments of the command, checked."""
 
 import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +38,7 @@ class Options:
     mean: list[float] | None = None
     std: list[float] | None = None
     batch_size: int | None = None
-    workers: int = 0
+    workers: int | None = None
     device: str = "auto"
     precision: str = "auto"
     channels_last: bool = True
@@ -139,8 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     speed.add_argument(
         "--workers",
         type=_count_or_zero,
-        default=_default_workers(),
-        help="processes that decode images (default %(default)s)",
+        help="processes that decode images; 0: none beside this one",
     )
     speed.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     speed.add_argument(
@@ -169,11 +167,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     out.add_argument("--quiet", action="store_true", help="no progress bar")
     return parser
-
-
-def _default_workers() -> int:
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return max(1, min(8, cpus // 2))
 
 
 def _pair(text: str) -> tuple[str, Any]:

@@ -1,5 +1,6 @@
 """Features of a frozen network, batch after batch."""
 
+import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -49,7 +50,9 @@ class NetworkExtractor:
         self.precision = _precision(options.precision, self.device)
         on_gpu = self.device.type == "cuda"
         self.batch_size = options.batch_size or (256 if on_gpu else 32)
-        self.workers = options.workers
+        self.workers = (
+            _default_workers(on_gpu) if options.workers is None else options.workers
+        )
         resize, crop = options.sizes(384, 256)
         backbone = load_backbone(
             options.model,
@@ -180,6 +183,12 @@ def _device(name: str) -> torch.device:
         raise ExtractError(
             f"--device must be auto, cpu, cuda or cuda:N, got {name!r}."
         ) from error
+
+
+def _default_workers(on_gpu: bool) -> int:
+    """Decode in other processes, but not where the network needs every core itself."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    return min(8, cpus) if on_gpu else min(8, cpus // 4)
 
 
 def _precision(name: str, device: torch.device) -> str:

@@ -67,6 +67,7 @@ def extract(options: Options) -> str:
             f"--out must not exist yet, but {options.out} does. Choose another name, "
             "or pass --overwrite to replace it."
         )
+    found = workspace.exists()  # then it is, or may be, of another run
     try:
         source = open_source(
             options.data,
@@ -77,7 +78,8 @@ def extract(options: Options) -> str:
         with closing(source):
             return _extract(options, source, _extractor(options))
     finally:
-        _remove_if_empty(workspace)
+        if not found:
+            _remove_if_empty(workspace)
 
 
 def _extract(options: Options, source: Source, extractor: Extractor) -> str:

@@ -30,7 +30,7 @@ class ResizeCrop:
     interpolation: str
 
     def __call__(self, image: Any) -> NDArray[np.uint8]:
-        """Return RGB pixels of shape (3, crop, crop).
+        """Return RGB pixels of shape (crop, crop, 3).
 
         Sizes and offsets are those of torchvision's ``Resize`` and ``CenterCrop``.
 
@@ -53,4 +53,4 @@ class ResizeCrop:
         top = round((size[1] - self.crop) / 2.0)
         if size != (self.crop, self.crop):
             image = image.crop((left, top, left + self.crop, top + self.crop))
-        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+        return np.asarray(image)

@@ -112,6 +112,11 @@ def run(args: argparse.Namespace) -> None:
             "separately; the statement below does not cover them"
         )
     print(estimator.privacy_)
+    if train.class_names is not None:
+        print(
+            f"The class names are those of {args.train}. If they come from folders of "
+            "private\nimages, a rare one shows."
+        )
 
 
 def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
@@ -139,6 +144,11 @@ def _open_test(
     if args.test is None:
         return None
     test = open_split(args.test, preferred="test")
+    if (test.X.path, test.X.dataset) == (train.X.path, train.X.dataset):
+        raise CommandError(
+            f"--test must not be the training split, got {args.test}. An accuracy on "
+            "training records tells of them."
+        )
     single_labels(test, args.test)
     if test.class_names != train.class_names:
         raise CommandError(f"{args.test} must have the classes of {args.train}.")

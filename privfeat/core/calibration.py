@@ -12,6 +12,11 @@ from privfeat.core.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 DEFAULT_EPSILON = 1.0
+# Noise is made from 52-bit uniforms, which end 8.3 standard deviations out: an event of
+# probability 1e-16 a draw, so a smaller delta would not be true of a million draws.
+MIN_DELTA = 1e-10
+# dp-accounting's self-composition loses accuracy below this delta.
+MIN_SAMPLED_DELTA = 1e-9
 # Covers the rounding of the square roots below; noise rounds up.
 _ROUND_UP = 1.0 + 1e-12
 
@@ -36,7 +41,8 @@ def plan_releases(
     epsilon : float, optional
         Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
     delta : float
-        In [1e-100, 1). Also where epsilon is evaluated for the other budgets.
+        In [1e-10, 1), or [1e-9, 1) with sampled records. Also where epsilon is
+        evaluated for the other budgets.
     rho : float, optional
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional
@@ -75,7 +81,15 @@ def plan_releases(
         )
     if not named:
         epsilon = DEFAULT_EPSILON
-    delta = convert.check_delta(delta)
+    sampled = any(query.sampling_prob < 1.0 for query in queries)
+    delta = check_real(
+        "delta",
+        delta,
+        low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA,
+        high=1.0,
+        include_high=False,
+        remedy="Pass a probability such as 1e-5.",
+    )
     if epsilon is not None:
         epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
     if rho is not None:
@@ -95,7 +109,7 @@ def plan_releases(
         return ReleasePlan(
             free, adjacency, accounting, math.inf, delta, math.inf, math.inf
         )
-    if any(query.sampling_prob < 1.0 for query in queries):
+    if sampled:
         if accounting != "pld" or adjacency != "add_remove" or rho or budget_split:
             raise UnsupportedEventError(
                 "sampled records must use accounting='pld', adjacency='add_remove', no "
@@ -168,7 +182,7 @@ def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
         return convert.gaussian_epsilon(mu, delta)
     if accounting == "zcdp":
         return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
-    return convert.pld_epsilon(GaussianDpEvent(1.0 / mu), delta)
+    return _finite(convert.pld_epsilon(GaussianDpEvent(1.0 / mu), delta))
 
 
 def _plan_sampled(
@@ -184,13 +198,23 @@ def _plan_sampled(
         return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
 
     def event(noise_multiplier: float) -> DpEvent:
-        return plan(noise_multiplier, 0.0).event()
+        return plan(noise_multiplier, 0.0).event()  # epsilon is not known yet
 
     if noise_multiplier is None:
         assert epsilon is not None  # one of the two is set by the caller
         noise_multiplier = convert.pld_noise_multiplier(event, epsilon, delta)
-    spent = convert.pld_epsilon(event(noise_multiplier), delta)
+    spent = _finite(convert.pld_epsilon(event(noise_multiplier), delta))
     return plan(noise_multiplier, spent)
+
+
+def _finite(epsilon: float) -> float:
+    """Return epsilon unless the accountant found no finite one."""
+    if not math.isfinite(epsilon):
+        raise UnsupportedEventError(
+            "accounting='pld' must find a finite epsilon for the budget, found none. "
+            "Pass a larger delta or noise_multiplier, or accounting='exact'."
+        )
+    return epsilon
 
 
 def _shares(

@@ -23,6 +23,7 @@ from privfeat._checks import check_choice, check_real
 from privfeat._types import ROW_SCALINGS, RowScaling
 
 GRID_BITS = 20
+MAX_COLUMNS = 200_000
 CLIP_RANGE = (1e-6, 1e6)
 SHRINK = 1.0 - 2.0**-36
 
@@ -72,7 +73,8 @@ def clip_rows(
     Raises
     ------
     TypeError, ValueError
-        If a public parameter is of the wrong type or out of range.
+        If a public parameter is of the wrong type or out of range, or there are 200,000
+        columns or more.
 
     Notes
     -----
@@ -105,6 +107,11 @@ def clip_rows(
     if intercept_scaling is not None:
         intercept_scaling = check_real(
             "intercept_scaling", intercept_scaling, low=1e-6, high=1e6
+        )
+    if features.shape[1] >= MAX_COLUMNS:
+        raise ValueError(
+            f"features must have fewer than {MAX_COLUMNS} columns, got "
+            f"{features.shape[1]}. The rounding margin covers no more."
         )
     with jax.enable_x64(True):
         rows: Float[Array, "n c"] = _clip_rows(

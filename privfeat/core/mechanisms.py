@@ -64,10 +64,12 @@ class GaussianMechanism:
             raise PrivacyError(
                 f"{name} must be released as often as planned, not more."
             )
+        stddev = self._plan[name].noise_stddev
+        if self._plan.private and not 0.0 < stddev < np.inf:
+            raise PrivacyError(f"the noise of {name} must be finite and > 0.")
         if self._plan.private and not np.all(np.isfinite(exact.value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         self._blocks_left[name] -= 1
-        stddev = self._plan[name].noise_stddev
         value = np.array(exact.value, np.float64)
         if stddev > 0.0:
             key = self._keys.draw()

@@ -17,7 +17,9 @@ from dp_accounting import (
     SelfComposedDpEvent,
 )
 
+from privfeat._checks import check_int, check_positive, check_real
 from privfeat._types import Accounting, Adjacency
+from privfeat.exceptions import PrivacyError
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,13 @@ class Query:
     n_blocks : int
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
-        Poisson sampling probability of a record in each release; 1 for all records.
+        Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
+        all records. (Uniform draws have 52 bits: far smaller ones would round up.)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is out of range: a sensitivity of zero or NaN would mean no noise.
     """
 
     name: str
@@ -43,6 +51,12 @@ class Query:
     count: int = 1
     n_blocks: int = 1
     sampling_prob: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("l2_sensitivity", self.l2_sensitivity)
+        check_int("count", self.count, low=1)
+        check_int("n_blocks", self.n_blocks, low=1)
+        check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,12 @@ class ReleasePlan:
         The guarantee, by ``accounting``; ``epsilon`` is ``inf`` without privacy.
     rho, mu : float or None
         zCDP and Gaussian-DP parameters; None when records are sampled.
+
+    Raises
+    ------
+    PrivacyError
+        If some releases have noise and others have none, if noise and a finite epsilon
+        do not go together, or if two queries share a name.
     """
 
     releases: tuple[PlannedRelease, ...]
@@ -89,10 +109,21 @@ class ReleasePlan:
     rho: float | None
     mu: float | None
 
+    def __post_init__(self) -> None:
+        noisy = {release.noise_multiplier > 0.0 for release in self.releases}
+        if noisy != {math.isfinite(self.epsilon)}:
+            raise PrivacyError(
+                "a plan must have noise in every release and a finite epsilon, or "
+                f"neither, got epsilon={self.epsilon!r}."
+            )
+        names = [release.query.name for release in self.releases]
+        if len(set(names)) < len(names):
+            raise PrivacyError(f"the names of queries must be different, got {names}.")
+
     @property
     def private(self) -> bool:
         """Whether noise is added and records are bounded."""
-        return math.isfinite(self.epsilon)
+        return all(release.noise_multiplier > 0.0 for release in self.releases)
 
     def event(self) -> DpEvent:
         """Return the dp-accounting event of the whole fit."""

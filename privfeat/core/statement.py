@@ -129,7 +129,7 @@ class PrivacyStatement:
             If the text is not a statement, or of a version this release cannot read.
         """
         try:
-            fields = _decode(json.loads(text))
+            fields = _decode(json.loads(text, parse_constant=_refuse_constant))
             version = fields.pop("statement_version")
             if version != STATEMENT_VERSION:
                 raise PrivacyError(
@@ -178,6 +178,10 @@ class PrivacyStatement:
             )
         lines.append(f"  privfeat {self.version}")
         return "\n".join(lines)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"JSON must not hold {name}.")
 
 
 def _encode(value: Any) -> Any:

@@ -26,6 +26,7 @@ from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
     encode_labels,
+    messages_without_data,
     public_facts,
     seed_of,
     warn_of_weak_choices,
@@ -122,7 +123,10 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         TypeError, ValueError
             If a parameter is out of range, no noise level meets the budget, or the
             data has a wrong shape, NaN, infinity, one class, or a label outside
-            ``classes``. Nothing has been released then.
+            ``classes``. Nothing has been released then; that a fit is refused tells
+            of the data. Messages hold no data.
+        FloatingPointError
+            If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
         check_int("verbose", self.verbose, low=0)
@@ -156,17 +160,21 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             private=plan.private,
         )
         mechanism = GaussianMechanism(plan, keys)
+        # From here on the budget is spent, whatever happens: the statement stands, and
+        # coefficients of an earlier fit do not.
+        self.privacy_ = statement
+        for name in ("coef_", "intercept_"):
+            self.__dict__.pop(name, None)
         coef = self._solve(rows, mechanism, shape)
         mechanism.check_complete()
         if not np.all(np.isfinite(coef)):
             raise FloatingPointError(
-                "coefficients must be finite, got overflow. Pass a smaller "
-                "learning_rate or a larger ridge."
+                "coefficients must be finite, got overflow; the budget is spent. Pass "
+                "a smaller learning_rate or a larger ridge."
             )
         self.classes_ = classes
         self.n_iter_ = self._n_steps()
         self._store(coef, shape)
-        self.privacy_ = statement
         return self
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
@@ -182,13 +190,14 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         scores : array of shape (n_samples,) or (n_samples, n_classes)
             One column for two classes: positive for ``classes_[1]``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         if isinstance(X, LazyFeatures):
             starts = range(0, len(X), _PREDICT_ROWS)
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             parts = map(X.read, starts, ends)
             return np.concatenate([self.decision_function(part) for part in parts])
-        features = validate_data(self, X, dtype=_FLOATS, reset=False)
+        with messages_without_data():
+            features = validate_data(self, X, dtype=_FLOATS, reset=False)
         rows = features.astype(np.float64, copy=False)
         if self.row_scaling == "unit":
             rows = unit_rows(rows)
@@ -286,11 +295,12 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.intercept_ = constant.sum(axis=1)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        if not isinstance(X, LazyFeatures):
-            X, y = validate_data(self, X, y, dtype=_FLOATS)
-            return X, y
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
+        with messages_without_data():
+            if not isinstance(X, LazyFeatures):
+                X, y = validate_data(self, X, y, dtype=_FLOATS)
+                return X, y
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
         if not len(y):
             raise ValueError("X must have at least 1 row, got 0.")
         self.n_features_in_ = X.shape[1]

@@ -8,7 +8,7 @@ SHARED_PARAMETERS = """epsilon : float, optional
         Total budget, > 0, together with ``delta``; ``inf`` turns noise and clipping
         off. 1 if no budget is given at all.
     delta : float, default=1e-5
-        In [1e-100, 1); choose it well below one over the number of records.
+        In [1e-10, 1); choose it well below one over the number of records.
     rho : float, optional
         Total zCDP budget, > 0, instead of ``epsilon``.
     noise_multiplier : float, optional

@@ -1,6 +1,8 @@
 """Labels, seeds and the warnings about them."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -14,6 +16,30 @@ from privfeat.core.plan import ReleasePlan
 from privfeat.exceptions import PrivacyWarning
 
 LARGE_DELTA = 1e-4
+LARGE_EPSILON = 20.0
+
+
+# What scikit-learn says with values of the data in it, and what we say instead; the
+# opening words are those that its estimator checks look for.
+_REWORDED = {
+    "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
+    "Complex data not supported": "Complex data not supported: X must be real.",
+    "could not convert string": "X must hold numbers, got text.",
+    "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
+    "y should be a 1d array": "y should be a 1d array, got another shape.",
+}
+
+
+@contextmanager
+def messages_without_data() -> Iterator[None]:
+    """Reword errors of scikit-learn's validation that would show values or counts."""
+    try:
+        yield
+    except ValueError as error:
+        for phrase, sentence in _REWORDED.items():
+            if phrase in str(error):
+                raise ValueError(sentence) from None
+        raise
 
 
 def encode_labels(
@@ -26,22 +52,28 @@ def encode_labels(
     ValueError
         If there are fewer than two classes, or a label is none of ``classes``.
     """
-    check_classification_targets(y)
-    known = np.unique(y) if classes is None else np.asarray(classes)
+    if classes is None:
+        with warnings.catch_warnings():
+            # "more than half the records are classes" would tell of the records
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(y)
+    y = _plain(y)
+    known = np.unique(y) if classes is None else _plain(np.asarray(classes))
     if known.ndim != 1 or (known.dtype.kind == "f" and not np.all(np.isfinite(known))):
         raise ValueError(
             "classes must be one-dimensional and hold no NaN or infinity, got shape "
-            f"{known.shape}."
+            f"{known.shape}. Pass a list or a range."
         )
-    known = np.unique(known)
+    if len(np.unique(known)) < len(known):
+        raise ValueError("classes must hold each label once, got a repeated one.")
+    known = np.sort(known)
     if len(known) < 2:
         raise ValueError(
             f"classes must hold at least 2 classes, got {len(known)} class."
         )
     if known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
         raise ValueError(
-            "classes and y must both be numbers or both be strings, got "
-            f"{known.dtype} and {y.dtype}."
+            "classes and y must both be numbers or both be strings, got one of each."
         )
     codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
     if not np.all(known[codes] == y):
@@ -50,6 +82,15 @@ def encode_labels(
             "possible label in classes."
         )
     return known, codes
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return strings as a string array, whatever array or column they come in."""
+    if labels.dtype.kind == "O" and all(
+        isinstance(label, str) for label in labels.flat
+    ):
+        return labels.astype(str)
+    return labels
 
 
 def seed_of(random_state: Any) -> int | None:
@@ -80,9 +121,14 @@ def warn_of_weak_choices(
     plan: ReleasePlan, *, classes_given: bool, seeded: bool
 ) -> None:
     """Warn of what is legal and weakens privacy; called by ``fit``."""
-    if not plan.private:
-        return
     messages = []
+    if plan.epsilon > LARGE_EPSILON:
+        messages.append(
+            f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
+            f"{plan.epsilon:.6g}."
+        )
+    if not plan.private:
+        classes_given, seeded = True, False
     if not classes_given:
         messages.append(
             "classes=None reads the set of labels from y and treats it as public. "
@@ -93,7 +139,7 @@ def warn_of_weak_choices(
             "random_state makes the noise reproducible: not private against anyone who "
             "knows or guesses the seed. Pass None for a real release."
         )
-    if plan.delta > LARGE_DELTA:
+    if plan.private and plan.delta > LARGE_DELTA:
         messages.append(
             f"delta should be well below one over the number of records, got "
             f"{plan.delta!r}."
@@ -110,7 +156,8 @@ def public_facts(
     facts: tuple[str, ...] = (
         f"the number of features ({n_features})",
         f"the set of {n_classes} classes ({source})",
-        "all constructor parameters",
+        "all constructor parameters but random_state",
+        "that all values are finite and all labels are among the classes",
     )
     if adjacency == "replace_one":
         facts += ("the number of records",)

@@ -11,7 +11,9 @@ from privfeat._types import RowScaling
 from privfeat.core.clipping import clip_rows, grid_step
 from privfeat.core.statistics import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures
+from privfeat.exceptions import PrivacyError
 
+EXACT_BACKENDS = ("cpu", "gpu")
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**31
 
@@ -40,6 +42,11 @@ class BoundedRows:
         intercept_scaling: float | None,
         private: bool,
     ) -> None:
+        if jax.default_backend() not in EXACT_BACKENDS:
+            raise PrivacyError(
+                f"the device must be one of {EXACT_BACKENDS}, got "
+                f"{jax.default_backend()!r}. Exact sums need IEEE float64."
+            )
         n_samples, n_features = features.shape
         if n_samples > MAX_ROWS:
             raise ValueError(

@@ -198,3 +198,10 @@ def test_fit_refuses_several_labels_a_row(fails, tmp_path):
     indicators = np.eye(4, dtype=np.uint8)[y]
     write_features(path, {"train": (X, indicators)}, class_names=CLASS_NAMES)
     assert "one label a row" in fails(*fit_arguments(path, tmp_path / "m"))
+
+
+def test_fit_refuses_the_training_split_as_test(fails, features, tmp_path):
+    """An exact accuracy on training records would be printed otherwise."""
+    split = f"{features}:train"
+    argv = ["fit", "--estimator", "DPFC", "--train", split, "--test", split]
+    assert "training split" in fails(*argv, "--out", tmp_path / "model")

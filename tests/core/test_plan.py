@@ -10,6 +10,7 @@ from dp_accounting import (
 )
 
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan
+from privfeat.exceptions import PrivacyError
 
 
 @pytest.fixture
@@ -50,10 +51,29 @@ def test_release_plan_event_composes_all_releases(releases):
     assert plan.event() == ComposedDpEvent([release.event() for release in releases])
 
 
-@pytest.mark.parametrize(("epsilon", "private"), [(1.0, True), (math.inf, False)])
-def test_release_plan_is_private_when_epsilon_is_finite(releases, epsilon, private):
-    plan = ReleasePlan(releases, "add_remove", "exact", epsilon, 1e-5, 0.1, 0.2)
-    assert plan.private is private
+def test_release_plan_is_private_when_it_has_noise(releases):
+    plan = ReleasePlan(releases, "add_remove", "exact", 1.0, 1e-5, 0.1, 0.2)
+    assert plan.private
+    free = tuple(PlannedRelease(release.query, 0.0) for release in releases)
+    plan = ReleasePlan(free, "add_remove", "exact", math.inf, 1e-5, math.inf, math.inf)
+    assert not plan.private
+
+
+def test_release_plan_refuses_noise_with_infinite_epsilon(releases):
+    with pytest.raises(PrivacyError, match="noise in every release"):
+        ReleasePlan(releases, "add_remove", "pld", math.inf, 1e-5, 0.1, 0.2)
+
+
+def test_release_plan_refuses_two_queries_of_one_name(releases):
+    twice = (releases[0], PlannedRelease(Query("gram", 100.0), 5.0))
+    with pytest.raises(PrivacyError, match="different"):
+        ReleasePlan(twice, "add_remove", "exact", 1.0, 1e-5, 0.1, 0.2)
+
+
+@pytest.mark.parametrize("l2_sensitivity", [math.nan, 0.0, -1.0, math.inf])
+def test_query_refuses_a_sensitivity_that_would_mean_no_noise(l2_sensitivity):
+    with pytest.raises(ValueError, match="l2_sensitivity"):
+        Query("gram", l2_sensitivity)
 
 
 def test_release_plan_finds_a_release_by_name(releases):

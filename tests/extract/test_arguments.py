@@ -14,7 +14,7 @@ def test_parse_fills_in_defaults():
     assert options.channels_last
     assert options.dtype == "float16"
     assert options.splits is None
-    assert options.workers >= 1
+    assert options.workers is None
 
 
 def test_parse_reads_model_kwargs_by_type():

@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,16 @@ def test_network_features_agree_on_a_gpu(images, network, tmp_path):
     assert network(images, *options)[0] == 0
     found = open_features(tmp_path / "out.h5")["train"].X[:]
     np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore")
+def test_network_features_survive_compilation(images, network, tmp_path):
+    """The last batch of each split is smaller, so it is padded."""
+    assert network(images)[0] == 0
+    expected = open_features(tmp_path / "out.h5")["train"].X[:]
+    status, _, err = network(images, "--compile", "--overwrite")
+    assert status == 0, err
+    found = open_features(tmp_path / "out.h5")["train"].X[:]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

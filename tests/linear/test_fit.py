@@ -1,13 +1,16 @@
 """What ``fit`` accepts, refuses, spends and draws."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.core import accounting
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
+from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.linear import _base
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -37,7 +40,12 @@ def test_fit_refuses_data_that_is_not_finite(estimator, three_classes, bad):
 
 @pytest.mark.parametrize(
     ("shape", "match"),
-    [((0, 4), "0 sample"), ((31, 0), "0 feature"), ((31,), "2D"), ((31, 2, 2), "dim")],
+    [
+        ((0, 4), "0 sample"),
+        ((31, 0), "0 feature"),
+        ((31,), "2D"),
+        ((31, 2, 2), "dim"),
+    ],
 )
 def test_fit_refuses_data_of_a_wrong_shape(estimator, three_classes, shape, match):
     _, y = three_classes
@@ -64,7 +72,7 @@ def test_fit_refuses_classes_of_another_kind(estimator, three_classes, classes):
     assert_refused(estimator(classes=classes), *three_classes, "classes")
 
 
-def test_fit_messages_hold_no_data(estimator, three_classes):
+def test_fit_does_not_show_a_label_that_is_no_class(estimator, three_classes):
     X, y = three_classes
     y = y.copy()
     y[4] = 987654
@@ -270,7 +278,58 @@ def test_fit_raises_when_the_coefficients_overflow(three_classes):
     )
     with pytest.raises(FloatingPointError, match="coefficients must be finite"):
         clf.fit(*three_classes)
+    # the noise was drawn: no coefficients, but a statement of what was spent
+    assert FITTED & set(vars(clf)) == {"privacy_"}
+
+
+@pytest.mark.parametrize("budget", [{"rho": 0.5}, {"noise_multiplier": 1.0}])
+def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, monkeypatch):
+    """Else such a plan would count as not private and switch clipping off."""
+    monkeypatch.setattr(accounting, "pld_epsilon", lambda event, delta: math.inf)
+    clf = DPLeastSquares(accounting="pld", row_scaling="clip", **budget)
+    with pytest.raises(UnsupportedEventError, match="finite epsilon"):
+        clf.fit(*three_classes)
     assert not FITTED & set(vars(clf))
+
+
+def test_fit_refuses_a_delta_below_the_tails_of_the_noise(estimator, three_classes):
+    with pytest.raises(ValueError, match="delta must be in"):
+        estimator(delta=1e-12).fit(*three_classes)
+
+
+def test_fit_refuses_repeated_classes(estimator, three_classes):
+    """``classes=y`` would be saved with the model: the labels themselves."""
+    X, y = three_classes
+    with pytest.raises(ValueError, match="each label once"):
+        estimator(classes=y).fit(X, y)
+
+
+def test_fit_does_not_tell_of_the_number_of_labels_in_y(estimator):
+    """scikit-learn warns when more than half of the records are classes."""
+    X, y = np.eye(20), np.arange(20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator(classes=range(40)).fit(X, y)
+    assert not caught
+
+
+@pytest.mark.parametrize(
+    "make_bad",
+    [
+        lambda X, y: (X[:, 0] + 1234.5, y),
+        lambda X, y: (X + 1234.5j, y),
+        lambda X, y: (np.where(X > 0, "1234", "SSN"), y),
+        lambda X, y: (X, y[:-1]),
+        lambda X, y: (X, np.where(y > 0, "1234", "short")),
+    ],
+    ids=["one-dimensional", "complex", "text", "lengths", "label-kinds"],
+)
+def test_fit_messages_hold_no_data(estimator, make_bad, three_classes):
+    X, y = make_bad(*three_classes)
+    with pytest.raises(ValueError, match=r"\.") as caught:
+        estimator(classes=range(3)).fit(X, y)
+    for secret in ("1234", "SSN", str(len(three_classes[1])), "<U"):
+        assert secret not in str(caught.value)
 
 
 def test_fit_reaches_the_accuracy_of_the_data_with_little_noise(
@@ -284,3 +343,19 @@ def test_fit_shows_progress_when_asked(estimator, three_classes, capsys):
     estimator(verbose=1).fit(*three_classes)
     estimator_is_iterative = estimator is not DPLeastSquares
     assert (estimator.__name__ in capsys.readouterr().err) is estimator_is_iterative
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_fit_accepts_strings_in_any_array(estimator, three_classes, dtype):
+    X, y = three_classes
+    names = np.array(["a", "bb", "ccc"], dtype)[y]
+    clf = estimator(classes=["a", "bb", "ccc"]).fit(X, names)
+    assert set(clf.predict(X)) <= {"a", "bb", "ccc"}
+
+
+@pytest.mark.parametrize("epsilon", [math.inf, 1e3])
+def test_fit_warns_of_an_epsilon_that_promises_nothing(
+    estimator, three_classes, epsilon
+):
+    with pytest.warns(PrivacyWarning, match="epsilon should be at most"):
+        estimator(epsilon=epsilon).fit(*three_classes)
