@@ -128,8 +128,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     model.add_argument("--weights-license", help="recorded in the feature file")
     pixels = parser.add_argument_group("pixels")
-    pixels.add_argument("--resize", type=_count, help="shorter side (default 384)")
-    pixels.add_argument("--crop", type=_count, help="centre square (default 256)")
+    pixels.add_argument(
+        "--resize",
+        type=_count,
+        help="shorter side (default 384; 16 or 32 for scattering)",
+    )
+    pixels.add_argument(
+        "--crop",
+        type=_count,
+        help="centre square (default 256; 16 or 32 for scattering)",
+    )
     pixels.add_argument("--interpolation", choices=INTERPOLATIONS)
     pixels.add_argument("--mean", nargs="+", type=_number, help="default: the model's")
     pixels.add_argument("--std", nargs="+", type=_number, help="default: the model's")

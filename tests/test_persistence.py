@@ -121,7 +121,9 @@ def test_load_returns_feature_names(tmp_path):
 
 
 def test_load_returns_the_statement_of_a_fit_without_privacy(tmp_path):
-    original = fit().set_params(epsilon=np.inf).fit(*make_data((0, 1, 2)))
+    original = fit().set_params(epsilon=np.inf)
+    with pytest.warns(PrivacyWarning, match="epsilon"):
+        original.fit(*make_data((0, 1, 2)))
     save(original, tmp_path)
     assert load(tmp_path).privacy_ == original.privacy_
     assert load(tmp_path).get_params()["epsilon"] == np.inf

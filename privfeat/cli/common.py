@@ -26,12 +26,22 @@ def add_budget_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that every private fit has, none of them with a default."""
     group = parser.add_argument_group("privacy")
     budget = group.add_mutually_exclusive_group()
-    budget.add_argument("--epsilon", type=float, help="budget with --delta; or inf")
+    budget.add_argument(
+        "--epsilon", type=float, help="budget with --delta (default 1); inf for none"
+    )
     budget.add_argument("--rho", type=float, help="budget in zCDP instead")
     budget.add_argument("--noise-multiplier", type=float, help="noise level instead")
-    group.add_argument("--delta", type=float)
-    group.add_argument("--adjacency", choices=ADJACENCIES)
-    group.add_argument("--accounting", choices=ACCOUNTINGS)
+    group.add_argument("--delta", type=float, help="with --epsilon (default 1e-5)")
+    group.add_argument(
+        "--adjacency",
+        choices=ADJACENCIES,
+        help="what neighbouring data sets are (default add_remove)",
+    )
+    group.add_argument(
+        "--accounting",
+        choices=ACCOUNTINGS,
+        help="how noise converts to epsilon and delta (default exact)",
+    )
     group.add_argument(
         "--seed",
         type=int,

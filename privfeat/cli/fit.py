@@ -43,10 +43,22 @@ def add_parser(verbs: Any) -> None:
         "privacy statement. Without a budget option, epsilon is 1.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--estimator", choices=ESTIMATORS, required=True)
-    parser.add_argument("--train", metavar="FILE[:SPLIT]", required=True)
     parser.add_argument(
-        "--test", metavar="FILE[:SPLIT]", help="rows to measure the accuracy on"
+        "--estimator",
+        choices=ESTIMATORS,
+        required=True,
+        help="DPFC suits nearly everything",
+    )
+    parser.add_argument(
+        "--train",
+        metavar="FILE[:SPLIT]",
+        required=True,
+        help="private rows (split train if there are several)",
+    )
+    parser.add_argument(
+        "--test",
+        metavar="FILE[:SPLIT]",
+        help="public rows to measure the accuracy on (split test if several)",
     )
     parser.add_argument(
         "--out", metavar="DIR", required=True, help="the model's folder"

@@ -17,9 +17,18 @@ def add_parser(verbs: Any) -> None:
         "predicted class and, where known, the name of the class.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--model", metavar="DIR", required=True)
-    parser.add_argument("--features", metavar="FILE[:SPLIT]", required=True)
-    parser.add_argument("--out", metavar="FILE.csv", required=True)
+    parser.add_argument(
+        "--model", metavar="DIR", required=True, help="a folder that `fit` wrote"
+    )
+    parser.add_argument(
+        "--features",
+        metavar="FILE[:SPLIT]",
+        required=True,
+        help="rows to predict (split test if there are several)",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE.csv", required=True, help="replaced if it exists"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
