@@ -1,9 +1,10 @@
 """The audited core: the only code that decides what a privacy statement says.
 
 Read in this order: ``sensitivity`` (what one record changes, with proofs),
-``clipping`` (why the bounds hold in floating point), ``statistics`` (sums over
-records, free of rounding), ``accounting``, ``plan`` and ``calibration`` (what the
-noise must be), ``keys``, ``noise`` and ``mechanisms`` (the only place where a sum
-becomes a ``Release``), and ``statement`` (what is said of it). Everything outside this
-folder handles releases, not sums, so it can change accuracy but not privacy.
+``clipping`` (why the bounds hold in floating point), ``records``, ``kernels`` and
+``statistics`` (sums over records, free of rounding), ``accounting``, ``pld``, ``plan``
+and ``calibration`` (what the noise must be), ``keys``, ``noise`` and ``mechanisms``
+(the only place where a sum becomes a ``Release``), and ``statement`` (what is said of
+it). Everything outside this folder handles releases, not sums, so it can change
+accuracy but not privacy.
 """

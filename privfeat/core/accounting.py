@@ -18,18 +18,14 @@ References
 import math
 from collections.abc import Callable
 
-from dp_accounting import DpEvent, pld
-from dp_accounting.privacy_accountant import NeighboringRelation
 from scipy.special import erfcx, ndtr
 
 from privfeat._checks import check_real
-from privfeat.exceptions import UnsupportedEventError
 
 # Relative slack that covers the rounding of `gaussian_delta` (below 1e-9 for
 # mu >= 1e-6: the difference of two erfcx values loses log10(1 / mu) digits).
 _SLACK = 1e-8
 MU_RANGE = (1e-6, 1e6)
-_PLD_GRID = 1e-4
 
 
 def rho_from_mu(mu: float) -> float:
@@ -116,7 +112,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     high = zcdp_epsilon(rho_from_mu(mu), delta)
-    return _bisect(lambda eps: gaussian_delta(mu, eps) <= delta, good=high, bad=0.0)
+    return bisect(lambda eps: gaussian_delta(mu, eps) <= delta, good=high, bad=0.0)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -151,7 +147,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2.0 * high
         if high > MU_RANGE[1]:
             return low
-    return _bisect(lambda mu: gaussian_delta(mu, epsilon) <= delta, good=low, bad=high)
+    return bisect(lambda mu: gaussian_delta(mu, epsilon) <= delta, good=low, bad=high)
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
@@ -185,61 +181,6 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     return root * root * (1.0 - 4e-12)
 
 
-def pld_epsilon(event: DpEvent, delta: float) -> float:
-    """Return the epsilon at ``delta`` that dp-accounting's PLD accountant proves.
-
-    The neighbouring relation is add/remove; under replace-one the noise multipliers in
-    ``event`` are already relative to the replace-one sensitivity, and the curve of a
-    Gaussian release depends on nothing else.
-
-    Raises
-    ------
-    UnsupportedEventError
-        If the accountant cannot bound the event.
-    """
-    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    accountant = pld.PLDAccountant(relation, value_discretization_interval=_PLD_GRID)
-    if not accountant.supports(event):
-        raise UnsupportedEventError(
-            f"event must be supported by the PLD accountant, got {event!r}."
-        )
-    epsilon = float(accountant.compose(event).get_epsilon(check_delta(delta)))
-    if not epsilon >= 0.0:  # NaN, or a negative divergence: fail closed
-        return math.inf
-    return epsilon
-
-
-def pld_noise_multiplier(
-    make_event: Callable[[float], DpEvent], epsilon: float, delta: float
-) -> float:
-    """Return a noise multiplier at which ``make_event`` costs at most ``epsilon``.
-
-    Found by doubling and bisection to a relative 1e-3, rounded up.
-
-    Raises
-    ------
-    ValueError
-        If a noise multiplier of 1e6 is not enough.
-    """
-
-    def affordable(noise_multiplier: float) -> bool:
-        return pld_epsilon(make_event(float(noise_multiplier)), delta) <= epsilon
-
-    # Walk down from enough noise: tiny multipliers make huge loss distributions.
-    high = 1.0
-    while not affordable(high):
-        high *= 2.0
-        if high > 1e6:
-            raise ValueError(
-                "epsilon and delta must allow a noise multiplier of at most 1e6, got "
-                f"epsilon={epsilon!r}, delta={delta!r}."
-            )
-    low = 0.8 * high
-    while low > 1e-3 and affordable(low):
-        low, high = 0.8 * low, low
-    return _bisect(affordable, good=high, bad=low, tol=1e-3)
-
-
 def check_delta(delta: float) -> float:
     """Return ``delta`` as a float if it is in [1e-100, 1).
 
@@ -255,7 +196,7 @@ def check_delta(delta: float) -> float:
     )
 
 
-def _bisect(
+def bisect(
     is_good: Callable[[float], bool], *, good: float, bad: float, tol: float = 1e-12
 ) -> float:
     """Return the good end of a bracket narrowed to a relative width of ``tol``."""

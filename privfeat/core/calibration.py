@@ -8,6 +8,7 @@ from dp_accounting import DpEvent, GaussianDpEvent
 from privfeat._checks import check_choice, check_positive, check_real
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
 from privfeat.core import accounting as convert
+from privfeat.core import pld
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
@@ -174,7 +175,7 @@ def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> fl
         return convert.gaussian_mu(epsilon, delta)
     if accounting == "zcdp":
         return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
-    return 1.0 / convert.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    return 1.0 / pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
 
 
 def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
@@ -182,7 +183,7 @@ def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
         return convert.gaussian_epsilon(mu, delta)
     if accounting == "zcdp":
         return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
-    return _finite(convert.pld_epsilon(GaussianDpEvent(1.0 / mu), delta))
+    return _finite(pld.pld_epsilon(GaussianDpEvent(1.0 / mu), delta))
 
 
 def _plan_sampled(
@@ -202,8 +203,8 @@ def _plan_sampled(
 
     if noise_multiplier is None:
         assert epsilon is not None  # one of the two is set by the caller
-        noise_multiplier = convert.pld_noise_multiplier(event, epsilon, delta)
-    spent = _finite(convert.pld_epsilon(event(noise_multiplier), delta))
+        noise_multiplier = pld.pld_noise_multiplier(event, epsilon, delta)
+    spent = _finite(pld.pld_epsilon(event(noise_multiplier), delta))
     return plan(noise_multiplier, spent)
 
 

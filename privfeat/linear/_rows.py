@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
 from privfeat.core.clipping import clip_rows, grid_step
-from privfeat.core.statistics import CHUNK_ROWS, MAX_ROWS, Chunk
+from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyError
 

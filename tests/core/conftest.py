@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from privfeat.core.statistics import CHUNK_ROWS, Chunk
+from privfeat.core.records import CHUNK_ROWS, Chunk
 
 
 class GridRows:

@@ -8,9 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 from privfeat.core import sensitivity
 from privfeat.core.clipping import grid_step
+from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.core.statistics import (
-    CHUNK_ROWS,
-    MAX_ROWS,
     exact_class_sums,
     exact_curvature_grams,
     exact_gradient,

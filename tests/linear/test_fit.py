@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.core import accounting
+from privfeat.core import pld
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.linear import _base
@@ -285,7 +285,7 @@ def test_fit_raises_when_the_coefficients_overflow(three_classes):
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"noise_multiplier": 1.0}])
 def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, monkeypatch):
     """Else such a plan would count as not private and switch clipping off."""
-    monkeypatch.setattr(accounting, "pld_epsilon", lambda event, delta: math.inf)
+    monkeypatch.setattr(pld, "pld_epsilon", lambda event, delta: math.inf)
     clf = DPLeastSquares(accounting="pld", row_scaling="clip", **budget)
     with pytest.raises(UnsupportedEventError, match="finite epsilon"):
         clf.fit(*three_classes)

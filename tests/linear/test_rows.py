@@ -7,7 +7,8 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.clipping import clip_rows, grid_step
-from privfeat.core.statistics import CHUNK_ROWS, exact_gradient, exact_gram
+from privfeat.core.records import CHUNK_ROWS
+from privfeat.core.statistics import exact_gradient, exact_gram
 from privfeat.data import LazyFeatures, write_features
 from privfeat.linear import _rows
 from privfeat.linear._rows import BoundedRows

@@ -1,0 +1,67 @@
+"""Privacy loss distributions, by dp-accounting: for records that are sampled."""
+
+import math
+from collections.abc import Callable
+
+from dp_accounting import DpEvent, pld
+from dp_accounting.privacy_accountant import NeighboringRelation
+
+from privfeat.core.accounting import bisect, check_delta
+from privfeat.exceptions import UnsupportedEventError
+
+_GRID = 1e-4
+
+
+def pld_epsilon(event: DpEvent, delta: float) -> float:
+    """Return the epsilon at ``delta`` that dp-accounting's PLD accountant proves.
+
+    The neighbouring relation is add/remove; under replace-one the noise multipliers in
+    ``event`` are already relative to the replace-one sensitivity, and the curve of a
+    Gaussian release depends on nothing else.
+
+    Raises
+    ------
+    UnsupportedEventError
+        If the accountant cannot bound the event.
+    """
+    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    accountant = pld.PLDAccountant(relation, value_discretization_interval=_GRID)
+    if not accountant.supports(event):
+        raise UnsupportedEventError(
+            f"event must be supported by the PLD accountant, got {event!r}."
+        )
+    epsilon = float(accountant.compose(event).get_epsilon(check_delta(delta)))
+    if not epsilon >= 0.0:  # NaN, or a negative divergence: fail closed
+        return math.inf
+    return epsilon
+
+
+def pld_noise_multiplier(
+    make_event: Callable[[float], DpEvent], epsilon: float, delta: float
+) -> float:
+    """Return a noise multiplier at which ``make_event`` costs at most ``epsilon``.
+
+    Found by doubling and bisection to a relative 1e-3, rounded up.
+
+    Raises
+    ------
+    ValueError
+        If a noise multiplier of 1e6 is not enough.
+    """
+
+    def affordable(noise_multiplier: float) -> bool:
+        return pld_epsilon(make_event(float(noise_multiplier)), delta) <= epsilon
+
+    # Walk down from enough noise: tiny multipliers make huge loss distributions.
+    high = 1.0
+    while not affordable(high):
+        high *= 2.0
+        if high > 1e6:
+            raise ValueError(
+                "epsilon and delta must allow a noise multiplier of at most 1e6, got "
+                f"epsilon={epsilon!r}, delta={delta!r}."
+            )
+    low = 0.8 * high
+    while low > 1e-3 and affordable(low):
+        low, high = 0.8 * low, low
+    return bisect(affordable, good=high, bad=low, tol=1e-3)

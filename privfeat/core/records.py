@@ -1,0 +1,54 @@
+"""How a fit hands its records to the core: chunks of one shape, any number of times."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import jax
+from jaxtyping import Array, Float32, Float64, Int
+
+# Rows of a chunk, and of all chunks: with these, sums are exact (see ``statistics``).
+CHUNK_ROWS = 2**10
+MAX_ROWS = 2**22
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("rows", "row_norms", "labels"),
+    meta_fields=(),
+)
+@dataclass(frozen=True)
+class Chunk:
+    """``CHUNK_ROWS`` records, always: the last ones may be empty. Sensitive.
+
+    Attributes
+    ----------
+    rows : array of shape (n_rows, n_columns), float32
+        Bounded rows in units of the grid step, from ``clipping.clip_rows``; zero for
+        an empty slot.
+    row_norms : array of shape (n_rows,), float64
+        Their norms in feature units.
+    labels : array of shape (n_rows,), int32
+        Class indices; one outside ``[0, n_outputs)`` has the label indicator zero.
+    """
+
+    rows: Float32[Array, "b c"]
+    row_norms: Float64[Array, " b"]
+    labels: Int[Array, " b"]
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """The bounded records of a fit, readable any number of times."""
+
+    step: float | None
+    n_columns: int
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield all records."""
+        ...
+
+    def chunks_of(self, label: int) -> Iterator[Chunk]:
+        """Yield the records that carry ``label``."""
+        ...

@@ -1,0 +1,69 @@
+import math
+
+import pytest
+from dp_accounting import (
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    UnsupportedDpEvent,
+)
+from dp_accounting.pld import PLDAccountant
+
+from privfeat.core.accounting import gaussian_epsilon, gaussian_mu
+from privfeat.core.calibration import plan_releases
+from privfeat.core.plan import Query
+from privfeat.core.pld import pld_epsilon, pld_noise_multiplier
+from privfeat.exceptions import UnsupportedEventError
+
+
+def test_pld_epsilon_of_a_composition_adds_mu_squared():
+    event = SelfComposedDpEvent(GaussianDpEvent(4.0), 4)
+    exact = gaussian_epsilon(0.5, 1e-6)
+    assert exact <= pld_epsilon(event, 1e-6) <= exact * 1.01
+
+
+def test_pld_epsilon_falls_with_the_sampling_probability():
+    def cost(probability):
+        event = PoissonSampledDpEvent(probability, GaussianDpEvent(1.0))
+        return pld_epsilon(SelfComposedDpEvent(event, 10), 1e-6)
+
+    assert cost(0.01) < cost(0.1) < cost(0.9)
+
+
+def test_pld_epsilon_refuses_an_unknown_event():
+    with pytest.raises(UnsupportedEventError, match="event must be supported"):
+        pld_epsilon(UnsupportedDpEvent(), 1e-5)
+
+
+@pytest.mark.parametrize("divergence", [math.nan, -1.0])
+def test_pld_epsilon_fails_closed(monkeypatch, divergence):
+    monkeypatch.setattr(PLDAccountant, "get_epsilon", lambda *_: divergence)
+    assert pld_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_pld_noise_multiplier_meets_the_budget(epsilon):
+    noise_multiplier = pld_noise_multiplier(GaussianDpEvent, epsilon, 1e-5)
+    assert pld_epsilon(GaussianDpEvent(noise_multiplier), 1e-5) <= epsilon
+    assert noise_multiplier == pytest.approx(1 / gaussian_mu(epsilon, 1e-5), rel=1e-2)
+    assert noise_multiplier >= 1 / gaussian_mu(epsilon, 1e-5)
+
+
+def test_pld_noise_multiplier_refuses_an_impossible_budget():
+    with pytest.raises(ValueError, match="noise multiplier of at most 1e6"):
+        pld_noise_multiplier(lambda _: NonPrivateDpEvent(), 0.1, 1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-9])
+def test_pld_of_many_sampled_steps_is_not_below_the_exact_curve(delta):
+    """With next to no amplification; below 1e-10 the accountant loses accuracy."""
+    event = PoissonSampledDpEvent(1 - 1e-9, GaussianDpEvent(60.0))
+    epsilon = pld_epsilon(SelfComposedDpEvent(event, 1000), delta)
+    assert epsilon >= gaussian_epsilon(math.sqrt(1000) / 60.0, delta) * (1 - 1e-9)
+
+
+def test_sampled_plans_refuse_a_delta_at_which_the_accountant_errs():
+    query = Query("gradient", 1.0, count=1000, sampling_prob=0.5)
+    with pytest.raises(ValueError, match="delta must be in"):
+        plan_releases([query], noise_multiplier=60.0, delta=1e-10, accounting="pld")
