@@ -75,6 +75,7 @@ ALSO_ALLOWED = {
     "privfeat/core/pld.py": {"dp_accounting"},
     "privfeat/core/calibration.py": {"dp_accounting"},
     "privfeat/core/plan.py": {"dp_accounting"},
+    "privfeat/core/statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},
 }
 # Standard modules that open a way around the design, and who may use them.

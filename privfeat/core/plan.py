@@ -6,6 +6,7 @@ plan's releases can be drawn (see ``mechanisms``).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dp_accounting import (
@@ -81,6 +82,11 @@ class PlannedRelease:
         return SelfComposedDpEvent(event, self.query.count)
 
 
+def composed_event(releases: Sequence[PlannedRelease]) -> DpEvent:
+    """Return the dp-accounting event of a fit that draws these releases."""
+    return ComposedDpEvent([release.event() for release in releases])
+
+
 @dataclass(frozen=True)
 class ReleasePlan:
     """Everything that a fit may release, and what it costs.
@@ -127,7 +133,7 @@ class ReleasePlan:
 
     def event(self) -> DpEvent:
         """Return the dp-accounting event of the whole fit."""
-        return ComposedDpEvent([release.event() for release in self.releases])
+        return composed_event(self.releases)
 
     def __getitem__(self, name: str) -> PlannedRelease:
         """Return the planned release of the query called ``name``."""

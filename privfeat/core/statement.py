@@ -5,9 +5,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dp_accounting import DpEvent
+
 from privfeat._types import Accounting, Adjacency
 from privfeat._version import __version__
-from privfeat.core.plan import ReleasePlan
+from privfeat.core.plan import PlannedRelease, Query, ReleasePlan, composed_event
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
@@ -50,7 +52,8 @@ class ReleaseRecord:
 class PrivacyStatement:
     """The guarantee of one fit, and everything it rests on.
 
-    Printing it gives plain words; ``to_json`` a record that ``from_json`` reads back.
+    Printing it gives plain words; ``to_json`` a record that ``from_json`` reads back;
+    ``event`` what dp-accounting's accountants compose with other uses of the data.
 
     Attributes
     ----------
@@ -113,6 +116,23 @@ class PrivacyStatement:
     def private(self) -> bool:
         """Whether the fit has a finite epsilon and its noise cannot be reproduced."""
         return math.isfinite(self.epsilon) and not self.seeded
+
+    def event(self) -> DpEvent:
+        """Return the fit as a dp-accounting event, for accountants of its users."""
+        return composed_event(
+            [
+                PlannedRelease(
+                    Query(
+                        name=record.name,
+                        l2_sensitivity=record.l2_sensitivity,
+                        count=record.count,
+                        sampling_prob=record.sampling_prob,
+                    ),
+                    record.noise_multiplier,
+                )
+                for record in self.releases
+            ]
+        )
 
     def to_json(self) -> str:
         """Return the statement as JSON; infinite numbers become the string "inf"."""

@@ -122,3 +122,8 @@ def test_statement_refuses_unknown_fields():
     fields = json.loads(state(plan_releases(QUERIES)).to_json()) | {"extra": 1}
     with pytest.raises(PrivacyError, match="text must be a privacy statement"):
         PrivacyStatement.from_json(json.dumps(fields))
+
+
+def test_statement_read_back_describes_the_event_of_the_plan(plan):
+    statement = PrivacyStatement.from_json(state(plan).to_json())
+    assert statement.event() == plan.event()
