@@ -57,6 +57,16 @@ RULES = {
         ours=SHARED
         | {"privfeat.core", "privfeat.solvers", "privfeat.data", "privfeat.linear"},
     ),
+    "privfeat/selection": rule(
+        ["sklearn"],
+        ours=SHARED
+        | {
+            "privfeat.core",
+            "privfeat.data",
+            "privfeat.linear._inputs",
+            "privfeat.selection",
+        },
+    ),
     "privfeat/data": rule(["h5py", "tqdm"], ours=SHARED | {"privfeat.data"}),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
@@ -74,6 +84,8 @@ RULES = {
 ALSO_ALLOWED = {
     "privfeat/core/pld.py": {"dp_accounting"},
     "privfeat/core/calibration.py": {"dp_accounting"},
+    "privfeat/core/composition.py": {"dp_accounting"},
+    "privfeat/core/repetition.py": {"dp_accounting"},
     "privfeat/core/plan.py": {"dp_accounting"},
     "privfeat/core/statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},

@@ -43,6 +43,11 @@ class KeyStream:
             return _key(secrets.randbits(64))
         return jax.random.fold_in(_key(self._seed), np.uint32(self._drawn))
 
+    def draw_integer(self) -> int:
+        """Return 64 bits of a key of their own: the seed of another stream, say."""
+        high, low = np.asarray(jax.random.key_data(self.draw())).tolist()
+        return int(high) << 32 | int(low)
+
 
 def _key(bits: int) -> Key[Array, ""]:
     words = jnp.array([bits >> 32, bits & 0xFFFFFFFF], jnp.uint32)

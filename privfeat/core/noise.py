@@ -43,3 +43,9 @@ def bernoulli(
     with jax.enable_x64(True):
         draws = jax.random.uniform(key, (n_samples,), jnp.float64)
         return np.asarray(draws < probability)
+
+
+def uniform(key: Key[Array, ""]) -> float:
+    """Return one draw from [0, 1), a multiple of ``2**-52``."""
+    with jax.enable_x64(True):
+        return float(jax.random.uniform(key, (), jnp.float64))

@@ -3,13 +3,14 @@
 import json
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dp_accounting import DpEvent
 
 from privfeat._types import Accounting, Adjacency
 from privfeat._version import __version__
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan, composed_event
+from privfeat.core.repetition import Selection
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
@@ -18,6 +19,7 @@ _METHODS = {
     "exact": "exact curve of the composed Gaussian mechanism (Balle & Wang 2018)",
     "zcdp": "zCDP, epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun & Steinke 2016)",
     "pld": "privacy loss distribution (dp-accounting)",
+    "selection": "privacy profile of the best of a random number of Gaussian runs",
 }
 _NEIGHBOURS = {
     "add_remove": "one record is present in one data set and absent from the other",
@@ -60,10 +62,12 @@ class PrivacyStatement:
     epsilon, delta : float
         ``epsilon`` is ``inf`` for a fit without privacy.
     rho, mu : float or None
-        zCDP and Gaussian-DP parameters; None when records were sampled.
+        zCDP and Gaussian-DP parameters; None when records were sampled, or runs
+        selected.
     adjacency : {"add_remove", "replace_one"}
-    accounting : {"exact", "zcdp", "pld"}
+    accounting : {"exact", "zcdp", "pld", "selection"}
     releases : tuple of ReleaseRecord
+        With a selection, those of the selected run alone.
     public : tuple of str
         What the guarantee assumes to be known to everyone.
     seeded : bool
@@ -71,6 +75,8 @@ class PrivacyStatement:
         from whoever knows or guesses the seed.
     version : str
         Version of privfeat.
+    selection : Selection or None
+        How the fit was selected among several, which the guarantee covers.
     """
 
     epsilon: float
@@ -78,11 +84,12 @@ class PrivacyStatement:
     rho: float | None
     mu: float | None
     adjacency: Adjacency
-    accounting: Accounting
+    accounting: Accounting | Literal["selection"]
     releases: tuple[ReleaseRecord, ...]
     public: tuple[str, ...]
     seeded: bool
     version: str = __version__
+    selection: Selection | None = None
 
     @classmethod
     def from_plan(
@@ -118,7 +125,15 @@ class PrivacyStatement:
         return math.isfinite(self.epsilon) and not self.seeded
 
     def event(self) -> DpEvent:
-        """Return the fit as a dp-accounting event, for accountants of its users."""
+        """Return the fit as a dp-accounting event, for accountants of its users.
+
+        Raises
+        ------
+        UnsupportedEventError
+            For a selection with ``eta < 0``, which dp-accounting has no event for.
+        """
+        if self.selection is not None:
+            return self.selection.event()
         return composed_event(
             [
                 PlannedRelease(
@@ -137,6 +152,8 @@ class PrivacyStatement:
     def to_json(self) -> str:
         """Return the statement as JSON; infinite numbers become the string "inf"."""
         fields = asdict(self) | {"statement_version": STATEMENT_VERSION}
+        if self.selection is None:
+            del fields["selection"]
         return json.dumps(_encode(fields), indent=2, allow_nan=False)
 
     @classmethod
@@ -160,6 +177,8 @@ class PrivacyStatement:
                 ReleaseRecord(**record) for record in fields["releases"]
             )
             fields["public"] = tuple(fields["public"])
+            if "selection" in fields:
+                fields["selection"] = Selection(**fields["selection"])
             return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PrivacyError("text must be a privacy statement in JSON.") from error
@@ -179,6 +198,10 @@ class PrivacyStatement:
         lines += [
             f"  neighbours: {self.adjacency} ({_NEIGHBOURS[self.adjacency]})",
             f"  accounting: {self.accounting}, {_METHODS[self.accounting]}",
+        ]
+        if self.selection is not None:
+            lines += self.selection.lines()
+        lines += [
             "  releases (Gaussian noise; stddev = noise multiplier x L2 sensitivity):",
         ]
         lines += [

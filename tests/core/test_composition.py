@@ -1,0 +1,134 @@
+"""The cost of several fits, against the definitions and dp-accounting."""
+
+import dataclasses
+import math
+
+import pytest
+from dp_accounting import ComposedDpEvent
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from privfeat import PrivacyStatement
+from privfeat.core.accounting import gaussian_epsilon
+from privfeat.core.calibration import plan_releases
+from privfeat.core.composition import compose
+from privfeat.core.plan import Query
+from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.selection import selection_epsilon
+
+
+def fit(seeded=False, sampling_prob=1.0, **budget):
+    query = Query("gradient", 1.0, count=3, sampling_prob=sampling_prob)
+    plan = plan_releases([query], **budget)
+    return PrivacyStatement.from_plan(plan, public=(), seeded=seeded)
+
+
+@pytest.fixture
+def sampled():
+    return fit(sampling_prob=0.1, noise_multiplier=2.0, accounting="pld")
+
+
+@pytest.fixture
+def selected():
+    runs = RunCount.from_mean(10.0, 0.0)
+    return PrivacyStatement(
+        epsilon=selection_epsilon(0.2, 1e-5, runs),
+        delta=1e-5,
+        rho=None,
+        mu=None,
+        adjacency="add_remove",
+        accounting="selection",
+        releases=(),
+        public=(),
+        seeded=False,
+        selection=Selection(0.2, runs.eta, runs.gamma, "public"),
+    )
+
+
+def test_compose_of_gaussian_fits_adds_the_squares_of_mu():
+    fits = [fit(rho=0.02), fit(rho=0.03, accounting="zcdp"), fit(epsilon=1.0)]
+    total = compose(fits, delta=1e-6)
+    mu = math.sqrt(sum(statement.mu**2 for statement in fits))
+    assert total.mu == pytest.approx(mu)
+    assert total.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-6))
+    assert total.n_fits == 3
+    assert total.private
+
+
+def test_compose_of_one_fit_is_that_fit(sampled, selected):
+    for statement in (fit(epsilon=1.0), sampled, selected):
+        total = compose([statement])
+        assert total.epsilon == pytest.approx(statement.epsilon, rel=1e-9)
+        assert total.delta == statement.delta
+
+
+def test_compose_of_sampled_fits_is_that_of_dp_accounting(sampled):
+    total = compose([sampled, fit(rho=0.01), sampled])
+    events = [sampled.event(), fit(rho=0.01).event(), sampled.event()]
+    expected = PLDAccountant().compose(ComposedDpEvent(events)).get_epsilon(1e-5)
+    assert total.epsilon == pytest.approx(expected, rel=1e-3)
+    assert total.mu is None
+
+
+def test_compose_of_selections_is_that_of_dp_accounting(sampled, selected):
+    fits = [selected, fit(rho=0.01), selected, sampled]
+    total = compose(fits)
+    accountant = RdpAccountant().compose(ComposedDpEvent([f.event() for f in fits]))
+    assert total.epsilon == pytest.approx(accountant.get_epsilon(1e-5), rel=0.01)
+
+
+def test_compose_adds_epsilons_where_that_is_less(selected):
+    total = compose([selected, selected], delta=2e-5)
+    assert total.epsilon == 2 * selected.epsilon
+    assert "sum of the epsilons" in total.method
+
+
+def test_compose_with_a_fit_without_privacy_is_infinite(selected):
+    total = compose([selected, fit(epsilon=math.inf)])
+    assert total.epsilon == math.inf
+    assert not total.private
+
+
+def test_compose_never_costs_less_than_a_part(sampled, selected):
+    parts = [sampled, selected, fit(epsilon=1.0)]
+    for i, one in enumerate(parts):
+        for two in parts[i:]:
+            assert compose([one, two]).epsilon >= max(one.epsilon, two.epsilon)
+
+
+def test_compose_remembers_a_seed():
+    total = compose([fit(seeded=True), fit()])
+    assert total.seeded
+    assert not total.private
+    assert "SEEDED" in str(total)
+
+
+def test_total_cost_shows_what_is_not_covered():
+    total = compose([fit()] * 2)
+    assert "NOT COVERED" not in str(total)
+    total = dataclasses.replace(total, not_covered=("scores",))
+    assert not total.private
+    assert "NOT COVERED" in str(total)
+    assert "- scores" in str(total)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("statements", [[], [1.0], [None], "ab"])
+def test_compose_refuses_what_is_no_statement(statements):
+    with pytest.raises(TypeError, match="statements"):
+        compose(statements)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("delta", [0, 1.0, -1, math.nan, math.inf, True, "1", 1e-11])
+def test_compose_refuses_a_wrong_delta(delta):
+    with pytest.raises((TypeError, ValueError), match="delta"):
+        compose([fit()], delta=delta)
+
+
+@pytest.mark.validation
+def test_compose_refuses_mixed_adjacencies_and_deltas():
+    with pytest.raises(ValueError, match="adjacency"):
+        compose([fit(), fit(adjacency="replace_one")])
+    with pytest.raises(ValueError, match="delta must be given"):
+        compose([fit(), fit(delta=1e-6)])

@@ -1,0 +1,141 @@
+"""The number of runs, against its definition, and the statement of a selection."""
+
+import collections
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.dp_event import (
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    RepeatAndSelectDpEvent,
+)
+from scipy import stats
+
+from privfeat import PrivacyStatement
+from privfeat.core.keys import KeyStream
+from privfeat.core.repetition import RunCount, Selection
+from privfeat.exceptions import PrivacyError, UnsupportedEventError
+
+SELECTION = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
+
+
+def probabilities(eta, gamma, size):
+    """Papernot & Steinke 2022, Definition 1, term by term."""
+    k = np.arange(1, size + 1)
+    if eta == 0.0:
+        return (1 - gamma) ** k / (k * math.log(1 / gamma))
+    factors = np.cumprod([(i + eta) / (i + 1) for i in range(size)])
+    return (1 - gamma) ** k / (gamma**-eta - 1) * factors
+
+
+@pytest.fixture
+def statement():
+    return PrivacyStatement(
+        epsilon=1.0,
+        delta=1e-5,
+        rho=None,
+        mu=None,
+        adjacency="add_remove",
+        accounting="selection",
+        releases=(),
+        public=("everything",),
+        seeded=False,
+        selection=SELECTION,
+    )
+
+
+@pytest.mark.parametrize("eta", [-0.5, -1e-12, 0.0, 1e-12, 0.7, 1.0, 3.0])
+@pytest.mark.parametrize("gamma", [0.02, 0.3, 0.9])
+def test_run_count_has_the_mean_of_its_definition(eta, gamma):
+    p = probabilities(eta if abs(eta) > 1e-9 else 0.0, gamma, 4000)
+    assert p.sum() == pytest.approx(1.0, rel=1e-9)
+    mean = np.sum(p * np.arange(1, 4001))
+    assert RunCount(eta, gamma).mean == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("eta", [-0.5, 0.0, 1.0, 5.0])
+@pytest.mark.parametrize("mean", [1.01, 2.0, 10.0, 1000.0])
+def test_run_count_from_mean_has_that_mean(eta, mean):
+    assert RunCount.from_mean(mean, eta).mean == pytest.approx(mean, rel=1e-9)
+
+
+def test_run_count_of_shape_one_is_geometric():
+    assert RunCount.from_mean(4.0, 1.0).gamma == pytest.approx(0.25)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("eta", [-0.5, 0.0, 1.0, 2.5])
+def test_run_count_draws_its_distribution(eta):
+    """Chi-square on 1 ... 9 and the rest; false-positive rate 1e-6, 2,000 draws.
+
+    Twice the probability of a single run fails with power > 0.999.
+    """
+    runs, keys, size = RunCount.from_mean(4.0, eta), KeyStream(20261121), 2000
+    drawn = collections.Counter(min(runs.draw(keys), 10) for _ in range(size))
+    p = probabilities(eta, runs.gamma, 9)
+    expected = size * np.append(p, 1 - p.sum())
+    observed = [drawn[k] for k in range(1, 11)]
+    assert stats.chisquare(observed, expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53, 1 - 2**-52])
+def test_run_count_is_at_least_one_and_ends(uniform, monkeypatch):
+    monkeypatch.setattr("privfeat.core.noise.uniform", lambda key: uniform)
+    count = RunCount.from_mean(10, 0.0).draw(KeyStream(None))
+    assert count == 1 if uniform == 0.0 else 100 < count < 10_000
+
+
+def test_run_count_is_fresh_without_a_seed():
+    runs = RunCount.from_mean(1000, 1.0)
+    assert len({runs.draw(KeyStream(None)) for _ in range(8)}) > 1
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("name", ["eta", "mean_runs"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, True, "1", None, 1001])
+def test_run_count_refuses_a_wrong_parameter(name, value):
+    good = {"mean_runs": 10.0, "eta": 0.0} | {name: value}
+    with pytest.raises((TypeError, ValueError), match=name):
+        RunCount.from_mean(good["mean_runs"], good["eta"])
+
+
+def test_statement_with_a_selection_survives_json(statement):
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+
+
+def test_statement_with_a_wrong_selection_is_refused(statement):
+    fields = json.loads(statement.to_json())
+    fields["selection"] = {"run_mu": 0.1}
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(fields))
+
+
+def test_statement_with_a_selection_gives_the_event_of_all_runs(statement):
+    event = statement.event()
+    assert isinstance(event, RepeatAndSelectDpEvent)
+    assert event.event == GaussianDpEvent(5.0)
+    assert (event.mean, event.shape) == (SELECTION.runs.mean, 0.0)
+
+
+def test_selection_without_privacy_gives_a_nonprivate_event():
+    event = dataclasses.replace(SELECTION, run_mu=math.inf).event()
+    assert event.event == NonPrivateDpEvent()
+
+
+def test_selection_of_negative_shape_has_no_event():
+    with pytest.raises(UnsupportedEventError, match="eta"):
+        dataclasses.replace(SELECTION, eta=-0.5).event()
+
+
+def test_statement_text_tells_of_the_selection(statement):
+    text = str(statement)
+    for part in [
+        "best of a random number",
+        "eta = 0",
+        "mu = 0.2",
+        "kept from training",
+    ]:
+        assert part in text
