@@ -5,13 +5,14 @@ from typing import Literal, get_args
 Adjacency = Literal["add_remove", "replace_one"]
 Accounting = Literal["exact", "zcdp", "pld"]
 Loss = Literal["sigmoid", "softmax", "squared"]
+LossOption = Literal["auto", "softmax", "sigmoid", "squared"]
 RowScaling = Literal["unit", "clip"]
 MatrixNoise = Literal["symmetric", "full"]
 Iterate = Literal["average", "last"]
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
-LOSSES: tuple[Loss, ...] = get_args(Loss)
+LOSS_OPTIONS: tuple[LossOption, ...] = get_args(LossOption)
 ROW_SCALINGS: tuple[RowScaling, ...] = get_args(RowScaling)
 MATRIX_NOISES: tuple[MatrixNoise, ...] = get_args(MatrixNoise)
 ITERATES: tuple[Iterate, ...] = get_args(Iterate)

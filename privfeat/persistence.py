@@ -33,8 +33,8 @@ FORMAT_VERSION = 1
 _DOCUMENT = "model.json"
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _ARRAYS = ("classes_", "coef_", "intercept_", "feature_names_in_")
-_COUNTS = ("n_features_in_", "n_iter_")
-_OPTIONAL = {"feature_names_in_", "n_iter_"}
+_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
+_OPTIONAL = {"feature_names_in_", "n_iter_", "multilabel_"}
 _FIELDS = {
     "estimator": str,
     "params": dict,
@@ -166,7 +166,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
         raise _damaged(path, "the fitted attributes are not those of an estimator")
-    _check_shapes(path, arrays, fitted["n_features_in_"])
+    fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
+    _check_shapes(path, arrays, fitted)
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
@@ -279,10 +280,11 @@ def _read_arrays(
 
 
 def _check_shapes(
-    path: str | os.PathLike[str], arrays: dict[str, np.ndarray], n_features: int
+    path: str | os.PathLike[str], arrays: dict[str, np.ndarray], fitted: dict[str, int]
 ) -> None:
-    n_classes = len(arrays["classes_"])
-    n_rows = 1 if n_classes <= 2 else n_classes
+    n_rows, n_features = len(arrays["classes_"]), fitted["n_features_in_"]
+    if n_rows <= 2 and not fitted["multilabel_"]:
+        n_rows = 1
     shapes = (arrays["coef_"].shape, arrays["intercept_"].shape)
     if shapes != ((n_rows, n_features), (n_rows,)):
         raise _damaged(path, "the shapes of its arrays do not agree")

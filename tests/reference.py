@@ -37,9 +37,14 @@ def bounded_rows(features, **options):
     return np.array([bounded_row(row, **options) for row in features])
 
 
+def carries(label, j):
+    """Whether a record carries label ``j``: its only one, or one of a set."""
+    return j in label if isinstance(label, (set, frozenset)) else j == label
+
+
 def indicator(label, n_outputs):
-    """One-hot; zero for a label outside the outputs."""
-    return np.array([float(label == j) for j in range(n_outputs)])
+    """Ones for the labels that a record carries; none is outside the outputs."""
+    return np.array([float(carries(label, j)) for j in range(n_outputs)])
 
 
 def prediction(loss, scores):
@@ -69,7 +74,7 @@ def class_grams(rows, labels, n_outputs):
     total = np.zeros((n_outputs, rows.shape[1], rows.shape[1]))
     for row, label in zip(rows, labels, strict=True):
         for j in range(n_outputs):
-            if label == j:
+            if carries(label, j):
                 total[j] += np.outer(row, row)
     return total
 
@@ -78,7 +83,7 @@ def class_sums(rows, labels, n_outputs):
     total = np.zeros((n_outputs, rows.shape[1]))
     for row, label in zip(rows, labels, strict=True):
         for j in range(n_outputs):
-            if label == j:
+            if carries(label, j):
                 total[j] += row
     return total
 

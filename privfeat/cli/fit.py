@@ -15,7 +15,6 @@ from privfeat.cli.common import (
     output_folder,
     parse_settings,
     progress,
-    single_labels,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ _RESERVED = {
     "accounting": "--accounting",
     "random_state": "--seed",
     "classes": "--n-classes",
+    "max_labels": "--max-labels",
 }
 
 
@@ -72,6 +72,11 @@ def add_parser(verbs: Any) -> None:
         help="number of classes, known to everyone; needed if FILE names none",
     )
     parser.add_argument(
+        "--max-labels",
+        type=int,
+        help="labels of a row that count, where rows have several (default 1)",
+    )
+    parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
         action="append",
@@ -89,10 +94,11 @@ def run(args: argparse.Namespace) -> None:
         if name in _RESERVED:
             raise CommandError(f"--set {name}=... must be given as {_RESERVED[name]}.")
     train = open_split(args.train, preferred="train")
-    labels = single_labels(train, args.train)
     n_classes = _count_classes(args, train)
     test = _open_test(args, train)
     params = budget_parameters(args) | settings | {"classes": range(n_classes)}
+    if args.max_labels is not None:
+        params["max_labels"] = args.max_labels
     estimator = make_estimator(args.estimator, **params)
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
         raise CommandError(
@@ -102,9 +108,9 @@ def run(args: argparse.Namespace) -> None:
     with output_folder(args.out) as folder:
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
-            estimator.set_params(verbose=1).fit(train.X, labels).set_params(verbose=0)
+            estimator.set_params(verbose=1).fit(train.X, train.y).set_params(verbose=0)
         else:
-            estimator.fit(train.X, labels)
+            estimator.fit(train.X, train.y)
         from privfeat import persistence
 
         persistence.save(
@@ -117,9 +123,10 @@ def run(args: argparse.Namespace) -> None:
         return
     print(f"model saved in {args.out}")
     if test is not None:
-        accuracy = estimator.score(test.X, single_labels(test, args.test))
+        accuracy = estimator.score(test.X, test.y)
+        whole = " (rows with all labels right)" if test.y.ndim == 2 else ""
         print(
-            f"test accuracy {accuracy:.4f} on {args.test}\n"
+            f"test accuracy {accuracy:.4f}{whole} on {args.test}\n"
             "  computed on the test labels: these must be public, or be accounted for "
             "separately; the statement below does not cover them"
         )
@@ -132,7 +139,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
-    names = train.class_names
+    names, multilabel = train.class_names, train.y.ndim == 2
+    if multilabel and names is None:
+        names = tuple(map(str, range(train.y.shape[1])))
     if names is None and args.n_classes is None:
         raise CommandError(
             f"{args.train} names no classes, and to read them from the labels would "
@@ -144,7 +153,12 @@ def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
             f"--n-classes must be the {n_classes} classes of {args.train}, got "
             f"{args.n_classes}."
         )
-    if not n_classes > 1:
+    if multilabel and train.y.shape[1] != n_classes:
+        raise CommandError(
+            f"{args.train} must have labels of {n_classes} columns, as it names "
+            f"classes, got {train.y.shape[1]}."
+        )
+    if not (multilabel or n_classes > 1):
         raise CommandError(f"there must be at least 2 classes, got {n_classes}.")
     return int(n_classes)
 
@@ -161,7 +175,8 @@ def _open_test(
             f"--test must not be the training split, got {args.test}. An accuracy on "
             "training records tells of them."
         )
-    single_labels(test, args.test)
+    if test.y.shape[1:] != train.y.shape[1:]:
+        raise CommandError(f"{args.test} must have labels as {args.train} has them.")
     if test.class_names != train.class_names:
         raise CommandError(f"{args.test} must have the classes of {args.train}.")
     if test.X.shape[1] != train.X.shape[1]:

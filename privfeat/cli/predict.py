@@ -14,7 +14,8 @@ def add_parser(verbs: Any) -> None:
         "predict",
         help="apply a saved model to a feature file",
         description="Write a CSV file with one line per row: its number from 0, the "
-        "predicted class and, where known, the name of the class.",
+        "predicted class and, where known, the name of the class. For a model of "
+        "several labels a row: one column of 0 and 1 for each class.",
     )
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -40,12 +41,17 @@ def run(args: argparse.Namespace) -> None:
     names = persistence.load_class_names(args.model)
     split = open_split(args.features, preferred="test")
     predicted = estimator.predict(split.X).tolist()
-    by_class = dict(zip(estimator.classes_.tolist(), names or [], strict=False))
+    classes = estimator.classes_.tolist()
+    by_class = dict(zip(classes, names or [], strict=False))
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["row", "class", "name"] if by_class else ["row", "class"])
-    for row, label in enumerate(predicted):
-        writer.writerow([row, label, by_class[label]] if by_class else [row, label])
+    if estimator.multilabel_:
+        writer.writerow(["row", *(by_class.get(label, label) for label in classes)])
+        writer.writerows([row, *flags] for row, flags in enumerate(predicted))
+    else:
+        writer.writerow(["row", "class", "name"] if by_class else ["row", "class"])
+        for row, label in enumerate(predicted):
+            writer.writerow([row, label, by_class[label]] if by_class else [row, label])
     write_atomically(args.out, buffer.getvalue().encode())
     print(f"{len(predicted)} predictions written to {args.out}")

@@ -41,8 +41,8 @@ def whole_coef(
 @partial(jax.jit, static_argnames="n_outputs")
 def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
     """Return the sum of the rows of each label."""
-    indicator = jax.nn.one_hot(chunk.labels, n_outputs, dtype=jnp.float64)
-    return _transposed_product(_wide(chunk.rows), indicator)
+    indicators = losses.label_indicators(chunk.labels, n_outputs)
+    return _transposed_product(_wide(chunk.rows), indicators.astype(jnp.float64))
 
 
 @partial(jax.jit, static_argnames=("loss", "clip_norm"))

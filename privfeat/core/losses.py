@@ -10,17 +10,28 @@ The first derivative is ``p - y`` with ``p = softmax(z)``, ``s(z)`` or ``z``.
 """
 
 import jax
-from jaxtyping import Array, Float, Int
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from privfeat._types import Loss
 
 
 def residuals(
-    loss: Loss, scores: Float[Array, "n m"], labels: Int[Array, " n"]
+    loss: Loss, scores: Float[Array, "n m"], labels: Int[Array, "n k"]
 ) -> Float[Array, "n m"]:
-    """Return ``p - y``; a label outside ``[0, m)`` has the indicator zero."""
-    indicator = jax.nn.one_hot(labels, scores.shape[1], dtype=scores.dtype)
-    return _predictions(loss, scores) - indicator
+    """Return ``p - y`` for records that carry up to ``k`` labels each."""
+    indicators = label_indicators(labels, scores.shape[1])
+    return _predictions(loss, scores) - indicators.astype(scores.dtype)
+
+
+def label_indicators(
+    labels: Int[Array, "n k"], n_outputs: int
+) -> Bool[Array, "n {n_outputs}"]:
+    """Return which labels a record carries: outside ``[0, n_outputs)`` is none.
+
+    Each label counts once however often it is named, so no entry exceeds one.
+    """
+    return jnp.any(labels[:, :, None] == jnp.arange(n_outputs)[None, None, :], axis=1)
 
 
 def curvatures(loss: Loss, scores: Float[Array, "n m"]) -> Float[Array, "n m"]:

@@ -29,13 +29,14 @@ class Chunk:
         an empty slot.
     row_norms : array of shape (n_rows,), float64
         Their norms in feature units.
-    labels : array of shape (n_rows,), int32
-        Class indices; one outside ``[0, n_outputs)`` has the label indicator zero.
+    labels : array of shape (n_rows, max_labels), int32
+        Class indices that a record carries, in any order, filled up with -1. Only those
+        in ``[0, n_outputs)`` count, each once.
     """
 
     rows: Float32[Array, "b c"]
     row_norms: Float64[Array, " b"]
-    labels: Int[Array, " b"]
+    labels: Int[Array, "b k"]
 
 
 @runtime_checkable

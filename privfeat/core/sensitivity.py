@@ -84,7 +84,8 @@ def loss_gradient(
     - ``"softmax"``: ``sqrt(2) C``, ``2 sqrt(2) C`` whatever ``n_outputs`` is.
 
     Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``. Sigmoid: every entry of
-    ``p - y`` lies in [-1, 1] (Mehta et al. 2023, Theorem 2.1). Softmax with true class
+    ``p - y`` lies in [-1, 1], however many labels a record carries (Mehta et al. 2023,
+    Theorem 2.1). Softmax, for records of one label, with true class
     ``c``: ``norm(p - y)^2 = sum_j p_j^2 - 2 p_c + 1 <= 1 - 2 p_c + 1 <= 2``, as
     ``sum p_j^2 <= 1``; approached when a wrong class gets probability one.
     """
@@ -114,7 +115,7 @@ def curvature_grams(
 
 
 def residual_norm(loss: Loss, n_outputs: int) -> float:
-    """Return the largest ``norm(p - y)`` of a record with one label.
+    """Return the largest ``norm(p - y)`` of a record: with one label for the softmax.
 
     For the squared loss, whose residual has no bound of its own, the radius 2 to which
     `privfeat.core.clipping.clip_residuals` clips it.

@@ -1,4 +1,4 @@
-"""What the four estimators share: parameters, one private fit, prediction."""
+"""What all estimators share: parameters, one private fit, scores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
@@ -25,13 +25,11 @@ from privfeat.core.plan import Query
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
-    encode_labels,
     messages_without_data,
     public_facts,
     seed_of,
     warn_of_weak_choices,
 )
-from privfeat.linear._probabilities import class_probabilities
 from privfeat.linear._rows import BoundedRows, unit_rows
 
 _FLOATS = (np.float64, np.float32, np.float16)
@@ -50,19 +48,48 @@ class Shape:
         Columns of it: features, plus one with an intercept.
     constant : float
         Value of the constant coordinate in a bounded row; 0 without an intercept.
+    loss : {"softmax", "sigmoid", "squared"}
+    max_labels : int
+        Most labels that one record carries.
     """
 
     n_outputs: int
     n_columns: int
     constant: float
+    loss: Loss
+    max_labels: int = 1
 
 
-class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """A linear classifier computed from noisy sums over bounded records.
+@dataclass(frozen=True)
+class Problem:
+    """What a fit makes of ``y``.
+
+    Attributes
+    ----------
+    shape : Shape
+    labels : int array of shape (n_samples, max_labels)
+        Outputs that a record belongs to, filled up with -1. Sensitive.
+    fitted : dict
+        Public attributes that the fitted estimator gets.
+    public : tuple of str
+        What the guarantee assumes known about ``y``.
+    classes_read : bool
+        Whether the classes were read from ``y``.
+    """
+
+    shape: Shape
+    labels: NDArray[np.integer]
+    fitted: dict[str, Any]
+    public: tuple[str, ...]
+    classes_read: bool
+
+
+class DPLinearModel(BaseEstimator, ABC):
+    """A linear model computed from noisy sums over bounded records.
 
     ``fit`` is a template: check, plan the releases, state their cost, and only then
-    read data and draw noise. A subclass says which sums it wants (`_queries`) and what
-    it makes of the releases (`_solve`).
+    read data and draw noise. A subclass says what it makes of ``y`` (`_problem`), which
+    sums it wants (`_queries`) and what it makes of the releases (`_solve`).
     """
 
     def __init__(
@@ -75,7 +102,6 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         adjacency: Adjacency,
         accounting: Accounting,
         budget_split: Mapping[str, float] | None,
-        classes: ArrayLike | None,
         row_scaling: RowScaling,
         clip_norm: float,
         fit_intercept: bool,
@@ -90,7 +116,6 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.adjacency = adjacency
         self.accounting = accounting
         self.budget_split = budget_split
-        self.classes = classes
         self.row_scaling = row_scaling
         self.clip_norm = clip_norm
         self.fit_intercept = fit_intercept
@@ -98,25 +123,21 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    @abstractmethod
-    def _loss(self) -> Loss:
-        """The loss whose probabilities ``predict_proba`` returns."""
-
     def fit(self, X: ArrayLike | LazyFeatures, y: ArrayLike) -> Self:
-        """Fit the classifier with differential privacy for the rows of ``(X, y)``.
+        """Fit the model with differential privacy for the rows of ``(X, y)``.
 
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
             One row per protected record, in feature units. Sensitive.
-        y : array-like of shape (n_samples,)
-            Class labels. Sensitive.
+        y : array-like of shape (n_samples,), or (n_samples, n_classes) of 0 and 1
+            What to predict; an indicator matrix (also a sparse one) for records that
+            may carry several labels. Sensitive.
 
         Returns
         -------
         self : object
-            With ``coef_``, ``intercept_``, ``classes_``, ``privacy_``.
+            With ``coef_``, ``intercept_``, ``privacy_``; ``classes_`` of a classifier.
 
         Raises
         ------
@@ -129,14 +150,11 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        check_int("verbose", self.verbose, low=0)
         keys = KeyStream(seed_of(self.random_state))
-        features, labels = self._validate(X, y)
-        n_features = features.shape[1]
-        classes, codes = encode_labels(labels, self.classes)
-        shape = self._shape(n_features, len(classes))
+        features, targets = self._validate(X, y)
+        problem = self._problem(targets, features.shape[1])
         plan = plan_releases(
-            self._queries(shape),
+            self._queries(problem.shape),
             epsilon=self.epsilon,
             delta=self.delta,
             rho=self.rho,
@@ -145,15 +163,14 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             adjacency=self.adjacency,
             budget_split=self.budget_split,
         )
-        given = self.classes is not None
-        warn_of_weak_choices(plan, classes_given=given, seeded=keys.seeded)
-        public = public_facts(
-            n_features, len(classes), classes_given=given, adjacency=self.adjacency
+        warn_of_weak_choices(
+            plan, classes_read=problem.classes_read, seeded=keys.seeded
         )
+        public = public_facts(features.shape[1], problem.public, self.adjacency)
         statement = PrivacyStatement.from_plan(plan, public=public, seeded=keys.seeded)
         rows = BoundedRows(
             features,
-            codes - 1 if shape.n_outputs == 1 else codes,
+            problem.labels,
             row_scaling=self.row_scaling,
             clip_norm=float(self.clip_norm),
             intercept_scaling=self._constant(),
@@ -165,62 +182,22 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.privacy_ = statement
         for name in ("coef_", "intercept_"):
             self.__dict__.pop(name, None)
-        coef = self._solve(rows, mechanism, shape)
+        coef = self._solve(rows, mechanism, problem.shape)
         mechanism.check_complete()
         if not np.all(np.isfinite(coef)):
             raise FloatingPointError(
                 "coefficients must be finite, got overflow; the budget is spent. Pass "
                 "a smaller learning_rate or a larger ridge."
             )
-        self.classes_ = classes
+        for name, value in problem.fitted.items():
+            setattr(self, name, value)
         self.n_iter_ = self._n_steps()
-        self._store(coef, shape)
+        self._store(coef, problem.shape)
         return self
 
-    def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
-        """Return scores ``X coef_^T + intercept_``, of rows as ``row_scaling`` says.
-
-        Parameters
-        ----------
-        X : array-like or LazyFeatures of shape (n_samples, n_features)
-            With ``row_scaling="unit"`` each row is divided by its norm first.
-
-        Returns
-        -------
-        scores : array of shape (n_samples,) or (n_samples, n_classes)
-            One column for two classes: positive for ``classes_[1]``.
-        """
-        check_is_fitted(self, "coef_")
-        if isinstance(X, LazyFeatures):
-            starts = range(0, len(X), _PREDICT_ROWS)
-            ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
-            parts = map(X.read, starts, ends)
-            return np.concatenate([self.decision_function(part) for part in parts])
-        with messages_without_data():
-            features = validate_data(self, X, dtype=_FLOATS, reset=False)
-        rows = features.astype(np.float64, copy=False)
-        if self.row_scaling == "unit":
-            rows = unit_rows(rows)
-        scores = np.asarray(rows @ self.coef_.T + self.intercept_)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
-        """Return the class with the highest score, of shape (n_samples,)."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
-        """Return class probabilities, of shape (n_samples, n_classes).
-
-        Notes
-        -----
-        ``"softmax"``: the softmax of the scores. ``"sigmoid"``: one-vs-rest sigmoids,
-        normalized to sum to one. ``"squared"``: the scores estimate label indicators;
-        their Euclidean projection on the probability simplex, which never increases
-        the Brier score.
-        """
-        return class_probabilities(self._loss, self.decision_function(X))
+    @abstractmethod
+    def _problem(self, y: Any, n_features: int) -> Problem:
+        """Return what a validated ``y`` asks for."""
 
     @abstractmethod
     def _queries(self, shape: Shape) -> list[Query]:
@@ -235,6 +212,10 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> NDArray[np.float64]:
         """Return coefficients, (n_outputs, n_columns), from the planned releases."""
 
+    @abstractmethod
+    def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
+        """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
+
     def _n_steps(self) -> int:
         """Return the number of noisy steps; 1 for a closed form."""
         return 1
@@ -246,9 +227,16 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_real("clip_norm", self.clip_norm, low=low, high=high)
         check_bool("fit_intercept", self.fit_intercept)
         check_real("intercept_scaling", self.intercept_scaling, low=1e-6, high=1e6)
+        check_int("verbose", self.verbose, low=0)
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None
+
+    def _row_radius(self) -> float:
+        """Return the norm of the feature part of a row under ``"unit"``, else 1."""
+        if self.row_scaling == "clip":
+            return 1.0
+        return float(self.clip_norm) / float(np.hypot(1.0, self._constant() or 0.0))
 
     def _steps(self, n_steps: int) -> Iterable[int]:
         """Return the step numbers, behind a progress bar if ``verbose``."""
@@ -260,48 +248,35 @@ class DPLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         bar: Iterable[int] = tqdm(steps, desc=type(self).__name__, unit="step")
         return bar
 
-    def _initial_coef(self, shape: Shape, intercept_init: float) -> NDArray[np.float64]:
-        """Return coefficients of zero with every intercept at ``intercept_init``."""
-        coef = np.zeros((shape.n_outputs, shape.n_columns))
-        if self.fit_intercept:
-            coef[:, -1] = intercept_init / shape.constant
-        return coef
+    def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
+        check_is_fitted(self, "coef_")
+        if isinstance(X, LazyFeatures):
+            starts = range(0, len(X), _PREDICT_ROWS)
+            ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
+            return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
+        with messages_without_data():
+            features = validate_data(self, X, dtype=_FLOATS, reset=False)
+        rows = features.astype(np.float64, copy=False)
+        if self.row_scaling == "unit":
+            rows = unit_rows(rows)
+        return np.asarray(rows @ self.coef_.T + self.intercept_)
 
-    def _row_radius(self) -> float:
-        """Return the norm of the feature part of a row under ``"unit"``, else 1."""
-        if self.row_scaling == "clip":
-            return 1.0
-        return float(self.clip_norm) / float(np.hypot(1.0, self._constant() or 0.0))
-
-    def _shape(self, n_features: int, n_classes: int) -> Shape:
-        binary = n_classes == 2 and self._loss == "sigmoid"
-        constant = self._constant()
-        return Shape(
-            n_outputs=1 if binary else n_classes,
-            n_columns=n_features + (constant is not None),
-            constant=self._row_radius() * (constant or 0.0),
-        )
-
-    def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
-        """Set ``coef_`` and ``intercept_`` for rows as ``decision_function`` sees them.
-
-        Two classes keep one row: the difference of their coefficients.
-        """
-        if len(coef) == 2:
-            coef = coef[1:] - coef[:1]
-        n_features = self.n_features_in_
-        self.coef_ = coef[:, :n_features] * self._row_radius()
-        constant = coef[:, n_features:] * shape.constant
-        self.intercept_ = constant.sum(axis=1)
-
-    def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         with messages_without_data():
             if not isinstance(X, LazyFeatures):
-                X, y = validate_data(self, X, y, dtype=_FLOATS)
+                X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
                 return X, y
-            y = column_or_1d(y, warn=True)
+            y = check_array(
+                y,
+                accept_sparse="csr",
+                dtype=None,
+                ensure_2d=False,
+                ensure_min_samples=0,
+                input_name="y",
+            )
             check_consistent_length(X, y)
-        if not len(y):
+        if not y.shape[0]:
             raise ValueError("X must have at least 1 row, got 0.")
         self.n_features_in_ = X.shape[1]
         return X, y

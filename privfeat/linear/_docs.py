@@ -23,7 +23,12 @@ SHARED_PARAMETERS = """epsilon : float, optional
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers.
     classes : array-like, optional
-        All possible labels, public. None reads them from ``y`` and warns.
+        All possible labels, public. None reads them from ``y`` and warns. For an
+        indicator matrix ``y``: the names of its columns, in their order.
+    max_labels : int, default=1
+        Labels of a record that count, >= 1, where ``y`` is an indicator matrix: of a
+        record with more, the first in the order of the columns. Only the noise of
+        `DPLeastSquares` grows with it.
     row_scaling : {"unit", "clip"}, default="unit"
         Scale every row to norm ``clip_norm``, also when predicting, or clip only the
         rows that are longer.
@@ -45,9 +50,11 @@ SHARED_TAIL = """random_state : int, RandomState or None, default=None
         Positive shows a progress bar over the releases."""
 
 ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features)
-        One row for two classes.
+        One row for two classes that exclude each other.
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
+    multilabel_ : bool
+        Whether the fit was to an indicator matrix.
     n_iter_ : int
         Number of noisy steps, as planned.
     n_features_in_ : int

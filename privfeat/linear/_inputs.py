@@ -1,4 +1,4 @@
-"""Labels, seeds and the warnings about them."""
+"""Seeds, refusals without data, warnings, and what is assumed public."""
 
 import warnings
 from collections.abc import Iterator
@@ -6,10 +6,7 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.random import RandomState  # noqa: TID251
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from privfeat._types import Adjacency
 from privfeat.core.plan import ReleasePlan
@@ -42,57 +39,6 @@ def messages_without_data() -> Iterator[None]:
         raise
 
 
-def encode_labels(
-    y: NDArray[Any], classes: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the sorted classes, of shape (n_classes,), and the index of each label.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or a label is none of ``classes``.
-    """
-    if classes is None:
-        with warnings.catch_warnings():
-            # "more than half the records are classes" would tell of the records
-            warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
-    y = _plain(y)
-    known = np.unique(y) if classes is None else _plain(np.asarray(classes))
-    if known.ndim != 1 or (known.dtype.kind == "f" and not np.all(np.isfinite(known))):
-        raise ValueError(
-            "classes must be one-dimensional and hold no NaN or infinity, got shape "
-            f"{known.shape}. Pass a list or a range."
-        )
-    if len(np.unique(known)) < len(known):
-        raise ValueError("classes must hold each label once, got a repeated one.")
-    known = np.sort(known)
-    if len(known) < 2:
-        raise ValueError(
-            f"classes must hold at least 2 classes, got {len(known)} class."
-        )
-    if known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
-        raise ValueError(
-            "classes and y must both be numbers or both be strings, got one of each."
-        )
-    codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
-    if not np.all(known[codes] == y):
-        raise ValueError(
-            "y must hold labels of classes only, got another label. Pass every "
-            "possible label in classes."
-        )
-    return known, codes
-
-
-def _plain(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return strings as a string array, whatever array or column they come in."""
-    if labels.dtype.kind == "O" and all(
-        isinstance(label, str) for label in labels.flat
-    ):
-        return labels.astype(str)
-    return labels
-
-
 def seed_of(random_state: Any) -> int | None:
     """Return a seed for the key stream, or None for operating-system entropy.
 
@@ -118,7 +64,7 @@ def seed_of(random_state: Any) -> int | None:
 
 
 def warn_of_weak_choices(
-    plan: ReleasePlan, *, classes_given: bool, seeded: bool
+    plan: ReleasePlan, *, classes_read: bool, seeded: bool
 ) -> None:
     """Warn of what is legal and weakens privacy; called by ``fit``."""
     messages = []
@@ -128,8 +74,8 @@ def warn_of_weak_choices(
             f"{plan.epsilon:.6g}."
         )
     if not plan.private:
-        classes_given, seeded = True, False
-    if not classes_given:
+        classes_read = seeded = False
+    if classes_read:
         messages.append(
             "classes=None reads the set of labels from y and treats it as public. "
             "Pass classes= to keep a rare label from showing."
@@ -149,16 +95,13 @@ def warn_of_weak_choices(
 
 
 def public_facts(
-    n_features: int, n_classes: int, *, classes_given: bool, adjacency: Adjacency
+    n_features: int, of_targets: tuple[str, ...], adjacency: Adjacency
 ) -> tuple[str, ...]:
     """Return what the guarantee of a fit assumes to be known to everyone."""
-    source = "given" if classes_given else "read from y"
-    facts: tuple[str, ...] = (
+    facts = (
         f"the number of features ({n_features})",
-        f"the set of {n_classes} classes ({source})",
+        *of_targets,
         "all constructor parameters but random_state",
-        "that all values are finite and all labels are among the classes",
+        "that all values are finite",
     )
-    if adjacency == "replace_one":
-        facts += ("the number of records",)
-    return facts
+    return (*facts, "the number of records") if adjacency == "replace_one" else facts

@@ -26,6 +26,16 @@ def class_probabilities(loss: Loss, scores: NDArray[np.float64]) -> NDArray[np.f
     return np.asarray(softmax(logits, axis=1))
 
 
+def label_probabilities(loss: Loss, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of each label on its own, never quite 0 or 1.
+
+    So that its logarithm is finite, as a log loss needs it.
+    """
+    margin = np.finfo(float).eps
+    probabilities = expit(scores) if loss == "sigmoid" else scores
+    return np.asarray(np.clip(probabilities, margin, 1.0 - margin))
+
+
 def project_on_simplex(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the point of the probability simplex nearest to each row.
 

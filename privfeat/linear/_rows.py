@@ -24,8 +24,8 @@ class BoundedRows:
     Parameters
     ----------
     features : array or LazyFeatures of shape (n_samples, n_features)
-    labels : int array of shape (n_samples,)
-        Index of the output that a record belongs to; -1 for none.
+    labels : int array of shape (n_samples, max_labels)
+        Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
         See ``core.clipping.clip_rows``.
     private : bool
@@ -83,7 +83,7 @@ class BoundedRows:
 
     def chunks_of(self, label: int) -> Iterator[Chunk]:
         """Yield the records that carry ``label``."""
-        indices = np.flatnonzero(self._labels == label)
+        indices = np.flatnonzero(np.any(self._labels == label, axis=1))
         for start in range(0, len(indices), CHUNK_ROWS):
             part = indices[start : start + CHUNK_ROWS]
             yield self._bound(self._read_rows(part), self._labels[part])
@@ -106,7 +106,7 @@ class BoundedRows:
         # operations, and a record's contribution must not depend on how many follow.
         padding = CHUNK_ROWS - n_rows
         features = np.pad(features, ((0, padding), (0, 0)))
-        labels = np.pad(labels, (0, padding), constant_values=-1)
+        labels = np.pad(labels, ((0, padding), (0, 0)), constant_values=-1)
         if features.dtype == np.float16:
             features = features.astype(np.float32)
         with jax.enable_x64(True):

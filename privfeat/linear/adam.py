@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from privfeat._checks import check_choice, check_int, check_real
 from privfeat._types import (
     ITERATES,
-    LOSSES,
+    LOSS_OPTIONS,
     Accounting,
     Adjacency,
     Iterate,
     Loss,
+    LossOption,
     RowScaling,
 )
 from privfeat.core import sensitivity
@@ -21,8 +22,10 @@ from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_gradient
-from privfeat.linear._base import DPLinearClassifier, Shape
+from privfeat.linear._base import Shape
+from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
+from privfeat.linear._labels import resolve_loss
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
@@ -43,8 +46,9 @@ class DPAdamLinear(DPLinearClassifier):
     {shared}
     intercept_init : float, default=0.0
         Initial intercepts; -10 is the papers' choice for the sigmoid loss.
-    loss : {{"softmax", "sigmoid", "squared"}}, default="softmax"
-        Residuals of the squared loss are clipped to norm 2 as well.
+    loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
+        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
+        softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, default=30
         Number of noisy gradient steps, in [1, 100000].
     optimizer : {{"adam", "sgd", "momentum", "rmsprop"}} or optax optimizer
@@ -105,12 +109,13 @@ class DPAdamLinear(DPLinearClassifier):
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
         classes: ArrayLike | None = None,
+        max_labels: int = 1,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
         intercept_init: float = 0.0,
-        loss: Loss = "softmax",
+        loss: LossOption = "auto",
         n_iter: int = 30,
         optimizer: str | Optimizer = "adam",
         learning_rate: float | None = None,
@@ -130,6 +135,7 @@ class DPAdamLinear(DPLinearClassifier):
             accounting=accounting,
             budget_split=budget_split,
             classes=classes,
+            max_labels=max_labels,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -147,9 +153,8 @@ class DPAdamLinear(DPLinearClassifier):
         self.iterate = iterate
         self.sampling_prob = sampling_prob
 
-    @property
-    def _loss(self) -> Loss:
-        return self.loss
+    def _loss(self, *, multilabel: bool) -> Loss:
+        return resolve_loss(self.loss, multilabel=multilabel)
 
     def _n_steps(self) -> int:
         return int(self.n_iter)
@@ -158,7 +163,7 @@ class DPAdamLinear(DPLinearClassifier):
         super()._check_parameters()
         low, high = CLIP_RANGE
         check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, LOSSES)
+        check_choice("loss", self.loss, LOSS_OPTIONS)
         check_int("n_iter", self.n_iter, low=1, high=100_000)
         check_optimizer(self.optimizer, self.learning_rate)
         check_real("ridge", self.ridge, low=0.0, include_high=False)
@@ -189,7 +194,7 @@ class DPAdamLinear(DPLinearClassifier):
             exact = exact_gradient(
                 rows,
                 coef,
-                loss=self.loss,
+                loss=shape.loss,
                 clip_norm=self.gradient_clip_norm,
                 sampler=sampler,
             )

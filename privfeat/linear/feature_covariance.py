@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
 from privfeat._types import (
-    LOSSES,
+    LOSS_OPTIONS,
     MATRIX_NOISES,
     Accounting,
     Adjacency,
     Loss,
+    LossOption,
     MatrixNoise,
     RowScaling,
 )
@@ -21,8 +22,10 @@ from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_gradient, exact_gram
-from privfeat.linear._base import DPLinearClassifier, Shape
+from privfeat.linear._base import Shape
+from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
+from privfeat.linear._labels import resolve_loss
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 
@@ -41,8 +44,9 @@ class DPFC(DPLinearClassifier):
     {shared}
     intercept_init : float, default=0.0
         Initial intercepts; -10 is the papers' choice for the sigmoid loss.
-    loss : {{"softmax", "sigmoid", "squared"}}, default="softmax"
-        Residuals of the squared loss are clipped to norm 2 as well.
+    loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
+        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
+        softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, default=100
         Number of noisy gradient steps, in [1, 100000].
     learning_rate : float, default=4.0
@@ -105,12 +109,13 @@ class DPFC(DPLinearClassifier):
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
         classes: ArrayLike | None = None,
+        max_labels: int = 1,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
         intercept_init: float = 0.0,
-        loss: Loss = "softmax",
+        loss: LossOption = "auto",
         n_iter: int = 100,
         learning_rate: float = 4.0,
         ridge: float | None = None,
@@ -129,6 +134,7 @@ class DPFC(DPLinearClassifier):
             accounting=accounting,
             budget_split=budget_split,
             classes=classes,
+            max_labels=max_labels,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -145,9 +151,8 @@ class DPFC(DPLinearClassifier):
         self.gradient_clip_norm = gradient_clip_norm
         self.gram_noise = gram_noise
 
-    @property
-    def _loss(self) -> Loss:
-        return self.loss
+    def _loss(self, *, multilabel: bool) -> Loss:
+        return resolve_loss(self.loss, multilabel=multilabel)
 
     def _n_steps(self) -> int:
         return int(self.n_iter)
@@ -156,7 +161,7 @@ class DPFC(DPLinearClassifier):
         super()._check_parameters()
         low, high = CLIP_RANGE
         check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, LOSSES)
+        check_choice("loss", self.loss, LOSS_OPTIONS)
         check_int("n_iter", self.n_iter, low=1, high=100_000)
         check_positive("learning_rate", self.learning_rate)
         if self.ridge is not None:
@@ -187,7 +192,7 @@ class DPFC(DPLinearClassifier):
         coef = self._initial_coef(shape, self.intercept_init)
         for _ in self._steps(self._n_steps()):
             exact = exact_gradient(
-                rows, coef, loss=self.loss, clip_norm=self.gradient_clip_norm
+                rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )
             gradient = mechanism.release("gradient", exact)
             coef -= float(self.learning_rate) * gradient.value @ inverse

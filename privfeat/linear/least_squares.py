@@ -20,7 +20,8 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.release import Release
 from privfeat.core.statistics import exact_class_sums, exact_gram
-from privfeat.linear._base import DPLinearClassifier, Shape
+from privfeat.linear._base import Shape
+from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
@@ -62,7 +63,8 @@ class DPLeastSquares(DPLinearClassifier):
     that under replace-one), ``class_sums``, sensitivity ``clip_norm`` (twice that),
     and with ``class_gram=True`` the stack ``class_grams``, sensitivity
     ``clip_norm**2`` (``sqrt(2)`` times that): with equal noise multipliers ``s``,
-    ``3 / (2 s**2)``-zCDP, [1]_ Theorem 2.2.
+    ``3 / (2 s**2)``-zCDP, [1]_ Theorem 2.2. For an indicator matrix ``y`` the
+    sensitivities of the last two are ``sqrt(max_labels)`` times as large.
 
     {guarantees}
 
@@ -95,6 +97,7 @@ class DPLeastSquares(DPLinearClassifier):
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
         classes: ArrayLike | None = None,
+        max_labels: int = 1,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
         fit_intercept: bool = False,
@@ -115,6 +118,7 @@ class DPLeastSquares(DPLinearClassifier):
             accounting=accounting,
             budget_split=budget_split,
             classes=classes,
+            max_labels=max_labels,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -127,9 +131,19 @@ class DPLeastSquares(DPLinearClassifier):
         self.ridge = ridge
         self.gram_noise = gram_noise
 
-    @property
-    def _loss(self) -> Loss:
+    def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"
+
+    def _label_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Undo the weight of the negatives in ``A_j + alpha G``.
+
+        Where a label has probability ``p``, the score that minimizes ``p (s - 1)^2 +
+        alpha s^2`` is ``s = p / (p + alpha)``.
+        """
+        if self.class_gram:
+            rest = np.maximum(1.0 - scores, np.finfo(float).tiny)
+            scores = np.minimum(float(self.alpha) * scores, rest) / rest
+        return super()._label_probabilities(scores)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -141,12 +155,13 @@ class DPLeastSquares(DPLinearClassifier):
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius, adjacency = float(self.clip_norm), self.adjacency
+        k = shape.max_labels
         queries = [
             Query("gram", sensitivity.gram(radius, adjacency)),
-            Query("class_sums", sensitivity.class_sums(radius, adjacency)),
+            Query("class_sums", sensitivity.class_sums(radius, adjacency, k)),
         ]
         if self.class_gram:
-            bound = sensitivity.class_grams(radius, adjacency)
+            bound = sensitivity.class_grams(radius, adjacency, k)
             queries.append(Query("class_grams", bound, n_blocks=shape.n_outputs))
         return queries
 

@@ -12,6 +12,7 @@ from privfeat._types import (
     Accounting,
     Adjacency,
     Loss,
+    LossOption,
     MatrixNoise,
     RowScaling,
 )
@@ -19,13 +20,15 @@ from privfeat.core import sensitivity
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_curvature_grams, exact_gradient
-from privfeat.linear._base import DPLinearClassifier, Shape
+from privfeat.linear._base import Shape
+from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
+from privfeat.linear._labels import resolve_loss
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge
 from privfeat.solvers.systems import solve_regularized
 
-NEWTON_LOSSES: tuple[Loss, ...] = ("softmax", "sigmoid")
+NEWTON_LOSSES: tuple[LossOption, ...] = ("auto", "softmax", "sigmoid")
 
 
 @document
@@ -41,7 +44,9 @@ class DPNewton(DPLinearClassifier):
     {shared}
     intercept_init : float, default=0.0
         Initial intercepts.
-    loss : {{"softmax", "sigmoid"}}, default="softmax"
+    loss : {{"auto", "softmax", "sigmoid"}}, default="auto"
+        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
+        softmax refuses.
     n_iter : int, default=1
         Number of Newton steps, in [1, 100000].
     learning_rate : float, default=1.0
@@ -99,12 +104,13 @@ class DPNewton(DPLinearClassifier):
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
         classes: ArrayLike | None = None,
+        max_labels: int = 1,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
         intercept_init: float = 0.0,
-        loss: Loss = "softmax",
+        loss: LossOption = "auto",
         n_iter: int = 1,
         learning_rate: float = 1.0,
         ridge: float | None = None,
@@ -121,6 +127,7 @@ class DPNewton(DPLinearClassifier):
             accounting=accounting,
             budget_split=budget_split,
             classes=classes,
+            max_labels=max_labels,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -135,9 +142,8 @@ class DPNewton(DPLinearClassifier):
         self.ridge = ridge
         self.hessian_noise = hessian_noise
 
-    @property
-    def _loss(self) -> Loss:
-        return self.loss
+    def _loss(self, *, multilabel: bool) -> Loss:
+        return resolve_loss(self.loss, multilabel=multilabel)
 
     def _n_steps(self) -> int:
         return int(self.n_iter)
@@ -153,7 +159,7 @@ class DPNewton(DPLinearClassifier):
         check_choice("hessian_noise", self.hessian_noise, MATRIX_NOISES)
 
     def _queries(self, shape: Shape) -> list[Query]:
-        bounds = (float(self.clip_norm), self.loss, shape.n_outputs, self.adjacency)
+        bounds = (float(self.clip_norm), shape.loss, shape.n_outputs, self.adjacency)
         n_iter = int(self.n_iter)
         return [
             Query("gradient", sensitivity.loss_gradient(*bounds), count=n_iter),
@@ -169,13 +175,13 @@ class DPNewton(DPLinearClassifier):
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         # a clip at the loss's own bound, which only rounding could exceed
-        bound = sensitivity.residual_norm(self.loss, shape.n_outputs) * self.clip_norm
+        bound = sensitivity.residual_norm(shape.loss, shape.n_outputs) * self.clip_norm
         coef = self._initial_coef(shape, self.intercept_init)
         for _ in self._steps(self._n_steps()):
-            exact = exact_gradient(rows, coef, loss=self.loss, clip_norm=bound)
+            exact = exact_gradient(rows, coef, loss=shape.loss, clip_norm=bound)
             gradient = mechanism.release("gradient", exact)
             step = np.empty_like(coef)
-            blocks = exact_curvature_grams(rows, coef, loss=self.loss)
+            blocks = exact_curvature_grams(rows, coef, loss=shape.loss)
             for output, exact_block in enumerate(blocks):
                 block = mechanism.release(
                     "hessian", exact_block, symmetric=self.hessian_noise == "symmetric"

@@ -192,12 +192,47 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
     assert persistence.load(tmp_path / "m").classes_.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_fit_refuses_several_labels_a_row(fails, tmp_path):
+@pytest.fixture
+def multilabel(tmp_path):
+    """Return the path of a file whose rows carry two labels of four, or one."""
     path = tmp_path / "multi.h5"
+    splits = {}
+    for name, seed in [("train", 0), ("test", 1)]:
+        X, y = make_split(240, seed)
+        indicators = np.eye(4, dtype=np.uint8)[y] | np.eye(4, dtype=np.uint8)[y // 2]
+        splits[name] = (X, indicators)
+    write_features(path, splits, class_names=CLASS_NAMES)
+    return path
+
+
+def test_fit_and_predict_take_several_labels_a_row(run, multilabel, tmp_path):
+    options = ("--max-labels", 2, "--test", multilabel)
+    status, out, _ = run(*fit_arguments(multilabel, tmp_path / "m", *options))
+    assert status == 0
+    assert "(rows with all labels right)" in out
+    loaded = persistence.load(tmp_path / "m")
+    assert loaded.multilabel_ is True
+    test = open_features(multilabel)["test"]
+    assert loaded.score(test.X, test.y) > 0.9
+    arguments = ("--features", multilabel, "--out", tmp_path / "p.csv")
+    assert run("predict", "--model", tmp_path / "m", *arguments)[0] == 0
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines[0] == "row,ant,bee,cat,dog"
+    first = loaded.predict(test.X)[0]
+    assert lines[1] == ",".join(map(str, [0, *first]))
+
+
+def test_fit_reads_the_number_of_labels_from_their_columns(run, fails, tmp_path):
     X, y = make_split(60, 0)
     indicators = np.eye(4, dtype=np.uint8)[y]
-    write_features(path, {"train": (X, indicators)}, class_names=CLASS_NAMES)
-    assert "one label a row" in fails(*fit_arguments(path, tmp_path / "m"))
+    path = tmp_path / "bare.h5"
+    write_features(path, {"train": (X, indicators), "test": (X, y)})
+    assert run(*fit_arguments(path, tmp_path / "m"))[0] == 0
+    assert persistence.load(tmp_path / "m").classes_.tolist() == [0, 1, 2, 3]
+    wrong = fit_arguments(path, tmp_path / "n", "--n-classes", "5")
+    assert "must be the 4 classes" in fails(*wrong)
+    other = fit_arguments(path, tmp_path / "n", "--test", f"{path}:test")
+    assert "must have labels as" in fails(*other)
 
 
 def test_fit_refuses_the_training_split_as_test(fails, features, tmp_path):

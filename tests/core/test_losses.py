@@ -17,7 +17,9 @@ def test_residuals_equal_the_reference(loss):
         reference.prediction(loss, scores) - reference.indicator(label, 3)
         for scores, label in zip(SCORES, labels, strict=True)
     ]
-    found = residuals(loss, jnp.asarray(SCORES, jnp.float32), jnp.asarray(labels))
+    found = residuals(
+        loss, jnp.asarray(SCORES, jnp.float32), jnp.asarray(labels)[:, None]
+    )
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -25,8 +27,21 @@ def test_residuals_equal_the_reference(loss):
 @pytest.mark.parametrize("label", [-1, 3, 100])
 def test_residuals_of_a_label_outside_the_outputs_are_the_predictions(loss, label):
     scores = jnp.asarray(SCORES[:1], jnp.float32)
-    found = residuals(loss, scores, jnp.array([label]))
+    found = residuals(loss, scores, jnp.array([[label]]))
     np.testing.assert_allclose(found[0], reference.prediction(loss, SCORES[0]))
+
+
+@pytest.mark.parametrize("loss", ["sigmoid", "squared"])
+@pytest.mark.parametrize(
+    ("labels", "carried"),
+    [([0, 2], {0, 2}), ([2, -1], {2}), ([-1, -1], set()), ([1, 1], {1}), ([1, 7], {1})],
+)
+def test_residuals_of_several_labels_equal_the_reference(loss, labels, carried):
+    """A label named twice counts once: else it would exceed the sensitivity."""
+    scores = jnp.asarray(SCORES[1:2], jnp.float32)
+    found = residuals(loss, scores, jnp.array([labels]))[0]
+    expected = reference.prediction(loss, SCORES[1]) - reference.indicator(carried, 3)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
@@ -48,5 +63,5 @@ def test_residuals_are_the_derivative_of_the_loss(loss):
         return -jnp.sum(jax.nn.log_sigmoid(signs * scores))
 
     scores = jnp.asarray(SCORES[1], jnp.float32)
-    found = residuals(loss, scores[None, :], jnp.array([1]))[0]
+    found = residuals(loss, scores[None, :], jnp.array([[1]]))[0]
     np.testing.assert_allclose(found, jax.grad(value)(scores), atol=1e-6)

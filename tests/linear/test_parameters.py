@@ -29,6 +29,7 @@ WRONG = {
     "accounting": CHOICE,
     "budget_split": [0.5, "a", [0.5, 0.5], {}, {"other": 1.0}, True, NAN],
     "classes": [0, "ab", [1], [], 3.0, True, [[0, 1], [1, 2]], [0.0, 1.0, 2.0, NAN]],
+    "max_labels": COUNT,
     "row_scaling": CHOICE,
     "clip_norm": [*POSITIVE, None, 1e-7, 1e7],
     "fit_intercept": FLAG,
@@ -97,7 +98,9 @@ def test_init_takes_keywords_only(estimator):
 
 
 def test_fit_refuses_the_squared_loss_for_newton(three_classes):
-    with pytest.raises(ValueError, match="loss must be one of 'softmax', 'sigmoid'"):
+    with pytest.raises(
+        ValueError, match="loss must be one of 'auto', 'softmax', 'sigmoid'"
+    ):
         DPNewton(loss="squared").fit(*three_classes)
 
 

@@ -1,9 +1,7 @@
 """The fits on neighbouring data: what may differ, and by how much.
 
-`replay` fits one data set, then its neighbour with the releases of the first fit given
-as answers, as the definition of adaptive composition has it. Then every exact sum may
-differ by the declared sensitivity only, and nothing else may differ at all. The same
-`check_*` functions must notice planted faults.
+Every exact sum may differ by the declared sensitivity only, and nothing else may differ
+at all. The same `check_*` functions must notice planted faults.
 """
 
 import itertools
@@ -20,6 +18,7 @@ from privfeat.core.clipping import grid_step
 from privfeat.core.keys import KeyStream
 from privfeat.core.statistics import ExactSum
 from privfeat.linear import _rows, least_squares
+from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
@@ -99,30 +98,6 @@ def neighbours(X, y, adjacency):
         yield (X, rare), (X, np.where(rare == 2, 1, rare))
 
 
-def replay(spy, make, one, two):
-    """Return both fitted estimators and both lists of exact sums."""
-    spy.start()
-    first = make().fit(*one)
-    calls = spy.calls
-    spy.start(answers=calls)
-    second = make().fit(*two)
-    return first, second, calls, spy.calls
-
-
-def check_sensitivity(statement, calls, other_calls):
-    """Fail if a release moves by more than declared, its blocks stacked."""
-    assert [call.name for call in calls] == [call.name for call in other_calls]
-    for record in statement.releases:
-        moves = [
-            np.linalg.norm(one.exact - two.exact)
-            for one, two in zip(calls, other_calls, strict=True)
-            if one.name == record.name
-        ]
-        n_blocks = len(moves) // record.count
-        for start in range(0, len(moves), n_blocks):
-            assert math.hypot(*moves[start : start + n_blocks]) <= record.l2_sensitivity
-
-
 def independent_part(call):
     """The draws of a release that are independent, at one stddev."""
     if not call.release.symmetric:
@@ -161,16 +136,6 @@ def _rows_of(call):
     if call.name in ("class_sums", "gradient"):
         return list(call.noise)
     return [independent_part(call)]
-
-
-def state(clf):
-    return {name: value for name, value in vars(clf).items() if name.endswith("_")}
-
-
-def assert_same_state(one, two):
-    assert state(one).keys() == state(two).keys()
-    for name, value in state(one).items():
-        np.testing.assert_array_equal(value, state(two)[name], err_msg=name)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -40,14 +40,14 @@ def gathered(chunks, attribute):
 
 
 def test_bounded_rows_holds_every_record_once_and_in_order(features, labels):
-    rows = BoundedRows(features, labels, private=True, **OPTIONS)
+    rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
     chunks = list(rows.chunks())
     assert {len(chunk.rows) for chunk in chunks} == {CHUNK_ROWS}
     expected = clip_rows(features, clip_norm=1.0, row_scaling="unit")
     n_rows = len(features)
     found = gathered(chunks, "rows")
     np.testing.assert_array_equal(found[:n_rows], expected)
-    np.testing.assert_array_equal(gathered(chunks, "labels")[:n_rows], labels)
+    np.testing.assert_array_equal(gathered(chunks, "labels")[:n_rows, 0], labels)
     assert not found[n_rows:].any()
     assert np.all(gathered(chunks, "labels")[n_rows:] == -1)
 
@@ -59,7 +59,7 @@ def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
 ):
     rows = BoundedRows(
         features[:10],
-        labels[:10],
+        labels[:10, None],
         row_scaling=row_scaling,
         clip_norm=1.0,
         intercept_scaling=0.5,
@@ -71,7 +71,7 @@ def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
 
 
 def test_bounded_rows_states_the_norms(features, labels):
-    rows = BoundedRows(features, labels, private=True, **OPTIONS)
+    rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
     for chunk in rows.chunks():
         expected = np.linalg.norm(np.asarray(chunk.rows, np.float64), axis=1)
         expected *= grid_step(1.0)
@@ -79,17 +79,26 @@ def test_bounded_rows_states_the_norms(features, labels):
 
 
 def test_bounded_rows_selects_a_label(features, labels):
-    rows = BoundedRows(features, labels, private=True, **OPTIONS)
+    rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
     found = gathered(rows.chunks_of(1), "rows")[: np.sum(labels == 1)]
     expected = clip_rows(features[labels == 1], clip_norm=1.0, row_scaling="unit")
     np.testing.assert_array_equal(found, expected)
     assert not list(rows.chunks_of(99))
 
 
+def test_bounded_rows_selects_the_records_that_carry_a_label(features):
+    features, codes = features[:3], np.array([[0, 1], [2, -1], [1, 2]])
+    rows = BoundedRows(features, codes, private=True, **OPTIONS)
+    (chunk,) = rows.chunks_of(1)
+    expected = clip_rows(features[[0, 2]], clip_norm=1.0, row_scaling="unit")
+    np.testing.assert_array_equal(np.asarray(chunk.rows)[:2], expected)
+    assert not np.asarray(chunk.rows)[2:].any()
+
+
 def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
     rows = BoundedRows(
         features[:5],
-        labels[:5],
+        labels[:5, None],
         row_scaling="clip",
         clip_norm=1e-3,
         intercept_scaling=None,
@@ -103,7 +112,7 @@ def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
 def test_bounded_rows_refuses_more_rows_than_sums_can_hold(monkeypatch, features):
     monkeypatch.setattr(_rows, "MAX_ROWS", 100)
     with pytest.raises(ValueError, match="X must have at most 100 rows"):
-        BoundedRows(features, np.zeros(len(features)), private=True, **OPTIONS)
+        BoundedRows(features, np.zeros((len(features), 1)), private=True, **OPTIONS)
 
 
 @pytest.mark.parametrize("n_rows", [64, 512, CHUNK_ROWS])
@@ -119,7 +128,7 @@ def test_one_more_record_leaves_the_others_contributions_alone(
     coef = 3.0 * np.random.default_rng(1).normal(size=(3, 3))
 
     def gradient(part):
-        rows = BoundedRows(features[part], labels[part], private=True, **OPTIONS)
+        rows = BoundedRows(features[part], labels[part, None], private=True, **OPTIONS)
         return exact_gradient(rows, coef, loss=loss, clip_norm=1.0).value
 
     alone = gradient(slice(n_rows, n_rows + 1))
@@ -132,8 +141,8 @@ def test_bounded_rows_of_a_file_equal_those_in_memory(
     split, labels, cache_bytes, monkeypatch
 ):
     monkeypatch.setattr(_rows, "_CACHE_BYTES", cache_bytes)
-    lazy = BoundedRows(split.X, labels, private=True, **OPTIONS)
-    memory = BoundedRows(np.asarray(split.X), labels, private=True, **OPTIONS)
+    lazy = BoundedRows(split.X, labels[:, None], private=True, **OPTIONS)
+    memory = BoundedRows(np.asarray(split.X), labels[:, None], private=True, **OPTIONS)
     for _ in range(2):
         for label in (None, 2):
             np.testing.assert_array_equal(

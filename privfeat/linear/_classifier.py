@@ -1,0 +1,141 @@
+"""What the four classifiers share: labels, classes and probabilities."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import column_or_1d
+
+from privfeat._checks import check_int
+from privfeat._types import Loss
+from privfeat.data import LazyFeatures
+from privfeat.linear._base import DPLinearModel, Problem, Shape
+from privfeat.linear._inputs import messages_without_data
+from privfeat.linear._labels import encode_indicator, encode_labels, is_indicator
+from privfeat.linear._probabilities import class_probabilities, label_probabilities
+
+
+class DPLinearClassifier(ClassifierMixin, DPLinearModel):
+    """A linear classifier, of records with one label or with several."""
+
+    def __init__(
+        self, *, classes: ArrayLike | None, max_labels: int, **shared: Any
+    ) -> None:
+        super().__init__(**shared)
+        self.classes = classes
+        self.max_labels = max_labels
+
+    def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return scores ``X coef_^T + intercept_``, of rows as ``row_scaling`` says.
+
+        Parameters
+        ----------
+        X : array-like or LazyFeatures of shape (n_samples, n_features)
+            With ``row_scaling="unit"`` each row is divided by its norm first.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,) or (n_samples, n_classes)
+            One dimension for two classes that exclude each other: positive for
+            ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores if self.multilabel_ or scores.shape[1] > 1 else scores[:, 0]
+
+    def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
+        """Return the class with the highest score, of shape (n_samples,).
+
+        After a fit to several labels a record: an indicator matrix of the labels with a
+        probability above one half, of shape (n_samples, n_classes).
+        """
+        scores = self.decision_function(X)
+        if self.multilabel_:
+            return (self._label_probabilities(scores) > 0.5).astype(np.int64)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return class probabilities, of shape (n_samples, n_classes).
+
+        Notes
+        -----
+        ``"softmax"``: the softmax of the scores. ``"sigmoid"``: one-vs-rest sigmoids,
+        normalized to sum to one. ``"squared"``: the scores estimate label indicators;
+        their Euclidean projection on the probability simplex, which never increases
+        the Brier score. After a fit to several labels a record, each label has a
+        probability of its own: the sigmoid, or the score cut to [0, 1].
+        """
+        scores = self.decision_function(X)
+        if self.multilabel_:
+            return self._label_probabilities(scores)
+        return class_probabilities(self._loss(multilabel=False), scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    @abstractmethod
+    def _loss(self, *, multilabel: bool) -> Loss:
+        """Return the loss whose probabilities ``predict_proba`` returns."""
+
+    def _label_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return label_probabilities(self._loss(multilabel=True), scores)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_int("max_labels", self.max_labels, low=1)
+
+    def _problem(self, y: Any, n_features: int) -> Problem:
+        given = self.classes is not None
+        multilabel = is_indicator(y, self.classes)
+        if multilabel:
+            labels = encode_indicator(y, self.classes, int(self.max_labels))
+        else:
+            with messages_without_data():
+                labels = encode_labels(column_or_1d(y, warn=True), self.classes)
+        n_classes, max_labels = len(labels.classes), labels.codes.shape[1]
+        loss = self._loss(multilabel=multilabel)
+        binary = n_classes == 2 and loss == "sigmoid" and not multilabel
+        constant = self._constant()
+        shape = Shape(
+            n_outputs=1 if binary else n_classes,
+            n_columns=n_features + (constant is not None),
+            constant=self._row_radius() * (constant or 0.0),
+            loss=loss,
+            max_labels=max_labels,
+        )
+        source = "given" if given else "columns of y" if multilabel else "read from y"
+        return Problem(
+            shape,
+            labels.codes - 1 if binary else labels.codes,
+            fitted={"classes_": labels.classes, "multilabel_": multilabel},
+            public=(
+                f"the set of {n_classes} classes ({source})",
+                f"that of a record's labels the first {max_labels} count"
+                if multilabel
+                else "that all labels are among the classes",
+            ),
+            classes_read=not given and not multilabel,
+        )
+
+    def _initial_coef(self, shape: Shape, intercept_init: float) -> NDArray[np.float64]:
+        """Return coefficients of zero with every intercept at ``intercept_init``."""
+        coef = np.zeros((shape.n_outputs, shape.n_columns))
+        if self.fit_intercept:
+            coef[:, -1] = intercept_init / shape.constant
+        return coef
+
+    def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
+        """Set ``coef_`` and ``intercept_`` for rows as ``decision_function`` sees them.
+
+        Two classes that exclude each other keep one row: the difference of theirs.
+        """
+        if len(coef) == 2 and not self.multilabel_:
+            coef = coef[1:] - coef[:1]
+        n_features = self.n_features_in_
+        self.coef_ = coef[:, :n_features] * self._row_radius()
+        constant = coef[:, n_features:] * shape.constant
+        self.intercept_ = constant.sum(axis=1)

@@ -1,0 +1,143 @@
+"""From a user's labels, single or several a record, to class indices."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.multiclass import check_classification_targets
+
+from privfeat._types import Loss, LossOption
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes, public, and which of them each record carries, sensitive.
+
+    Attributes
+    ----------
+    classes : array of shape (n_classes,)
+        Sorted, or in the order of the columns of an indicator matrix.
+    codes : int32 array of shape (n_samples, max_labels)
+        Indices into ``classes``, different ones in a row, filled up with -1.
+    multilabel : bool
+        Whether a record may carry any number of labels, none included.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int32]
+    multilabel: bool
+
+
+def is_indicator(y: Any, classes: ArrayLike | None) -> bool:
+    """Return whether ``y`` is read as an indicator matrix, by its public shape alone.
+
+    One column is a list of labels, as for scikit-learn, unless it is sparse or there
+    is one class.
+    """
+    if np.ndim(y) != 2 and not issparse(y):
+        return False
+    one_class = classes is not None and np.shape(classes) == (1,)
+    return y.shape[1] != 1 or issparse(y) or one_class
+
+
+def encode_indicator(y: Any, classes: ArrayLike | None, max_labels: int) -> Labels:
+    """Return the labels of an indicator matrix, the first ``max_labels`` of a record.
+
+    Raises
+    ------
+    ValueError
+        If an entry is neither 0 nor 1, or ``classes`` does not name the columns.
+    """
+    n_classes = y.shape[1]
+    known = _check_classes(np.arange(n_classes) if classes is None else classes)
+    if len(known) != n_classes:
+        raise ValueError(
+            f"classes must name the {n_classes} columns of y, got {len(known)} names."
+        )
+    if y.dtype.kind in "biuf":
+        matrix = csr_array(y, copy=True)
+        matrix.sum_duplicates()  # sorts the columns of a record as well
+        matrix.eliminate_zeros()
+    if y.dtype.kind not in "biuf" or not np.all(matrix.data == 1):
+        raise ValueError("y must hold 0 and 1 only, got another entry of the matrix.")
+    counts = np.diff(matrix.indptr)
+    record = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(matrix.nnz) - matrix.indptr[record]
+    kept = place < max_labels
+    codes = np.full((len(counts), min(max_labels, n_classes)), -1, np.int32)
+    codes[record[kept], place[kept]] = matrix.indices[kept]
+    return Labels(known, codes, multilabel=True)
+
+
+def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
+    """Return one label a record, as indices into the sorted classes.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or a label is none of ``classes``.
+    """
+    if classes is None:
+        with warnings.catch_warnings():
+            # "more than half the records are classes" would tell of the records
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(y)
+    y = _plain(y)
+    known = np.sort(_check_classes(np.unique(y) if classes is None else classes))
+    if len(known) < 2:
+        raise ValueError(
+            f"classes must hold at least 2 classes, got {len(known)} class."
+        )
+    if known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
+        raise ValueError(
+            "classes and y must both be numbers or both be strings, got one of each."
+        )
+    codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
+    if not np.all(known[codes] == y):
+        raise ValueError(
+            "y must hold labels of classes only, got another label. Pass every "
+            "possible label in classes."
+        )
+    return Labels(known, codes[:, None].astype(np.int32), multilabel=False)
+
+
+def resolve_loss(loss: LossOption, *, multilabel: bool) -> Loss:
+    """Return the loss that ``"auto"`` stands for: the one that the labels allow.
+
+    Raises
+    ------
+    ValueError
+        For a softmax over labels that do not exclude each other.
+    """
+    if loss == "auto":
+        return "sigmoid" if multilabel else "softmax"
+    if loss == "softmax" and multilabel:
+        raise ValueError(
+            "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. Pass "
+            "'auto' or 'sigmoid'."
+        )
+    return loss
+
+
+def _check_classes(classes: ArrayLike) -> NDArray[Any]:
+    known = _plain(np.asarray(classes))
+    if known.ndim != 1 or (known.dtype.kind == "f" and not np.all(np.isfinite(known))):
+        raise ValueError(
+            "classes must be one-dimensional and hold no NaN or infinity, got shape "
+            f"{known.shape}. Pass a list or a range."
+        )
+    if len(np.unique(known)) < len(known):
+        raise ValueError("classes must hold each label once, got a repeated one.")
+    return known
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return strings as a string array, whatever array or column they come in."""
+    if labels.dtype.kind == "O" and all(
+        isinstance(label, str) for label in labels.flat
+    ):
+        return labels.astype(str)
+    return labels

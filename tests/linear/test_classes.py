@@ -1,0 +1,70 @@
+"""Many classes, rare ones, and two."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.core import sensitivity
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+ITERATIVE = [DPNewton, DPFC, DPAdamLinear]
+N_CLASSES = 1000
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("cls", [*ITERATIVE, DPLeastSquares])
+def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
+    """Every sum is within its bound, which for the softmax is that of two classes."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), rng.integers(0, N_CLASSES, 50)
+    options = {} if cls is DPLeastSquares else {"n_iter": 2}
+    clf = cls(classes=range(N_CLASSES), adjacency=adjacency, **options)
+    clf.fit(X[:1], y[:1])
+    single = {}
+    for call in spy.calls:
+        single[call.name] = single.get(call.name, 0.0) + np.sum(call.exact**2)
+    for record in clf.privacy_.releases:
+        norm = math.sqrt(single[record.name] / record.count)
+        assert norm <= record.l2_sensitivity
+    two = cls(classes=range(2), adjacency=adjacency, **options).fit(X, y % 2)
+    assert clf.privacy_.releases == two.privacy_.releases
+    clf.fit(X, y)
+    assert clf.coef_.shape == (N_CLASSES, 3)
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_newton_uses_the_softmax_bounds_for_a_thousand_classes():
+    X, y = np.eye(3), np.arange(3)
+    releases = DPNewton(classes=range(N_CLASSES)).fit(X, y).privacy_.releases
+    bounds = (1.0, "softmax", N_CLASSES, "add_remove")
+    assert [record.l2_sensitivity for record in releases] == [
+        sensitivity.loss_gradient(*bounds),
+        sensitivity.curvature_grams(*bounds),
+    ]
+    assert releases[0].l2_sensitivity == pytest.approx(math.sqrt(2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("cls", ITERATIVE)
+def test_fit_on_rare_classes_keeps_the_shapes(cls, loss):
+    """One record of a class, or none, beside ninety-nine of another."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 4)), np.zeros(100, int)
+    for rare in (0, 1):
+        y[:rare] = 1
+        clf = cls(classes=range(3), loss=loss, n_iter=2).fit(X, y)
+        assert clf.coef_.shape == (3, 4)
+        assert clf.predict_proba(X).shape == (100, 3)
+        binary = cls(classes=range(2), loss=loss, n_iter=2).fit(X, y)
+        assert binary.coef_.shape == (1, 4)
+        assert binary.predict_proba(X).shape == (100, 2)
+
+
+def test_fit_learns_a_common_class_beside_a_rare_one(estimator):
+    rng = np.random.default_rng(0)
+    y = (np.arange(2000) < 40).astype(int)
+    X = np.eye(2)[y] + 0.1 * rng.normal(size=(2000, 2))
+    clf = estimator(epsilon=2.0, classes=range(2)).fit(X, y)
+    assert clf.score(X, y) > 0.97
