@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from privfeat._version import __version__
 
 if TYPE_CHECKING:
+    from privfeat.core.composition import TotalCost, compose
     from privfeat.core.statement import PrivacyStatement
     from privfeat.data import FeatureFileError, open_features
     from privfeat.exceptions import PrivacyError, PrivacyWarning
     from privfeat.linear import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
     from privfeat.persistence import ModelFileError, load, save
+    from privfeat.selection import DPRandomizedSearch, search_cost
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
 _HOMES = {
@@ -23,14 +25,18 @@ _HOMES = {
     "DPFC": "privfeat.linear",
     "DPLeastSquares": "privfeat.linear",
     "DPNewton": "privfeat.linear",
+    "DPRandomizedSearch": "privfeat.selection",
     "FeatureFileError": "privfeat.data",
     "ModelFileError": "privfeat.persistence",
     "PrivacyError": "privfeat.exceptions",
     "PrivacyStatement": "privfeat.core.statement",
     "PrivacyWarning": "privfeat.exceptions",
+    "TotalCost": "privfeat.core.composition",
+    "compose": "privfeat.core.composition",
     "load": "privfeat.persistence",
     "open_features": "privfeat.data",
     "save": "privfeat.persistence",
+    "search_cost": "privfeat.selection",
 }
 
 __all__ = [
@@ -38,15 +44,19 @@ __all__ = [
     "DPAdamLinear",
     "DPLeastSquares",
     "DPNewton",
+    "DPRandomizedSearch",
     "FeatureFileError",
     "ModelFileError",
     "PrivacyError",
     "PrivacyStatement",
     "PrivacyWarning",
+    "TotalCost",
     "__version__",
+    "compose",
     "load",
     "open_features",
     "save",
+    "search_cost",
 ]
 
 

@@ -1,0 +1,6 @@
+"""Private choice of hyperparameters, and what the choices of scikit-learn cost."""
+
+from privfeat.selection.cost import search_cost
+from privfeat.selection.search import DPRandomizedSearch
+
+__all__ = ["DPRandomizedSearch", "search_cost"]

@@ -1,0 +1,138 @@
+"""What a search accepts, what it warns of, and what it says before it runs."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.model_selection import ParameterSampler
+from sklearn.utils.multiclass import check_classification_targets
+
+from privfeat._types import Adjacency
+from privfeat.core.repetition import Selection
+from privfeat.core.statement import PrivacyStatement
+from privfeat.data import LazyFeatures
+from privfeat.exceptions import PrivacyWarning
+from privfeat.linear._inputs import LARGE_DELTA, LARGE_EPSILON
+
+BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
+# What the search sets itself, or what its guarantee needs all runs to share.
+RESERVED = (*BUDGET, "classes", "random_state", "sampling_prob", "verbose")
+
+
+def check_estimator(estimator: Any) -> None:
+    """Raise TypeError unless a private classifier can be given a budget by ``rho``."""
+    is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    params = set(estimator.get_params()) if is_object else set()
+    if not {*BUDGET, "classes"} <= params or not is_classifier(estimator):
+        raise TypeError(
+            "estimator must be a private classifier with the parameters "
+            f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
+        )
+
+
+def check_candidates(candidates: Any, estimator: Any) -> None:
+    """Raise unless candidates can be drawn, and leave the budget alone."""
+    listed = [candidates] if isinstance(candidates, Mapping) else candidates
+    if not isinstance(listed, list | tuple) or not all(
+        isinstance(one, Mapping) for one in listed
+    ):
+        raise TypeError(
+            "param_distributions must be a mapping or a list of mappings, got "
+            f"{type(candidates).__name__}."
+        )
+    if not listed or any(
+        hasattr(values, "__len__") and not len(values)
+        for one in listed
+        for values in one.values()
+    ):
+        raise ValueError("param_distributions must hold values to draw, got none.")
+    names = {name for one in listed for name in one}
+    known = set(estimator.get_params()) - set(RESERVED)
+    if not names <= known:
+        raise ValueError(
+            f"param_distributions must hold parameters among {sorted(known)}, got "
+            f"{sorted(names - known)}."
+        )
+    ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
+
+
+def in_memory(X: Any) -> Any:
+    """Return the rows of a feature file as an array, anything else as it is."""
+    return X[:] if isinstance(X, LazyFeatures) else X
+
+
+def classes_of(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels in ``y``, so that every run knows the same classes."""
+    with warnings.catch_warnings():
+        # "more than half the records are classes" would tell of the records
+        warnings.simplefilter("ignore", UserWarning)
+        check_classification_targets(y)
+    if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
+        y = y.astype(str)
+    return np.unique(y)
+
+
+def statement_of(
+    selection: Selection,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    n_features: int,
+    classes_given: bool,
+    seeded: bool,
+) -> PrivacyStatement:
+    """Return the statement of a search that has not released anything yet."""
+    public = [
+        f"the number of features ({n_features})",
+        f"the set of classes ({'given' if classes_given else 'read from y'})",
+        "the candidates, and all constructor parameters but random_state",
+        "that all values are finite and all labels are among the classes",
+    ]
+    if adjacency == "replace_one":
+        public.append("the number of records")
+    if selection.scored_on == "public":
+        public.append("the validation data, which has no protection")
+    return PrivacyStatement(
+        epsilon=float(epsilon),
+        delta=float(delta),
+        rho=None,
+        mu=None,
+        adjacency=adjacency,
+        accounting="selection",
+        releases=(),
+        public=tuple(public),
+        seeded=seeded,
+        selection=selection,
+    )
+
+
+def warn_of_weak_choices(statement: PrivacyStatement, *, classes_given: bool) -> None:
+    """Warn of what is legal and weakens privacy; called by ``fit``."""
+    messages, private = [], math.isfinite(statement.epsilon)
+    if statement.epsilon > LARGE_EPSILON:
+        messages.append(
+            f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
+            f"{statement.epsilon:.6g}."
+        )
+    if private and not classes_given:
+        messages.append(
+            "classes=None reads the set of labels from y and treats it as public. "
+            "Pass classes= to the estimator to keep a rare label from showing."
+        )
+    if private and statement.seeded:
+        messages.append(
+            "random_state makes the search reproducible: not private against anyone "
+            "who knows or guesses the seed. Pass None for a real release."
+        )
+    if private and statement.delta > LARGE_DELTA:
+        messages.append(
+            "delta should be well below one over the number of records, got "
+            f"{statement.delta!r}."
+        )
+    for message in messages:
+        warnings.warn(message, PrivacyWarning, stacklevel=3)

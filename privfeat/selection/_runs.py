@@ -1,0 +1,172 @@
+"""The runs of a search: draw a candidate, fit it, score it; keep only the best."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import ParameterSampler
+
+from privfeat.core.accounting import rho_from_mu
+from privfeat.core.calibration import plan_releases
+from privfeat.core.keys import KeyStream
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.repetition import RunCount
+from privfeat.core.selection import SLACK, score_sensitivity
+from privfeat.core.statement import PrivacyStatement, ReleaseRecord
+from privfeat.core.statistics import ExactSum
+from privfeat.exceptions import PrivacyError
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, all of which may be released if it is the best."""
+
+    estimator: Any
+    params: dict[str, Any]
+    score: float
+
+
+class Score(Protocol):
+    """Tells how good a fit is, as privately as a run must be."""
+
+    def __call__(self, fitted: Any) -> float:
+        """Return the score; higher is better."""
+
+
+class HoldoutScore:
+    """Correct minus incorrect held-out records, with Gaussian noise."""
+
+    def __init__(
+        self, X: NDArray[Any], y: NDArray[Any], plan: ReleasePlan, keys: KeyStream
+    ) -> None:
+        self._X, self._y, self._plan, self._keys = X, y, plan, keys
+
+    def __call__(self, fitted: Any) -> float:
+        """Return one release of the sum, under the plan of a run."""
+        exact = 0.0
+        if len(self._X):
+            correct = np.asarray(fitted.predict(self._X) == self._y)
+            exact = float(2 * np.count_nonzero(correct) - len(self._y))
+        mechanism = GaussianMechanism(self._plan, self._keys)
+        return float(mechanism.release("score", ExactSum(np.array(exact))).value)
+
+    def records(self) -> tuple[ReleaseRecord, ...]:
+        """Return what the statement of the search says of the released score."""
+        release = self._plan["score"]
+        return (
+            ReleaseRecord(
+                name="score",
+                count=1,
+                l2_sensitivity=release.query.l2_sensitivity,
+                noise_multiplier=release.noise_multiplier,
+                noise_stddev=release.noise_stddev,
+                sampling_prob=1.0,
+            ),
+        )
+
+
+class PublicScore:
+    """A scorer of scikit-learn on public data: post-processing of the fit."""
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        scoring: str | Callable[..., float] | None,
+    ) -> None:
+        self._X, self._y = X, y
+        self._scorer = get_scorer("accuracy" if scoring is None else scoring)
+
+    def __call__(self, fitted: Any) -> float:
+        """Return the score; NaN is the worst."""
+        score = self._scorer(fitted, self._X, self._y)
+        if isinstance(score, bool) or not isinstance(score, Real):
+            raise TypeError(f"scoring must return a number, got {type(score)!r}.")
+        return -math.inf if math.isnan(score) else float(score)
+
+    def records(self) -> tuple[ReleaseRecord, ...]:
+        """Return nothing: the score is no release of its own."""
+        return ()
+
+
+class Runner:
+    """Runs of the same cost, independent of each other given the held-out records."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Any,
+        classes: ArrayLike,
+        run_mu: float,
+        keys: KeyStream,
+    ) -> None:
+        self._estimator, self._candidates = estimator, candidates
+        self._classes, self._run_mu, self._keys = classes, run_mu, keys
+
+    def _budget(self) -> dict[str, float | None]:
+        if math.isfinite(self._run_mu):
+            return {"epsilon": None, "rho": rho_from_mu(self._run_mu)}
+        return {"epsilon": math.inf, "rho": None}
+
+    def score_plan(self) -> ReleasePlan:
+        """Return the plan of one score: as much noise as a fit has in total."""
+        adjacency = self._estimator.adjacency
+        query = Query("score", score_sensitivity(adjacency))
+        return plan_releases([query], **self._budget(), adjacency=adjacency)  # type: ignore[arg-type]
+
+    def best(
+        self, X: NDArray[Any], y: NDArray[Any], score: Score, runs: RunCount
+    ) -> Run:
+        """Return the first run of the highest score among a secret number of runs."""
+        best: Run | None = None
+        with warnings.catch_warnings():
+            # A warning of a run that is not released would tell of it.
+            warnings.simplefilter("ignore")
+            for _ in range(runs.draw(self._keys)):
+                run = self._run(X, y, score)
+                if best is None or run.score > best.score:
+                    best = run
+        if best is None:
+            raise PrivacyError("the number of runs must be at least 1.")
+        return best
+
+    def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
+        seed = self._keys.draw_integer() % 2**32
+        sampler = ParameterSampler(self._candidates, 1, random_state=seed)
+        params = dict(next(iter(sampler)))
+        seeded = self._keys.seeded
+        fitted = clone(self._estimator).set_params(
+            **params,
+            **self._budget(),
+            noise_multiplier=None,
+            classes=self._classes,
+            random_state=self._keys.draw_integer() if seeded else None,
+        )
+        fitted.fit(X, y)
+        self._check(fitted)
+        return Run(fitted, params, score(fitted))
+
+    def _check(self, fitted: Any) -> None:
+        """Fail unless the fit says that it cost what a run may cost."""
+        said = getattr(fitted, "privacy_", None)
+        if not isinstance(said, PrivacyStatement) or said.selection is not None:
+            raise PrivacyError("every fit must have a privacy statement of its own.")
+        mu = said.mu
+        if (
+            mu is None
+            or not mu <= self._run_mu * (1.0 + SLACK / 2)
+            or said.adjacency != self._estimator.adjacency
+            or said.seeded != self._keys.seeded
+        ):
+            raise PrivacyError(
+                f"every fit must cost mu = {self._run_mu:.6g} and be independent of "
+                f"the others, got a statement of mu = {mu!r}."
+            )

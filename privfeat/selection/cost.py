@@ -1,0 +1,168 @@
+"""What a search of scikit-learn over private estimators would cost."""
+
+import math
+import warnings
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ParameterGrid,
+    RandomizedSearchCV,
+    ShuffleSplit,
+)
+
+from privfeat._types import Adjacency
+from privfeat.core.accounting import gaussian_epsilon
+from privfeat.core.calibration import plan_releases
+from privfeat.core.composition import TotalCost
+from privfeat.core.plan import Query
+from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
+from privfeat.selection._inputs import BUDGET
+
+NOT_COVERED = (
+    "cv_results_ and best_score_: exact scores of records",
+    "best_index_, best_params_, and the choice of best_estimator_ by exact scores",
+)
+
+
+def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
+    """Return what the fits of a search will cost, before it is run.
+
+    The scores of ``GridSearchCV`` and ``RandomizedSearchCV`` are exact counts of
+    private records, and so is what they choose: **no epsilon covers a search**, and
+    this function says so in a warning and in ``not_covered``. `DPRandomizedSearch` is
+    the search that is private as a whole.
+
+    Parameters
+    ----------
+    search : GridSearchCV or RandomizedSearchCV
+        Not fitted, or fitted. Its estimator, or the last step of its pipeline, has a
+        budget by ``epsilon`` or ``rho``; ``cv`` is a ``KFold`` or ``ShuffleSplit``.
+    delta : float, optional
+        Where the total is evaluated. Default: that of the estimator.
+
+    Returns
+    -------
+    cost : TotalCost
+        ``epsilon`` of the coefficients of all fits together, were they all released
+        and the scores thrown away. It is ``inf`` where folds depend on the records.
+        ``private`` is False.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``search`` is something else, or a parameter is out of range.
+    UnsupportedEventError
+        If a budget is given by ``noise_multiplier`` or records are sampled (pass the
+        ``privacy_`` of each fit to `compose`), or adjacency differs among candidates.
+
+    Warns
+    -----
+    PrivacyWarning
+        Always.
+
+    Notes
+    -----
+    **Guarantee.** The fits are Gaussian: their ``mu**2`` add. Under replace-one
+    ``KFold`` puts a record into ``n_splits - 1`` of the training sets by its place, so
+    each candidate costs that many fits; ``ShuffleSplit`` may train on it in all
+    ``n_splits``. ``refit`` is one more fit with the dearest budget among candidates.
+    Under add/remove a record more moves other records across the ends of folds.
+    Without shuffling each end moves by at most one record, for fold ``j`` starts at
+    ``j (n // k) + min(j, n % k)``, which grows by 0 or 1 with ``n``; two ends and the
+    record itself make three. By the triangle inequality each exact sum then moves by at
+    most three sensitivities, so a fit costs ``3 mu``. Shuffled or stratified folds can
+    move many records: ``inf``.
+    """
+    if type(search) not in (GridSearchCV, RandomizedSearchCV):
+        raise TypeError(
+            "search must be a GridSearchCV or RandomizedSearchCV, got "
+            f"{type(search).__name__}."
+        )
+    grid = isinstance(search, GridSearchCV)
+    candidates = list(ParameterGrid(search.param_grid)) if grid else [{}]
+    if not grid:
+        _refuse_budgets(search.param_distributions)
+    costs = [_cost_of(clone(search.estimator).set_params(**c)) for c in candidates]
+    adjacencies = {adjacency for _, _, adjacency in costs}
+    if len(adjacencies) > 1:
+        raise UnsupportedEventError("adjacency must be the same for all candidates.")
+    adjacency = adjacencies.pop()
+    mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
+    n_charged, group, n_splits = _folds(search.cv, adjacency)
+    squares = [n_charged * (group * mu) ** 2 for mu in mus]
+    if search.refit is not False:
+        squares.append(max(mus) ** 2)
+    mu = math.sqrt(math.fsum(squares)) * (1.0 + 1e-12)
+    delta = costs[0][1] if delta is None else delta
+    epsilon = gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
+    not_covered: tuple[str, ...] = NOT_COVERED
+    if hasattr(search.estimator, "steps"):
+        not_covered += (
+            "whatever the earlier steps of the pipeline learn from records",
+        )
+    warnings.warn(
+        "the scores of a search and what it selects by them have no privacy guarantee "
+        "at any epsilon. Use DPRandomizedSearch for a private one.",
+        PrivacyWarning,
+        stacklevel=2,
+    )
+    return TotalCost(
+        epsilon=epsilon,
+        delta=delta,
+        mu=mu,
+        adjacency=adjacency,
+        method="exact curve of the composed Gaussians, of the fits alone",
+        n_fits=len(mus) * n_splits + (search.refit is not False),
+        not_covered=not_covered,
+    )
+
+
+def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
+    """Return mu, delta and adjacency of one fit, whatever the data."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    if not set(BUDGET) <= set(params):
+        raise TypeError(
+            f"estimator must be a private one, got {type(last).__name__} without the "
+            f"parameters {', '.join(BUDGET)}."
+        )
+    if params["noise_multiplier"] is not None or params.get("sampling_prob", 1.0) != 1:
+        raise UnsupportedEventError(
+            "the estimator must have a budget by epsilon or rho and sample no records. "
+            "Pass the privacy_ of each of its fits to compose instead."
+        )
+    plan = plan_releases(
+        [Query("fit", 1.0)],  # what a budget costs does not depend on the queries
+        epsilon=params["epsilon"],
+        delta=params["delta"],
+        rho=params["rho"],
+        accounting=params["accounting"],
+        adjacency=params["adjacency"],
+    )
+    if plan.mu is None:
+        raise UnsupportedEventError("the fits must be Gaussian releases.")
+    return plan.mu, plan.delta, plan.adjacency
+
+
+def _refuse_budgets(distributions: Any) -> None:
+    listed = distributions if isinstance(distributions, list) else [distributions]
+    names = {name.rpartition("__")[2] for one in listed for name in one}
+    if names & {*BUDGET, "sampling_prob"}:
+        raise UnsupportedEventError(
+            "a randomized search must not draw budgets: its cost is not known before."
+        )
+
+
+def _folds(cv: Any, adjacency: Adjacency) -> tuple[float, float, int]:
+    """Return fits charged a candidate, records that move together, and fits made."""
+    if type(cv) is KFold and adjacency == "replace_one":
+        return cv.n_splits - 1, 1, cv.n_splits
+    if type(cv) is ShuffleSplit and adjacency == "replace_one":
+        return cv.n_splits, 1, cv.n_splits
+    if type(cv) is KFold and not cv.shuffle:
+        return cv.n_splits, 3, cv.n_splits
+    n_splits = getattr(cv, "n_splits", 5 if cv is None else cv)
+    return math.inf, 1, n_splits if isinstance(n_splits, int) else 1

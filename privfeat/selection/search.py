@@ -1,0 +1,270 @@
+"""DPRandomizedSearch: the best of a random number of private fits."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privfeat._checks import check_real
+from privfeat.core.calibration import DEFAULT_EPSILON
+from privfeat.core.keys import KeyStream
+from privfeat.core.noise import bernoulli
+from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.selection import check_run_delta, selection_mu
+from privfeat.data import LazyFeatures
+from privfeat.linear._inputs import messages_without_data as without_data
+from privfeat.linear._inputs import seed_of
+from privfeat.selection._inputs import (
+    check_candidates,
+    check_estimator,
+    classes_of,
+    in_memory,
+    statement_of,
+    warn_of_weak_choices,
+)
+from privfeat.selection._runs import (
+    HoldoutScore,
+    PublicScore,
+    Runner,
+)
+
+_FLOATS = (np.float64, np.float32, np.float16)
+
+
+class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Private classifier with hyperparameters chosen on the private records.
+
+    A random number of times a candidate is drawn, fitted with differential privacy and
+    scored; the best of these runs is released and all others are forgotten. The stated
+    epsilon is that of the **whole search**. It pays when the score tells candidates
+    apart and no default is good: each fit has 1.3 to 2 times the noise of a single one.
+
+    Parameters
+    ----------
+    estimator : DPLeastSquares, DPNewton, DPFC or DPAdamLinear
+        Its own budget and ``random_state`` are replaced; its ``adjacency`` and
+        ``classes`` hold for the search. Records must not be sampled.
+    param_distributions : mapping of name to values, or list of such mappings
+        The candidates, public: as for scikit-learn's ``RandomizedSearchCV``. A budget
+        is not searched over.
+    epsilon : float, optional
+        Total budget of the search, > 0; 1 by default. ``inf`` turns privacy off.
+    delta : float, default=1e-5
+        In [1e-10 mean_runs, 1).
+    mean_runs : float, default=10
+        Mean number of runs, in [1.01, 1000].
+    eta : float, default=0
+        Shape of their distribution (truncated negative binomial), in [-0.5, 10]. 0 is
+        logarithmic; 1 geometric, which costs more and is less often a single run.
+    validation_fraction : float, default=0.1
+        Probability of each record to be held out for the score, in [1e-3, 0.9]. Not
+        used with public validation data.
+    scoring : str or callable, optional
+        A scikit-learn scorer for public validation data. Default: accuracy.
+    random_state : int, RandomState or None, default=None
+        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
+        and published experiments: it is marked in ``privacy_`` and warns.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The released fit. Its ``privacy_`` is that of the search.
+    best_params_ : dict
+        Its candidate.
+    best_score_ : float
+        Its score. Without public validation data: noisy number of correct minus
+        incorrect held-out records (their number is secret under add/remove).
+    classes_ : array of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+        Only for input with string column names.
+    privacy_ : PrivacyStatement
+        The cost of everything that ``fit`` did; its ``selection`` describes the runs.
+
+    Notes
+    -----
+    **Guarantee.** A record is held out or trained on by its own coin, tossed once and
+    in secret. The fit of a run is ``mu``-GDP for the trained records; the sum of 1 for
+    correct and -1 for incorrect held-out records gets Gaussian noise such that it is
+    ``mu``-GDP for them, given the fit. Hence a run is ``mu``-GDP, and ``mu`` is chosen
+    such that `selection_epsilon` of the search, proved there, is at most ``epsilon``.
+    Candidates with more releases get more noise, so that all cost the same.
+
+    **Public.** The candidates, all constructor parameters, the validation data if given
+    to ``fit``, and what is public to ``estimator``. A refused ``fit`` tells of the
+    data; an error inside a run ends the search and counts as its outcome.
+
+    **Not protected.** The time that ``fit`` takes, which shows the number of runs: keep
+    it secret. Otherwise as ``estimator``.
+
+    **Source.** [1]_ Algorithm 1; accounting as in `selection_epsilon`.
+
+    References
+    ----------
+    .. [1] Papernot & Steinke. Hyperparameter Tuning with Renyi Differential Privacy.
+       ICLR 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from privfeat import DPLeastSquares, DPRandomizedSearch
+    >>> X, y = load_digits(return_X_y=True)
+    >>> search = DPRandomizedSearch(
+    ...     DPLeastSquares(classes=range(10)), {"ridge": [10, 100]}, epsilon=8
+    ... )
+    >>> search.fit(X, y).privacy_.epsilon
+    8.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        mean_runs: float = 10.0,
+        eta: float = 0.0,
+        validation_fraction: float = 0.1,
+        scoring: str | Callable[..., float] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mean_runs = mean_runs
+        self.eta = eta
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike | LazyFeatures,
+        y: ArrayLike,
+        X_val: ArrayLike | LazyFeatures | None = None,
+        y_val: ArrayLike | None = None,
+    ) -> Self:
+        """Search with differential privacy for the rows of ``(X, y)``.
+
+        Parameters
+        ----------
+        X : array-like or LazyFeatures of shape (n_samples, n_features)
+            One row per protected record. Sensitive. A feature file is read to memory.
+        y : array-like of shape (n_samples,)
+            Class labels. Sensitive.
+        X_val, y_val : array-like, optional
+            **Public** validation data: they get no protection at all. All of ``X`` is
+            trained on then.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter or candidate is out of range, the estimator has no privacy
+            budget, or the data is refused.
+        UnsupportedEventError
+            If the estimator samples records.
+        PrivacyError
+            If a fit does not state the cost that it was given.
+        FloatingPointError
+            If the coefficients of a run overflow. The budget is spent; ``privacy_``
+            says so.
+        """
+        check_estimator(self.estimator)
+        check_candidates(self.param_distributions, self.estimator)
+        fraction = check_real(
+            "validation_fraction", self.validation_fraction, low=1e-3, high=0.9
+        )
+        selection = self._selection("holdout" if X_val is None else "public")
+        keys = KeyStream(seed_of(self.random_state))
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together, got one of them.")
+        if self.scoring is not None and X_val is None:
+            raise ValueError(
+                "scoring must be None without public validation data, got "
+                f"{self.scoring!r}. The private score is the accuracy."
+            )
+        features: NDArray[Any]
+        labels: NDArray[Any]
+        with without_data():
+            features, labels = validate_data(self, in_memory(X), y, dtype=_FLOATS)
+        given = self.estimator.classes
+        classes = classes_of(labels) if given is None else given
+        runner = Runner(
+            self.estimator, self.param_distributions, classes, selection.run_mu, keys
+        )
+        statement = statement_of(
+            selection,
+            epsilon=self._epsilon(),
+            delta=self.delta,
+            adjacency=self.estimator.adjacency,
+            n_features=self.n_features_in_,
+            classes_given=given is not None,
+            seeded=keys.seeded,
+        )
+        warn_of_weak_choices(statement, classes_given=given is not None)
+        score: HoldoutScore | PublicScore
+        if X_val is None:
+            held_out = bernoulli(keys.draw(), len(features), fraction)
+            plan = runner.score_plan()
+            score = HoldoutScore(features[held_out], labels[held_out], plan, keys)
+            features, labels = features[~held_out], labels[~held_out]
+        else:
+            score = PublicScore(in_memory(X_val), y_val, self.scoring)
+        # From here on the budget is spent, whatever happens.
+        self.privacy_ = statement
+        for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
+            self.__dict__.pop(name, None)
+        best = runner.best(features, labels, score, selection.runs)
+        releases = best.estimator.privacy_.releases + score.records()
+        self.privacy_ = dataclasses.replace(statement, releases=releases)
+        best.estimator.privacy_ = self.privacy_
+        self.best_estimator_ = best.estimator
+        self.best_params_ = best.params
+        self.best_score_ = best.score
+        self.classes_ = best.estimator.classes_
+        return self
+
+    def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
+        """Return the classes that the best estimator predicts."""
+        return np.asarray(self._best().predict(self._rows(X)))
+
+    def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return the class probabilities of the best estimator."""
+        return np.asarray(self._best().predict_proba(self._rows(X)))
+
+    def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
+        """Return the scores of the best estimator."""
+        return np.asarray(self._best().decision_function(self._rows(X)))
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def _rows(self, X: Any) -> Any:
+        if isinstance(X, LazyFeatures):
+            return X
+        with without_data():
+            return validate_data(self, X, dtype=_FLOATS, reset=False)
+
+    def _selection(self, scored_on: Any) -> Selection:
+        """Return the law of the runs, and how private one must be for the budget."""
+        runs = RunCount.from_mean(self.mean_runs, self.eta)
+        epsilon = check_real("epsilon", self._epsilon(), low=0.0, include_low=False)
+        delta = check_run_delta(self.delta, runs)
+        private = math.isfinite(epsilon)
+        mu = selection_mu(epsilon, delta, runs) if private else math.inf
+        return Selection(mu, runs.eta, runs.gamma, scored_on)
+
+    def _epsilon(self) -> Any:
+        return DEFAULT_EPSILON if self.epsilon is None else self.epsilon

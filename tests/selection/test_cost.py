@@ -1,0 +1,160 @@
+"""What scikit-learn's searches cost, and that they are never called private."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from privfeat import DPFC, DPAdamLinear, PrivacyWarning, compose, search_cost
+from privfeat.core.accounting import gaussian_epsilon
+from privfeat.exceptions import UnsupportedEventError
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::privfeat.exceptions.PrivacyWarning",
+)
+GRID = {"learning_rate": [1.0, 2.0, 4.0]}
+
+
+def replace_one(**options):
+    return DPFC(rho=0.01, adjacency="replace_one", n_iter=2, **options)
+
+
+@pytest.mark.parametrize(
+    ("cv", "charged"),
+    [(KFold(5), 4), (KFold(5, shuffle=True), 4), (ShuffleSplit(5), 5)],
+)
+@pytest.mark.parametrize("refit", [True, False])
+def test_search_cost_counts_the_fits_that_see_a_record(cv, charged, refit):
+    cost = search_cost(GridSearchCV(replace_one(), GRID, cv=cv, refit=refit))
+    mu = math.sqrt(2 * 0.01 * (3 * charged + refit))
+    assert cost.mu == pytest.approx(mu)
+    assert cost.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-5))
+    assert cost.n_fits == 15 + refit
+
+
+def test_search_cost_under_add_remove_counts_moved_records():
+    cost = search_cost(GridSearchCV(DPFC(rho=0.01), GRID, cv=KFold(5)))
+    assert cost.mu == pytest.approx(math.sqrt(2 * 0.01 * (3 * 5 * 9 + 1)))
+
+
+@pytest.mark.parametrize("n_splits", [2, 3, 7])
+def test_a_record_more_moves_at_most_two_others_between_folds(n_splits):
+    """All places of the record, all remainders: the claim behind the three."""
+    most = 0
+    for n in range(n_splits, 3 * n_splits + 1):
+        old = [set(test) for _, test in KFold(n_splits).split(np.zeros(n))]
+        new = [set(test) for _, test in KFold(n_splits).split(np.zeros(n + 1))]
+        for place in range(n + 1):
+            for before, after in zip(old, new, strict=True):
+                others = {i - (i > place) for i in after if i != place}
+                most = max(most, len(before ^ others) + (place not in after))
+    assert most <= 3
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [None, 5, StratifiedKFold(5), KFold(5, shuffle=True), RepeatedKFold(), [(0, 1)]],
+)
+def test_search_cost_is_infinite_where_folds_depend_on_records(cv):
+    cost = search_cost(GridSearchCV(DPFC(), GRID, cv=cv))
+    assert cost.epsilon == math.inf
+
+
+@pytest.mark.parametrize("cv", [None, 5, StratifiedKFold(5)])
+def test_search_cost_is_infinite_for_strata_under_replace_one(cv):
+    assert search_cost(GridSearchCV(replace_one(), GRID, cv=cv)).epsilon == math.inf
+
+
+def test_search_cost_is_never_called_private():
+    search = GridSearchCV(replace_one(), GRID, cv=KFold(2))
+    with pytest.warns(PrivacyWarning, match="no privacy guarantee") as caught:
+        cost = search_cost(search)
+    assert caught[0].filename == __file__
+    assert not cost.private
+    assert math.isfinite(cost.epsilon)
+    text = str(cost)
+    for part in ["NOT COVERED", "cv_results_", "best_params_"]:
+        assert part in text
+
+
+def test_search_cost_agrees_with_the_fits_composed():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    estimator = replace_one(classes=[0, 1])
+    fits = [estimator.set_params(learning_rate=r).fit(X, y).privacy_ for r in (1, 2)]
+    cost = search_cost(GridSearchCV(estimator, {"learning_rate": [1, 2]}, cv=KFold(2)))
+    assert cost.epsilon == pytest.approx(compose([*fits, fits[0]]).epsilon)
+
+
+def test_search_cost_takes_the_budget_of_each_candidate():
+    search = GridSearchCV(
+        DPFC(adjacency="replace_one"), {"epsilon": [1.0, 2.0]}, cv=KFold(2)
+    )
+    small, large = (DPFC(epsilon=e, adjacency="replace_one") for e in (1.0, 2.0))
+    costs = [
+        search_cost(GridSearchCV(one, {}, cv=KFold(2), refit=False)).mu
+        for one in (small, large)
+    ]
+    mu = math.hypot(costs[0], costs[1], costs[1])
+    assert search_cost(search).mu == pytest.approx(mu)
+    search.set_params(param_grid={"epsilon": [1.0, math.inf]})
+    assert search_cost(search).epsilon == math.inf
+
+
+def test_search_cost_of_a_randomized_search_counts_its_draws():
+    search = RandomizedSearchCV(
+        replace_one(), {"learning_rate": [1, 2, 3]}, n_iter=2, cv=KFold(3)
+    )
+    assert search_cost(search).mu == pytest.approx(math.sqrt(2 * 0.01 * 5))
+    search.set_params(param_distributions={"epsilon": [1.0, 2.0]})
+    with pytest.raises(UnsupportedEventError, match="budgets"):
+        search_cost(search)
+
+
+def test_search_cost_of_a_pipeline_excludes_its_steps():
+    pipeline = make_pipeline(FunctionTransformer(), replace_one())
+    grid = {"dpfc__learning_rate": [1, 2]}
+    cost = search_cost(GridSearchCV(pipeline, grid, cv=KFold(2)))
+    assert cost.mu == pytest.approx(math.sqrt(2 * 0.01 * 3))
+    assert "pipeline" in cost.not_covered[-1]
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    "search",
+    [
+        None,
+        DPFC(),
+        GridSearchCV(LogisticRegression(), {}),
+        HalvingGridSearchCV(DPFC(), {}),
+    ],
+)
+def test_search_cost_refuses_another_search(search):
+    with pytest.raises(TypeError, match=r"search|estimator"):
+        search_cost(search)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    "estimator",
+    [DPFC(noise_multiplier=3.0), DPAdamLinear(sampling_prob=0.5, accounting="pld")],
+)
+def test_search_cost_refuses_what_it_cannot_know(estimator):
+    with pytest.raises(UnsupportedEventError, match="compose"):
+        search_cost(GridSearchCV(estimator, {}, cv=KFold(2)))
+    search = GridSearchCV(DPFC(), {"adjacency": ["add_remove", "replace_one"]})
+    with pytest.raises(UnsupportedEventError, match="adjacency"):
+        search_cost(search)
