@@ -20,7 +20,8 @@ from privfeat.linear._inputs import LARGE_DELTA, LARGE_EPSILON
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
-RESERVED = (*BUDGET, "classes", "random_state", "sampling_prob", "verbose")
+SHARED = ("classes", "max_group_size", "random_state", "sampling_prob", "verbose")
+RESERVED = (*BUDGET, *SHARED)
 
 
 def check_estimator(estimator: Any) -> None:

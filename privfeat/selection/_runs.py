@@ -165,6 +165,7 @@ class Runner:
             or not mu <= self._run_mu * (1.0 + SLACK / 2)
             or said.adjacency != self._estimator.adjacency
             or said.seeded != self._keys.seeded
+            or getattr(said, "unit", "record") != "record"
         ):
             raise PrivacyError(
                 f"every fit must cost mu = {self._run_mu:.6g} and be independent of "

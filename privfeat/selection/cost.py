@@ -129,10 +129,14 @@ def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
             f"estimator must be a private one, got {type(last).__name__} without the "
             f"parameters {', '.join(BUDGET)}."
         )
-    if params["noise_multiplier"] is not None or params.get("sampling_prob", 1.0) != 1:
+    if (
+        params["noise_multiplier"] is not None
+        or params.get("sampling_prob", 1.0) != 1.0
+        or params.get("max_group_size") is not None  # folds may split a user
+    ):
         raise UnsupportedEventError(
-            "the estimator must have a budget by epsilon or rho and sample no records. "
-            "Pass the privacy_ of each of its fits to compose instead."
+            "the estimator must have a budget by epsilon or rho, sample no records and "
+            "have no groups. Pass the privacy_ of each of its fits to compose instead."
         )
     plan = plan_releases(
         [Query("fit", 1.0)],  # what a budget costs does not depend on the queries

@@ -41,8 +41,8 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     A random number of times a candidate is drawn, fitted with differential privacy and
     scored; the best of these runs is released and all others are forgotten. The stated
-    epsilon is that of the **whole search**. It pays when the score tells candidates
-    apart and no default is good: each fit has 1.3 to 2 times the noise of a single one.
+    epsilon is that of the **whole search**. It pays when no default is good and the
+    score tells candidates apart: each fit has 1.3 to 2 times the noise of a single one.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         In [1e-10 mean_runs, 1).
     mean_runs : float, default=10
         Mean number of runs, in [1.01, 1000].
-    eta : float, default=0
-        Shape of their distribution (truncated negative binomial), in [-0.5, 10]. 0 is
-        logarithmic; 1 geometric, which costs more and is less often a single run.
+    eta : float, default=1
+        Shape of their distribution (truncated negative binomial), in [-0.5, 10]. 1 is
+        geometric; 0 logarithmic, which costs less and is more often a single run (27 %
+        instead of 10 % at a mean of 10).
     validation_fraction : float, default=0.1
         Probability of each record to be held out for the score, in [1e-3, 0.9]. Not
         used with public validation data.
@@ -129,7 +130,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         epsilon: float | None = None,
         delta: float = 1e-5,
         mean_runs: float = 10.0,
-        eta: float = 0.0,
+        eta: float = 1.0,
         validation_fraction: float = 0.1,
         scoring: str | Callable[..., float] | None = None,
         random_state: Any = None,
