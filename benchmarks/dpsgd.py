@@ -1,0 +1,149 @@
+"""DP-SGD of a linear layer by opacus, on the same features.
+
+The yardstick that everyone knows: Poisson batches, clipped gradients of the softmax
+loss, the PRV accountant, and a learning rate tuned on the test set. Opacus and torch
+are needed here alone; in an environment of its own, from the repository:
+
+    pip install -e . opacus
+    python benchmarks/dpsgd.py cifar10.h5 --out dpsgd.json
+
+The file written is {set: {epsilon: [scores]}}, one score for each seed.
+"""
+
+import argparse
+import math
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from _results import markdown_table, write_json
+from opacus import PrivacyEngine
+from opacus.accountants.utils import get_noise_multiplier
+from torch.utils.data import DataLoader, TensorDataset
+
+import privfeat
+
+
+def main() -> None:
+    """Print one table for all feature files."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("features", nargs="+", type=Path)
+    parser.add_argument(
+        "--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1, 2, 8]
+    )
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--batch", type=int, default=4096, help="expected batch size")
+    parser.add_argument(
+        "--rates",
+        nargs="+",
+        type=float,
+        default=[2.0, 8.0, 32.0, 128.0],
+        help="learning rates, for gradients averaged over the batch",
+    )
+    parser.add_argument("--seeds", type=int, default=3, help="fits with the best rate")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(args.threads)
+    results, rows = {}, []
+    for path in args.features:
+        results[path.stem] = measure(path, args)
+        cells = results[path.stem].values()
+        rows.append(
+            [
+                path.stem,
+                *(f"{100 * np.mean(s):.2f} ± {100 * deviation(s):.2f}" for s in cells),
+            ]
+        )
+        if args.out:
+            settings = {"delta": args.delta, "epochs": args.epochs, "batch": args.batch}
+            write_json(args.out, results | {"settings": settings})
+    print()
+    print(markdown_table(["epsilon", *(f"{e:g}" for e in args.epsilons)], rows))
+
+
+def measure(path: Path, args: argparse.Namespace) -> dict[str, list[float]]:
+    """Return the scores of each epsilon, with the learning rate best for it."""
+    file = privfeat.open_features(path)
+    train, test = (tensors(file[name]) for name in ("train", "test"))
+    n_classes = len(file.class_names)
+    batch = min(args.batch, len(train[1]) // 4)
+    scores = {}
+    for epsilon in args.epsilons:
+        start = time.perf_counter()
+        multiplier = get_noise_multiplier(
+            target_epsilon=epsilon,
+            target_delta=args.delta,
+            sample_rate=batch / len(train[1]),
+            epochs=args.epochs,
+            accountant="prv",
+        )
+        setting = (train, test, n_classes, multiplier, batch, args.epochs)
+        tuning = {rate: fit(*setting, rate, seed=0) for rate in args.rates}
+        rate = max(tuning, key=tuning.get)
+        found = [fit(*setting, rate, seed=1 + seed) for seed in range(args.seeds)]
+        scores[f"{epsilon:g}"] = found
+        tried = ", ".join(f"{r:g}: {100 * s:.1f}" for r, s in tuning.items())
+        print(
+            f"{path.stem}, epsilon={epsilon:g}: {100 * np.mean(found):.2f} at rate "
+            f"{rate:g} ({tried}), noise multiplier {multiplier:.3f}, "
+            f"{time.perf_counter() - start:.0f} s",
+            flush=True,
+        )
+    return scores
+
+
+def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
+    """Return the test accuracy of one run."""
+    torch.manual_seed(seed)
+    model = torch.nn.Linear(train[0].shape[1], n_classes, bias=False)
+    torch.nn.init.zeros_(model.weight)
+    model, optimizer, loader = PrivacyEngine(accountant="prv").make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=rate),
+        data_loader=DataLoader(Batches(*train), batch_size=batch, collate_fn=collate),
+        noise_multiplier=multiplier,
+        max_grad_norm=1.0,
+        poisson_sampling=True,
+    )
+    for _ in range(epochs):
+        for features, labels in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(features), labels).backward()
+            optimizer.step()
+    with torch.no_grad():
+        predicted = model(test[0]).argmax(dim=1)
+    return float((predicted == test[1]).double().mean())
+
+
+class Batches(TensorDataset):
+    """Rows by lists of indices: one gather a batch instead of one a row."""
+
+    def __getitems__(self, indices):
+        """Return a whole batch."""
+        return tuple(tensor[indices] for tensor in self.tensors)
+
+
+def collate(batch):
+    """Return the batch, which is whole already."""
+    return batch
+
+
+def tensors(split) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return rows of unit norm, and labels."""
+    rows = split.X[:].astype(np.float32)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return torch.from_numpy(rows), torch.from_numpy(np.asarray(split.y, np.int64))
+
+
+def deviation(scores: list[float]) -> float:
+    """Return the standard error of the mean."""
+    return np.std(scores, ddof=1) / math.sqrt(len(scores)) if scores[1:] else 0.0
+
+
+if __name__ == "__main__":
+    main()
