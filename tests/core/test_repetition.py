@@ -69,11 +69,11 @@ def test_run_count_of_shape_one_is_geometric():
 @pytest.mark.statistical
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 1.0, 2.5])
 def test_run_count_draws_its_distribution(eta):
-    """Chi-square on 1 ... 9 and the rest; false-positive rate 1e-6, 2,000 draws.
+    """Chi-square on 1 ... 9 and the rest; false-positive rate 1e-6, 1,000 draws.
 
     Twice the probability of a single run fails with power > 0.999.
     """
-    runs, keys, size = RunCount.from_mean(4.0, eta), KeyStream(20261121), 2000
+    runs, keys, size = RunCount.from_mean(4.0, eta), KeyStream(20261121), 1000
     drawn = collections.Counter(min(runs.draw(keys), 10) for _ in range(size))
     p = probabilities(eta, runs.gamma, 9)
     expected = size * np.append(p, 1 - p.sum())
