@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from _results import markdown_table, write_json
-from reproduce import METHODS, best_cells, tuned
+from reproduce import METHODS, Cell, best_cells, tuned
 
 import privfeat
 
@@ -36,14 +36,18 @@ def main() -> None:
     parser.add_argument("--published", choices=("imagenet-1k", "cifar-10", "cifar-100"))
     parser.add_argument("--ours", action="store_true", help="our untuned estimators")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="JSON, written after every cell")
+    parser.add_argument("--out", type=Path, help="JSON, continued if it exists")
     args = parser.parse_args()
     if len(args.trials) not in (1, len(args.epochs)):
         parser.error("--trials must hold one number, or one for each of --epochs")
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     name = args.features.stem
     data, n_classes = load(args.features, args.rows)
-    cells = []
+    known = []
+    if args.out and args.out.exists():
+        content = json.loads(args.out.read_text(encoding="utf-8"))
+        known = [Cell.from_dict(cell) for cell in content["cells"]]
+    cells = list(known)
 
     def report(cell):
         cells.append(cell)
@@ -69,6 +73,7 @@ def main() -> None:
         n_classes=n_classes,
         project=not args.as_printed,
         seed=args.seed,
+        known=known,
         on_cell=report,
     )
     shown = sorted(args.epsilons, key=lambda e: (not math.isinf(e), e))
@@ -103,7 +108,12 @@ def tuned_rows(cells, epsilons):
         [
             f"{method}, tuned here",
             str(epochs),
-            *(f"{100 * found[method, epochs, e].mean:.1f}" for e in epsilons),
+            *(
+                f"{100 * found[method, epochs, e].mean:.1f}"
+                if (method, epochs, e) in found
+                else ""
+                for e in epsilons
+            ),
         ]
         for method, epochs in keys
     ]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
 import numpy as np
 
@@ -45,9 +45,13 @@ class Cell:
 
     def as_dict(self):
         """Return what a results file holds."""
-        content = asdict(self) | {"mean": self.mean, "error": self.error}
-        del content["start"]
-        return content
+        return asdict(self) | {"mean": self.mean, "error": self.error}
+
+    @classmethod
+    def from_dict(cls, content):
+        """Return the cell of a results file."""
+        names = [each.name for each in fields(cls)]
+        return cls(**{name: content[name] for name in names})
 
 
 def tuned(
@@ -64,6 +68,7 @@ def tuned(
     n_classes=None,
     project=True,
     seed=0,
+    known=(),
     on_cell=None,
 ):
     """Return the paper's methods, each cell with its best parameters.
@@ -86,6 +91,8 @@ def tuned(
         Make noisy matrices symmetric and positive semidefinite, as the authors' code
         does, instead of leaving them as printed.
     seed : int
+    known : sequence of Cell
+        Of an earlier, interrupted run; they are kept and not run again.
     on_cell : callable, optional
         Called with every cell when it is done.
 
@@ -100,14 +107,17 @@ def tuned(
     of its neighbours: the same method with another epsilon or with fewer epochs.
     """
     problem = Problem(X, y, X_test, y_test, n_classes)
-    rng = np.random.default_rng(seed)
-    cells = []
+    rng = np.random.default_rng([seed, len(known)])
+    cells = list(known)
+    done = {(cell.method, cell.epochs, cell.epsilon) for cell in cells}
     for name in methods:
         method = METHODS[name]
         for n_iter in method.EPOCHS:
             if epochs is not None and n_iter not in epochs:
                 continue
             for epsilon in sorted(epsilons, reverse=True):
+                if (name, n_iter, epsilon) in done:
+                    continue
                 budget = trials if isinstance(trials, int) else trials[n_iter]
                 near = [
                     cell
