@@ -3,6 +3,7 @@
 from typing import Literal, get_args
 
 Adjacency = Literal["add_remove", "replace_one"]
+Unit = Literal["record", "user"]
 Accounting = Literal["exact", "zcdp", "pld"]
 Loss = Literal["sigmoid", "softmax", "squared"]
 LossOption = Literal["auto", "softmax", "sigmoid", "squared"]

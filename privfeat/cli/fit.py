@@ -31,6 +31,7 @@ _RESERVED = {
     "random_state": "--seed",
     "classes": "--n-classes",
     "max_labels": "--max-labels",
+    "max_group_size": "--max-group-size",
 }
 
 
@@ -77,6 +78,16 @@ def add_parser(verbs: Any) -> None:
         help="labels of a row that count, where rows have several (default 1)",
     )
     parser.add_argument(
+        "--groups",
+        action="store_true",
+        help="protect all rows of a user together, by the groups that FILE holds",
+    )
+    parser.add_argument(
+        "--max-group-size",
+        type=int,
+        help="with --groups: how many rows of a user count; noise grows with it",
+    )
+    parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
         action="append",
@@ -97,8 +108,12 @@ def run(args: argparse.Namespace) -> None:
     n_classes = _count_classes(args, train)
     test = _open_test(args, train)
     params = budget_parameters(args) | settings | {"classes": range(n_classes)}
-    if args.max_labels is not None:
-        params["max_labels"] = args.max_labels
+    for name in ("max_labels", "max_group_size"):
+        if getattr(args, name) is not None:
+            params[name] = getattr(args, name)
+    groups = train.groups if args.groups else None
+    if args.groups and groups is None:
+        raise CommandError(f"{args.train} must hold groups for --groups.")
     estimator = make_estimator(args.estimator, **params)
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
         raise CommandError(
@@ -108,9 +123,11 @@ def run(args: argparse.Namespace) -> None:
     with output_folder(args.out) as folder:
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
-            estimator.set_params(verbose=1).fit(train.X, train.y).set_params(verbose=0)
+            estimator.set_params(verbose=1).fit(
+                train.X, train.y, groups=groups
+            ).set_params(verbose=0)
         else:
-            estimator.fit(train.X, train.y)
+            estimator.fit(train.X, train.y, groups=groups)
         from privfeat import persistence
 
         persistence.save(

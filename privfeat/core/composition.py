@@ -100,8 +100,8 @@ def compose(
     Raises
     ------
     TypeError, ValueError
-        If there is no statement, or something else; if the adjacencies differ; or if
-        ``delta`` is out of range.
+        If there is no statement, or something else; if the adjacencies or
+        units differ; or if ``delta`` is out of range.
     PrivacyError
         If a statement contradicts itself.
 
@@ -134,6 +134,8 @@ def compose(
     delta, adjacency = _check_delta(fits, delta), fits[0].adjacency
     if any(fit.adjacency != adjacency for fit in fits):
         raise ValueError("statements must share one adjacency, got both.")
+    if any(fit.unit != fits[0].unit for fit in fits):
+        raise ValueError("statements must share one unit, got record and user.")
     epsilon, mu, method = _compose(fits, delta)
     if math.fsum(fit.delta for fit in fits) <= delta:
         added = math.fsum(fit.epsilon for fit in fits)

@@ -7,7 +7,7 @@ plan's releases can be drawn (see ``mechanisms``).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dp_accounting import (
     ComposedDpEvent,
@@ -20,7 +20,8 @@ from dp_accounting import (
 
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat._types import Accounting, Adjacency
-from privfeat.exceptions import PrivacyError
+from privfeat.core import sensitivity
+from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,22 @@ class Query:
         check_int("count", self.count, low=1)
         check_int("n_blocks", self.n_blocks, low=1)
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
+
+    def per_user(self, max_group_size: int) -> "Query":
+        """Return the query for neighbours that differ in all records of one user.
+
+        Raises
+        ------
+        UnsupportedEventError
+            If records are sampled: those of a user are not sampled together.
+        """
+        if self.sampling_prob < 1.0:
+            raise UnsupportedEventError(
+                "sampling_prob must be 1 with groups, because records of a user are "
+                f"not sampled together, got {self.sampling_prob!r}. Pass 1."
+            )
+        bound = sensitivity.per_user(self.l2_sensitivity, max_group_size)
+        return replace(self, l2_sensitivity=bound)
 
 
 @dataclass(frozen=True)

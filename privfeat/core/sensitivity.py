@@ -114,6 +114,34 @@ def curvature_grams(
     return _bound(adjacency, bound, acute=True)
 
 
+def per_user(l2_sensitivity: float, max_group_size: int) -> float:
+    """Sensitivity where neighbours differ in all records of one user: ``k`` times.
+
+    A user has any number of records, of which at most ``k = max_group_size`` count.
+    Under ``add_remove`` all records of one user are absent from one of the neighbours;
+    under ``replace_one`` they are replaced by any records of any number.
+
+    Parameters
+    ----------
+    l2_sensitivity : float
+        Sensitivity of the sum for neighbours that differ in one record.
+    max_group_size : int
+        ``k >= 1``.
+
+    Proof. Which of a user's records count depends on that user's records and on a key
+    drawn apart from the data, so for every key the records that count are the same for
+    all other users. The sum changes by ``sum_i f(r_i) - f(r'_i)`` over ``i <= k``, with
+    ``f = 0`` where there is no record: all ``r'_i`` under ``add_remove``. Each term is
+    at most the bound for one record (replace-one bounds are not below add/remove
+    bounds, for the pairs with one record missing); so is the sum at most ``k`` times
+    that. Equality for ``k`` times the same worst record or pair. The guarantee holds
+    for every key, hence for a random one that is drawn apart from the data.
+    """
+    l2_sensitivity = check_positive("l2_sensitivity", l2_sensitivity)
+    max_group_size = check_int("max_group_size", max_group_size, low=1)
+    return check_positive("sensitivity", l2_sensitivity * max_group_size)
+
+
 def residual_norm(loss: Loss, n_outputs: int) -> float:
     """Return the largest ``norm(p - y)`` of a record: with one label for the softmax.
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dp_accounting import DpEvent
 
-from privfeat._types import Accounting, Adjacency
+from privfeat._types import Accounting, Adjacency, Unit
 from privfeat._version import __version__
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan, composed_event
 from privfeat.core.repetition import Selection
@@ -21,9 +21,15 @@ _METHODS = {
     "pld": "privacy loss distribution (dp-accounting)",
     "selection": "privacy profile of the best of a random number of Gaussian runs",
 }
-_NEIGHBOURS = {
-    "add_remove": "one record is present in one data set and absent from the other",
-    "replace_one": "one record is replaced by another; their number is public",
+_NEIGHBOURS: dict[tuple[Unit, Adjacency], str] = {
+    ("record", "add_remove"): "one record is present in one data set and absent from "
+    "the other",
+    ("record", "replace_one"): "one record is replaced by another; their number is "
+    "public",
+    ("user", "add_remove"): "all records of one user are present in one data set and "
+    "absent from the other",
+    ("user", "replace_one"): "all records of one user are replaced by others; the "
+    "number of users is public",
 }
 
 
@@ -77,6 +83,8 @@ class PrivacyStatement:
         Version of privfeat.
     selection : Selection or None
         How the fit was selected among several, which the guarantee covers.
+    unit : {"record", "user"}
+        What neighbours differ in: one record, or all records of one user.
     """
 
     epsilon: float
@@ -90,10 +98,16 @@ class PrivacyStatement:
     seeded: bool
     version: str = __version__
     selection: Selection | None = None
+    unit: Unit = "record"
 
     @classmethod
     def from_plan(
-        cls, plan: ReleasePlan, *, public: tuple[str, ...], seeded: bool
+        cls,
+        plan: ReleasePlan,
+        *,
+        public: tuple[str, ...],
+        seeded: bool,
+        unit: Unit = "record",
     ) -> "PrivacyStatement":
         """Return the statement of a fit that draws exactly ``plan``."""
         records = tuple(
@@ -117,6 +131,7 @@ class PrivacyStatement:
             releases=records,
             public=public,
             seeded=seeded,
+            unit=unit,
         )
 
     @property
@@ -196,7 +211,9 @@ class PrivacyStatement:
                 f"  also: mu = {self.mu:.6g} (GDP), rho = {self.rho:.6g} (zCDP)"
             )
         lines += [
-            f"  neighbours: {self.adjacency} ({_NEIGHBOURS[self.adjacency]})",
+            f"  unit: {self.unit}",
+            f"  neighbours: {self.adjacency} "
+            f"({_NEIGHBOURS[self.unit, self.adjacency]})",
             f"  accounting: {self.accounting}, {_METHODS[self.accounting]}",
         ]
         if self.selection is not None:

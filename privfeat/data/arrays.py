@@ -13,7 +13,9 @@ from privfeat.data.writer import FeatureWriter
 
 def write_features(
     path: str | os.PathLike[str],
-    splits: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    splits: Mapping[
+        str, tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
+    ],
     *,
     class_names: Iterable[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -26,8 +28,9 @@ def write_features(
     ----------
     path : str or path-like
         The file to write.
-    splits : mapping of str to (features, labels)
-        Features of shape (n, d); labels (n,) int, or (n, m) of zeros and ones.
+    splits : mapping of str to (features, labels) or (features, labels, groups)
+        Features of shape (n, d); labels (n,) int, or (n, m) of zeros and ones; groups
+        (n,) int, the user that each row belongs to.
     class_names : iterable of str, optional
         Names of the classes in the order of the labels.
     metadata : mapping of str to JSON-like value
@@ -46,8 +49,8 @@ def write_features(
     OSError
         If the disk is full or fails.
     """
-    arrays = {n: (np.asarray(x), np.asarray(y)) for n, (x, y) in splits.items()}
-    if not arrays or any(features.ndim != 2 for features, _ in arrays.values()):
+    arrays = {name: [*map(np.asarray, split)] for name, split in splits.items()}
+    if not arrays or any(columns[0].ndim != 2 for columns in arrays.values()):
         raise ValueError(
             "splits must hold at least one pair (features of shape (n, d),"
             f" labels), got splits {sorted(arrays)}."
@@ -58,8 +61,10 @@ def write_features(
     writer = _begin(path, first.shape[1], dtype, overwrite)
     try:
         with writer:
-            for name, (features, labels) in arrays.items():
-                writer.append(name, features, labels)
+            for name, (features, labels, *groups) in arrays.items():
+                writer.append(
+                    name, features, labels, groups=groups[0] if groups else None
+                )
             writer.finish(metadata, class_names=class_names)
     except BaseException:
         shutil.rmtree(writer.partial, ignore_errors=True)

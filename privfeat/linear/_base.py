@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
-from privfeat._types import ROW_SCALINGS, Accounting, Adjacency, Loss, RowScaling
+from privfeat._types import ROW_SCALINGS, Accounting, Adjacency, RowScaling
 from privfeat.core.calibration import plan_releases
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.keys import KeyStream
@@ -24,64 +23,18 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
+from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
     messages_without_data,
     public_facts,
     seed_of,
     warn_of_weak_choices,
 )
+from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows, unit_rows
 
 _FLOATS = (np.float64, np.float32, np.float16)
 _PREDICT_ROWS = 2**14
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The public sizes of a problem.
-
-    Attributes
-    ----------
-    n_outputs : int
-        Rows of the coefficient matrix: classes, or 1 for a binary sigmoid model.
-    n_columns : int
-        Columns of it: features, plus one with an intercept.
-    constant : float
-        Value of the constant coordinate in a bounded row; 0 without an intercept.
-    loss : {"softmax", "sigmoid", "squared"}
-    max_labels : int
-        Most labels that one record carries.
-    """
-
-    n_outputs: int
-    n_columns: int
-    constant: float
-    loss: Loss
-    max_labels: int = 1
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What a fit makes of ``y``.
-
-    Attributes
-    ----------
-    shape : Shape
-    labels : int array of shape (n_samples, max_labels)
-        Outputs that a record belongs to, filled up with -1. Sensitive.
-    fitted : dict
-        Public attributes that the fitted estimator gets.
-    public : tuple of str
-        What the guarantee assumes known about ``y``.
-    classes_read : bool
-        Whether the classes were read from ``y``.
-    """
-
-    shape: Shape
-    labels: NDArray[np.integer]
-    fitted: dict[str, Any]
-    public: tuple[str, ...]
-    classes_read: bool
 
 
 class DPLinearModel(BaseEstimator, ABC):
@@ -102,6 +55,7 @@ class DPLinearModel(BaseEstimator, ABC):
         adjacency: Adjacency,
         accounting: Accounting,
         budget_split: Mapping[str, float] | None,
+        max_group_size: int | None,
         row_scaling: RowScaling,
         clip_norm: float,
         fit_intercept: bool,
@@ -116,6 +70,7 @@ class DPLinearModel(BaseEstimator, ABC):
         self.adjacency = adjacency
         self.accounting = accounting
         self.budget_split = budget_split
+        self.max_group_size = max_group_size
         self.row_scaling = row_scaling
         self.clip_norm = clip_norm
         self.fit_intercept = fit_intercept
@@ -123,7 +78,12 @@ class DPLinearModel(BaseEstimator, ABC):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike | LazyFeatures, y: ArrayLike) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | LazyFeatures,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model with differential privacy for the rows of ``(X, y)``.
 
         Parameters
@@ -133,6 +93,10 @@ class DPLinearModel(BaseEstimator, ABC):
         y : array-like of shape (n_samples,), or (n_samples, n_classes) of 0 and 1
             What to predict; an indicator matrix (also a sparse one) for records that
             may carry several labels. Sensitive.
+        groups : array-like of shape (n_samples,), optional
+            The user that each record belongs to, of any type that can be sorted. All
+            records of a user are then protected together; needs ``max_group_size``.
+            Sensitive.
 
         Returns
         -------
@@ -144,8 +108,9 @@ class DPLinearModel(BaseEstimator, ABC):
         TypeError, ValueError
             If a parameter is out of range, no noise level meets the budget, or the
             data has a wrong shape, NaN, infinity, one class, or a label outside
-            ``classes``. Nothing has been released then; that a fit is refused tells
-            of the data. Messages hold no data.
+            ``classes``, or only one of ``groups`` and ``max_group_size`` is given.
+            Nothing has been released then; that a fit is refused tells of the
+            data. Messages hold no data.
         FloatingPointError
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
@@ -153,8 +118,12 @@ class DPLinearModel(BaseEstimator, ABC):
         keys = KeyStream(seed_of(self.random_state))
         features, targets = self._validate(X, y)
         problem = self._problem(targets, features.shape[1])
+        users = check_users(groups, self.max_group_size, features.shape[0])
+        queries = self._queries(problem.shape)
+        if users is not None:
+            queries = [query.per_user(users.max_group_size) for query in queries]
         plan = plan_releases(
-            self._queries(problem.shape),
+            queries,
             epsilon=self.epsilon,
             delta=self.delta,
             rho=self.rho,
@@ -166,14 +135,21 @@ class DPLinearModel(BaseEstimator, ABC):
         warn_of_weak_choices(
             plan, classes_read=problem.classes_read, seeded=keys.seeded
         )
-        public = public_facts(features.shape[1], problem.public, self.adjacency)
-        statement = PrivacyStatement.from_plan(plan, public=public, seeded=keys.seeded)
+        statement = PrivacyStatement.from_plan(
+            plan,
+            public=public_facts(
+                features.shape[1], problem.public, self.max_group_size, self.adjacency
+            ),
+            seeded=keys.seeded,
+            unit="record" if users is None else "user",
+        )
         rows = BoundedRows(
             features,
             problem.labels,
             row_scaling=self.row_scaling,
             clip_norm=float(self.clip_norm),
             intercept_scaling=self._constant(),
+            kept=None if users is None else users.kept_records(keys.draw_integer()),
             private=plan.private,
         )
         mechanism = GaussianMechanism(plan, keys)
@@ -228,6 +204,8 @@ class DPLinearModel(BaseEstimator, ABC):
         check_bool("fit_intercept", self.fit_intercept)
         check_real("intercept_scaling", self.intercept_scaling, low=1e-6, high=1e6)
         check_int("verbose", self.verbose, low=0)
+        if self.max_group_size is not None:
+            check_int("max_group_size", self.max_group_size, low=1)
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None

@@ -11,10 +11,11 @@ from sklearn.utils.validation import column_or_1d
 from privfeat._checks import check_int
 from privfeat._types import Loss
 from privfeat.data import LazyFeatures
-from privfeat.linear._base import DPLinearModel, Problem, Shape
+from privfeat.linear._base import DPLinearModel
 from privfeat.linear._inputs import messages_without_data
 from privfeat.linear._labels import encode_indicator, encode_labels, is_indicator
 from privfeat.linear._probabilities import class_probabilities, label_probabilities
+from privfeat.linear._problem import Problem, Shape
 
 
 class DPLinearClassifier(ClassifierMixin, DPLinearModel):

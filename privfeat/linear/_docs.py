@@ -22,6 +22,10 @@ SHARED_PARAMETERS = """epsilon : float, optional
         distribution.
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers.
+    max_group_size : int, optional
+        For the privacy of users with several records, together with ``groups`` in
+        ``fit``: how many records of a user count, >= 1, others being dropped at random.
+        The noise grows in proportion.
     classes : array-like, optional
         All possible labels, public. None reads them from ``y`` and warns. For an
         indicator matrix ``y``: the names of its columns, in their order.

@@ -95,13 +95,21 @@ def warn_of_weak_choices(
 
 
 def public_facts(
-    n_features: int, of_targets: tuple[str, ...], adjacency: Adjacency
+    n_features: int,
+    of_targets: tuple[str, ...],
+    max_group_size: int | None,
+    adjacency: Adjacency,
 ) -> tuple[str, ...]:
     """Return what the guarantee of a fit assumes to be known to everyone."""
-    facts = (
+    users = max_group_size is not None
+    facts: tuple[str, ...] = (
         f"the number of features ({n_features})",
         *of_targets,
         "all constructor parameters but random_state",
         "that all values are finite",
     )
-    return (*facts, "the number of records") if adjacency == "replace_one" else facts
+    if users:
+        facts += (f"that of a user's records at most {max_group_size} count",)
+    if adjacency == "replace_one":
+        facts += (f"the number of {'users' if users else 'records'}",)
+    return facts

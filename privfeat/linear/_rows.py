@@ -28,6 +28,8 @@ class BoundedRows:
         Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
         See ``core.clipping.clip_rows``.
+    kept : bool array of shape (n_samples,), optional
+        Which records count; the others become empty slots. Default: all.
     private : bool
         False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
     """
@@ -40,6 +42,7 @@ class BoundedRows:
         row_scaling: RowScaling,
         clip_norm: float,
         intercept_scaling: float | None,
+        kept: NDArray[np.bool_] | None = None,
         private: bool,
     ) -> None:
         if jax.default_backend() not in EXACT_BACKENDS:
@@ -54,7 +57,8 @@ class BoundedRows:
                 "are not exact."
             )
         self._features = features
-        self._labels = labels.astype(np.int32)
+        self._kept = np.ones(n_samples, bool) if kept is None else kept
+        self._labels = np.where(self._kept[:, None], labels, -1).astype(np.int32)
         self._row_scaling = row_scaling
         self._clip_norm = clip_norm
         self._intercept_scaling = intercept_scaling
@@ -74,7 +78,7 @@ class BoundedRows:
         cache = []
         for start in range(0, self._features.shape[0], CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, self._features.shape[0])
-            chunk = self._bound(self._read(start, stop), self._labels[start:stop])
+            chunk = self._bound(self._read(start, stop), slice(start, stop))
             if self._keep:
                 cache.append(chunk)
             yield chunk
@@ -86,7 +90,7 @@ class BoundedRows:
         indices = np.flatnonzero(np.any(self._labels == label, axis=1))
         for start in range(0, len(indices), CHUNK_ROWS):
             part = indices[start : start + CHUNK_ROWS]
-            yield self._bound(self._read_rows(part), self._labels[part])
+            yield self._bound(self._read_rows(part), part)
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
@@ -99,14 +103,15 @@ class BoundedRows:
         return np.asarray(self._features[indices])
 
     def _bound(
-        self, features: NDArray[np.floating], labels: NDArray[np.integer]
+        self, features: NDArray[np.floating], records: slice | NDArray[np.integer]
     ) -> Chunk:
-        n_rows = len(features)
         # One shape for every chunk: XLA compiles another shape to another order of
         # operations, and a record's contribution must not depend on how many follow.
-        padding = CHUNK_ROWS - n_rows
+        padding = CHUNK_ROWS - len(features)
         features = np.pad(features, ((0, padding), (0, 0)))
-        labels = np.pad(labels, ((0, padding), (0, 0)), constant_values=-1)
+        labels = np.pad(
+            self._labels[records], ((0, padding), (0, 0)), constant_values=-1
+        )
         if features.dtype == np.float16:
             features = features.astype(np.float32)
         with jax.enable_x64(True):
@@ -122,8 +127,8 @@ class BoundedRows:
             else:
                 rows = _with_constant(features, self._intercept_scaling)
             # an empty slot has no constant coordinate; the count as data, not as shape
-            filled = np.arange(CHUNK_ROWS)[:, None] < n_rows
-            rows = jnp.where(filled, rows, jnp.float32(0.0))
+            filled = np.pad(self._kept[records], (0, padding))
+            rows = jnp.where(filled[:, None], rows, jnp.float32(0.0))
             norms = jnp.linalg.norm(rows.astype(jnp.float64), axis=1)
             # a float64 norm can round down, the clip factor allows for it
             return Chunk(rows, norms * (self.step or 1.0), jnp.asarray(labels))

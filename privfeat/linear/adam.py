@@ -22,10 +22,10 @@ from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_gradient
-from privfeat.linear._base import Shape
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._labels import resolve_loss
+from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
@@ -108,6 +108,7 @@ class DPAdamLinear(DPLinearClassifier):
         adjacency: Adjacency = "add_remove",
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
+        max_group_size: int | None = None,
         classes: ArrayLike | None = None,
         max_labels: int = 1,
         row_scaling: RowScaling = "unit",
@@ -134,6 +135,7 @@ class DPAdamLinear(DPLinearClassifier):
             adjacency=adjacency,
             accounting=accounting,
             budget_split=budget_split,
+            max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
             row_scaling=row_scaling,

@@ -20,9 +20,9 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.release import Release
 from privfeat.core.statistics import exact_class_sums, exact_gram
-from privfeat.linear._base import Shape
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
+from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized, weighted_sum
@@ -96,6 +96,7 @@ class DPLeastSquares(DPLinearClassifier):
         adjacency: Adjacency = "add_remove",
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
+        max_group_size: int | None = None,
         classes: ArrayLike | None = None,
         max_labels: int = 1,
         row_scaling: RowScaling = "unit",
@@ -117,6 +118,7 @@ class DPLeastSquares(DPLinearClassifier):
             adjacency=adjacency,
             accounting=accounting,
             budget_split=budget_split,
+            max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
             row_scaling=row_scaling,

@@ -20,10 +20,10 @@ from privfeat.core import sensitivity
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_curvature_grams, exact_gradient
-from privfeat.linear._base import Shape
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._labels import resolve_loss
+from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge
 from privfeat.solvers.systems import solve_regularized
@@ -103,6 +103,7 @@ class DPNewton(DPLinearClassifier):
         adjacency: Adjacency = "add_remove",
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
+        max_group_size: int | None = None,
         classes: ArrayLike | None = None,
         max_labels: int = 1,
         row_scaling: RowScaling = "unit",
@@ -126,6 +127,7 @@ class DPNewton(DPLinearClassifier):
             adjacency=adjacency,
             accounting=accounting,
             budget_split=budget_split,
+            max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
             row_scaling=row_scaling,

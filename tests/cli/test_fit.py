@@ -138,7 +138,7 @@ def test_fit_that_cannot_save_leaves_nothing(fails, features, tmp_path, monkeypa
 
 @pytest.fixture
 def fit_is_forbidden(monkeypatch):
-    def spend(self, X, y):
+    def spend(self, X, y, groups=None):
         pytest.fail("the budget was spent before the command failed")
 
     monkeypatch.setattr(DPLeastSquares, "fit", spend)
@@ -240,3 +240,36 @@ def test_fit_refuses_the_training_split_as_test(fails, features, tmp_path):
     split = f"{features}:train"
     argv = ["fit", "--estimator", "DPFC", "--train", split, "--test", split]
     assert "training split" in fails(*argv, "--out", tmp_path / "model")
+
+
+@pytest.fixture
+def grouped(tmp_path):
+    """Return the path of a file with four rows of each user."""
+    X, y = make_split(240, 0)
+    write_features(
+        tmp_path / "users.h5",
+        {"train": (X, y, np.arange(240) // 4)},
+        class_names=CLASS_NAMES,
+    )
+    return tmp_path / "users.h5"
+
+
+def test_fit_protects_users(run, grouped, tmp_path):
+    options = ("--groups", "--max-group-size", 3)
+    status, out, _ = run(*fit_arguments(grouped, tmp_path / "m", *options))
+    assert status == 0
+    assert "unit: user" in out
+    loaded = persistence.load(tmp_path / "m")
+    assert loaded.privacy_.unit == "user"
+    assert loaded.max_group_size == 3
+
+
+def test_fit_refuses_groups_without_a_bound_or_a_column(
+    fails, features, grouped, tmp_path
+):
+    message = fails(*fit_arguments(grouped, tmp_path / "m", "--groups"))
+    assert "max_group_size must be given" in message
+    message = fails(*fit_arguments(grouped, tmp_path / "m", "--max-group-size", "3"))
+    assert "groups must be given" in message
+    options = ("--groups", "--max-group-size", "3")
+    assert "must hold groups" in fails(*fit_arguments(features, tmp_path, *options))

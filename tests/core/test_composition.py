@@ -132,3 +132,9 @@ def test_compose_refuses_mixed_adjacencies_and_deltas():
         compose([fit(), fit(adjacency="replace_one")])
     with pytest.raises(ValueError, match="delta must be given"):
         compose([fit(), fit(delta=1e-6)])
+
+
+def test_compose_refuses_records_together_with_users():
+    one = fit(epsilon=1.0)
+    with pytest.raises(ValueError, match="share one unit"):
+        compose([one, dataclasses.replace(one, unit="user")])

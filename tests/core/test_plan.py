@@ -10,7 +10,7 @@ from dp_accounting import (
 )
 
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan
-from privfeat.exceptions import PrivacyError
+from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
 
 @pytest.fixture
@@ -81,3 +81,14 @@ def test_release_plan_finds_a_release_by_name(releases):
     assert plan["gradient"] is releases[1]
     with pytest.raises(KeyError):
         plan["other"]
+
+
+def test_query_per_user_has_that_many_times_the_sensitivity():
+    query = Query("gradient", 0.5, count=4, n_blocks=2)
+    assert query.per_user(3) == Query("gradient", 1.5, count=4, n_blocks=2)
+    assert query.per_user(1) == query
+
+
+def test_query_per_user_refuses_sampled_records():
+    with pytest.raises(UnsupportedEventError, match="sampling_prob must be 1"):
+        Query("gradient", 0.5, sampling_prob=0.5).per_user(3)

@@ -184,6 +184,33 @@ def test_largest_residual_bounds_every_entry(rng, loss, n_outputs):
         assert np.max(np.abs(residual)) <= sensitivity.largest_residual(loss)
 
 
+@pytest.mark.parametrize("max_group_size", [1, 2, 3])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("name", ["gram", "clipped_gradient"])
+def test_per_user_bound_holds_and_is_attained(rng, name, adjacency, max_group_size):
+    """Every multiset of up to ``k`` records against every other, or none."""
+    rows = list(rows_in_ball(rng, 0.7, size=2)[:7])
+    if name == "gram":
+        rows = [np.outer(x, x) for x in rows]
+    users = [
+        np.sum(chosen, axis=0)
+        for size in range(1, max_group_size + 1)
+        for chosen in itertools.combinations_with_replacement(rows, size)
+    ]
+    users.append(np.zeros_like(rows[0]))
+    observed = largest_change(users, adjacency)
+    single = getattr(sensitivity, name)(0.7, adjacency)
+    declared = sensitivity.per_user(single, max_group_size)
+    assert declared * (1 - 1e-6) < observed <= declared
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, math.nan, None])
+def test_per_user_refuses_a_wrong_number_of_records(bad):
+    with pytest.raises((TypeError, ValueError), match="max_group_size must be"):
+        sensitivity.per_user(1.0, bad)
+
+
 @pytest.mark.parametrize("number", [int, np.int64, np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize(

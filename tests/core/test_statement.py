@@ -127,3 +127,24 @@ def test_statement_refuses_unknown_fields():
 def test_statement_read_back_describes_the_event_of_the_plan(plan):
     statement = PrivacyStatement.from_json(state(plan).to_json())
     assert statement.event() == plan.event()
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_statement_says_when_users_are_protected(adjacency):
+    plan = plan_releases(QUERIES, adjacency=adjacency)
+    of_records = state(plan)
+    of_users = PrivacyStatement.from_plan(
+        plan, public=PUBLIC, seeded=False, unit="user"
+    )
+    assert of_records.unit == "record"
+    assert "unit: record" in str(of_records)
+    assert "unit: user" in str(of_users)
+    assert "all records of one user" in str(of_users)
+    assert json.loads(of_users.to_json())["unit"] == "user"
+    assert PrivacyStatement.from_json(of_users.to_json()) == of_users
+
+
+def test_statement_written_before_units_is_of_records():
+    fields = json.loads(state(plan_releases(QUERIES)).to_json())
+    del fields["unit"]
+    assert PrivacyStatement.from_json(json.dumps(fields)).unit == "record"
