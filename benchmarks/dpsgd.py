@@ -81,11 +81,15 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, list[float]]:
             sample_rate=batch / len(train[1]),
             epochs=args.epochs,
             accountant="prv",
+            epsilon_tolerance=0.005 * epsilon,  # the default, 0.01, is much at 0.1
         )
         setting = (train, test, n_classes, multiplier, batch, args.epochs)
-        tuning = {rate: fit(*setting, rate, seed=0) for rate in args.rates}
+        tuning = {
+            rate: np.mean([fit(*setting, rate, seed=seed) for seed in (0, 1)])
+            for rate in args.rates
+        }
         rate = max(tuning, key=tuning.get)
-        found = [fit(*setting, rate, seed=1 + seed) for seed in range(args.seeds)]
+        found = [fit(*setting, rate, seed=2 + seed) for seed in range(args.seeds)]
         scores[f"{epsilon:g}"] = found
         tried = ", ".join(f"{r:g}: {100 * s:.1f}" for r, s in tuning.items())
         print(
@@ -102,8 +106,12 @@ def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
     torch.manual_seed(seed)
     model = torch.nn.Linear(train[0].shape[1], n_classes, bias=False)
     torch.nn.init.zeros_(model.weight)
-    model, optimizer, loader = PrivacyEngine(accountant="prv").make_private(
+    engine = PrivacyEngine(accountant="prv")
+    # "ghost": norms without the gradients of single records, several times faster
+    model, optimizer, criterion, loader = engine.make_private(
         module=model,
+        criterion=torch.nn.CrossEntropyLoss(),
+        grad_sample_mode="ghost",
         optimizer=torch.optim.SGD(model.parameters(), lr=rate),
         data_loader=DataLoader(Batches(*train), batch_size=batch, collate_fn=collate),
         noise_multiplier=multiplier,
@@ -113,7 +121,7 @@ def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
     for _ in range(epochs):
         for features, labels in loader:
             optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(features), labels).backward()
+            criterion(model(features), labels).backward()
             optimizer.step()
     with torch.no_grad():
         predicted = model(test[0]).argmax(dim=1)

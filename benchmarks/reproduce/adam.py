@@ -27,7 +27,7 @@ def scales(problem, clip_norm, sigma, n_iter):
 
 def decades(n_iter):
     """Return where the search begins, in decades around the scales."""
-    return {"learning_rate": (-1.5, 2.0), "lam": (-7.0, 0.0)}
+    return {"learning_rate": (-0.5, 2.5), "lam": (-7.0, 0.0)}
 
 
 def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS):

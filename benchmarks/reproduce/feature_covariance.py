@@ -20,14 +20,14 @@ def scales(problem, clip_norm, sigma, n_iter):
     bound = min(clip_norm, problem.radius)
     noise = sigma * bound**2 * math.sqrt(2 * problem.d) / problem.n if sigma else 0.0
     return {
-        "learning_rate": bound / problem.radius,
+        "learning_rate": problem.m * bound / problem.radius,
         "lam": noise or 1e-4 * bound**2,
     }
 
 
 def decades(n_iter):
     """Return where the search begins, in decades around the scales."""
-    return {"learning_rate": (-1.0, 2.5), "lam": (-2.0, 2.0)}
+    return {"learning_rate": (-1.5, 2.0), "lam": (-2.5, 2.0)}
 
 
 def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS):
