@@ -225,3 +225,12 @@ def test_published_tables_are_complete():
         for methods in content[name]["rows"].values():
             assert len(methods) == 8
             assert all(len(row) == 9 for row in methods.values())
+
+
+def test_tuned_goes_on_from_the_cells_of_a_file(data):
+    options = {"trials": 5, "methods": ["DP-FC"], "epochs": [1]}
+    first = reproduce.tuned(*data, *data, epsilons=[8.0], **options)
+    known = [reproduce.Cell.from_dict(json.loads(json.dumps(first[0].as_dict())))]
+    cells = reproduce.tuned(*data, *data, epsilons=[8.0, 1.0], known=known, **options)
+    assert cells[0] == first[0]
+    assert [cell.epsilon for cell in cells] == [8.0, 1.0]
