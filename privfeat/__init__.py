@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from privfeat.core.statement import PrivacyStatement
     from privfeat.data import FeatureFileError, open_features
     from privfeat.exceptions import PrivacyError, PrivacyWarning
-    from privfeat.linear import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+    from privfeat.linear import (
+        DPFC,
+        DPAdamLinear,
+        DPLeastSquares,
+        DPLeastSquaresRegressor,
+        DPNewton,
+    )
     from privfeat.persistence import ModelFileError, load, save
     from privfeat.selection import DPRandomizedSearch, search_cost
 
@@ -24,6 +30,7 @@ _HOMES = {
     "DPAdamLinear": "privfeat.linear",
     "DPFC": "privfeat.linear",
     "DPLeastSquares": "privfeat.linear",
+    "DPLeastSquaresRegressor": "privfeat.linear",
     "DPNewton": "privfeat.linear",
     "DPRandomizedSearch": "privfeat.selection",
     "FeatureFileError": "privfeat.data",
@@ -43,6 +50,7 @@ __all__ = [
     "DPFC",
     "DPAdamLinear",
     "DPLeastSquares",
+    "DPLeastSquaresRegressor",
     "DPNewton",
     "DPRandomizedSearch",
     "FeatureFileError",

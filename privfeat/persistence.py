@@ -34,7 +34,7 @@ _DOCUMENT = "model.json"
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _ARRAYS = ("classes_", "coef_", "intercept_", "feature_names_in_")
 _COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
-_OPTIONAL = {"feature_names_in_", "n_iter_", "multilabel_"}
+_OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
 _FIELDS = {
     "estimator": str,
     "params": dict,
@@ -60,7 +60,7 @@ def save(
 
     Parameters
     ----------
-    estimator : DPLeastSquares, DPNewton, DPFC or DPAdamLinear
+    estimator : an estimator of privfeat
         Fitted; not a subclass.
     path : str or path-like
         The folder; made if it is not there. A reader finds the earlier model or this
@@ -166,15 +166,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
         raise _damaged(path, "the fitted attributes are not those of an estimator")
-    fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
+    if ("classes_" in arrays) != hasattr(cls, "predict_proba"):
+        raise _damaged(path, "classes are for a classifier, and it needs them")
+    if "classes_" in arrays:
+        fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
     _check_shapes(path, arrays, fitted)
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
     except (TypeError, ValueError, KeyError) as error:
         raise _damaged(path, "the parameters do not fit the estimator") from error
-    for key, value in (arrays | fitted).items():
+    for key, value in fitted.items():
         setattr(estimator, key, value)
+    for key, array in arrays.items():
+        setattr(estimator, key, array if array.ndim else array[()])
     estimator.privacy_ = _statement(path, document)
     return estimator
 
@@ -192,10 +197,9 @@ def load_class_names(path: str | os.PathLike[str]) -> list[str] | None:
 
 def _estimators() -> dict[str, type]:
     # Imported here: `privfeat statement` needs none of them.
-    from privfeat.linear import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+    from privfeat import linear
 
-    classes = (DPLeastSquares, DPNewton, DPFC, DPAdamLinear)
-    return {cls.__name__: cls for cls in classes}
+    return {name: getattr(linear, name) for name in linear.__all__}
 
 
 def _present(estimator: Any, names: Sequence[str]) -> list[str]:
@@ -282,11 +286,12 @@ def _read_arrays(
 def _check_shapes(
     path: str | os.PathLike[str], arrays: dict[str, np.ndarray], fitted: dict[str, int]
 ) -> None:
-    n_rows, n_features = len(arrays["classes_"]), fitted["n_features_in_"]
-    if n_rows <= 2 and not fitted["multilabel_"]:
-        n_rows = 1
+    outputs: tuple[int, ...] = ()
+    if "classes_" in arrays:
+        n_rows = len(arrays["classes_"])
+        outputs = (1 if n_rows <= 2 and not fitted["multilabel_"] else n_rows,)
     shapes = (arrays["coef_"].shape, arrays["intercept_"].shape)
-    if shapes != ((n_rows, n_features), (n_rows,)):
+    if shapes != ((*outputs, fitted["n_features_in_"]), outputs):
         raise _damaged(path, "the shapes of its arrays do not agree")
 
 

@@ -290,7 +290,7 @@ def test_load_refuses_missing_arrays(folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"estimator": "LogisticRegression"}, "not one of DPLeastSquares"),
+        ({"estimator": "LogisticRegression"}, "not one of DPFC"),
         ({"estimator": None}, "lacks a field"),
         ({"params": []}, "lacks a field"),
         ({"params": {"no_such": 1}}, "the parameters do not fit"),

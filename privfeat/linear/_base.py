@@ -143,12 +143,9 @@ class DPLinearModel(BaseEstimator, ABC):
             seeded=keys.seeded,
             unit="record" if users is None else "user",
         )
-        rows = BoundedRows(
+        rows = self._rows(
             features,
-            problem.labels,
-            row_scaling=self.row_scaling,
-            clip_norm=float(self.clip_norm),
-            intercept_scaling=self._constant(),
+            problem.targets,
             kept=None if users is None else users.kept_records(keys.draw_integer()),
             private=plan.private,
         )
@@ -174,6 +171,17 @@ class DPLinearModel(BaseEstimator, ABC):
     @abstractmethod
     def _problem(self, y: Any, n_features: int) -> Problem:
         """Return what a validated ``y`` asks for."""
+
+    @abstractmethod
+    def _rows(
+        self,
+        features: Any,
+        targets: NDArray[Any],
+        *,
+        kept: NDArray[np.bool_] | None,
+        private: bool,
+    ) -> BoundedRows:
+        """Return the records as the core takes them."""
 
     @abstractmethod
     def _queries(self, shape: Shape) -> list[Query]:
@@ -209,12 +217,6 @@ class DPLinearModel(BaseEstimator, ABC):
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None
-
-    def _row_radius(self) -> float:
-        """Return the norm of the feature part of a row under ``"unit"``, else 1."""
-        if self.row_scaling == "clip":
-            return 1.0
-        return float(self.clip_norm) / float(np.hypot(1.0, self._constant() or 0.0))
 
     def _steps(self, n_steps: int) -> Iterable[int]:
         """Return the step numbers, behind a progress bar if ``verbose``."""

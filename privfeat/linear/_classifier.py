@@ -16,6 +16,7 @@ from privfeat.linear._inputs import messages_without_data
 from privfeat.linear._labels import encode_indicator, encode_labels, is_indicator
 from privfeat.linear._probabilities import class_probabilities, label_probabilities
 from privfeat.linear._problem import Problem, Shape
+from privfeat.linear._rows import BoundedRows
 
 
 class DPLinearClassifier(ClassifierMixin, DPLinearModel):
@@ -121,6 +122,30 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
             ),
             classes_read=not given and not multilabel,
         )
+
+    def _rows(
+        self,
+        features: Any,
+        targets: NDArray[Any],
+        *,
+        kept: NDArray[np.bool_] | None,
+        private: bool,
+    ) -> BoundedRows:
+        return BoundedRows(
+            features,
+            targets,
+            row_scaling=self.row_scaling,
+            clip_norm=float(self.clip_norm),
+            intercept_scaling=self._constant(),
+            kept=kept,
+            private=private,
+        )
+
+    def _row_radius(self) -> float:
+        """Return the norm of the feature part of a row under ``"unit"``, else 1."""
+        if self.row_scaling == "clip":
+            return 1.0
+        return float(self.clip_norm) / float(np.hypot(1.0, self._constant() or 0.0))
 
     def _initial_coef(self, shape: Shape, intercept_init: float) -> NDArray[np.float64]:
         """Return coefficients of zero with every intercept at ``intercept_init``."""

@@ -1,10 +1,10 @@
-"""The documentation of the parameters that all estimators share, written once."""
+"""The documentation of the parameters that estimators share, written once."""
 
 from typing import TypeVar
 
 T = TypeVar("T", bound=type)
 
-SHARED_PARAMETERS = """epsilon : float, optional
+BUDGET = """epsilon : float, optional
         Total budget, > 0, together with ``delta``; ``inf`` turns noise and clipping
         off. 1 if no budget is given at all.
     delta : float, default=1e-5
@@ -25,7 +25,11 @@ SHARED_PARAMETERS = """epsilon : float, optional
     max_group_size : int, optional
         For the privacy of users with several records, together with ``groups`` in
         ``fit``: how many records of a user count, >= 1, others being dropped at random.
-        The noise grows in proportion.
+        The noise grows in proportion."""
+
+SHARED_PARAMETERS = (
+    BUDGET
+    + """
     classes : array-like, optional
         All possible labels, public. None reads them from ``y`` and warns. For an
         indicator matrix ``y``: the names of its columns, in their order.
@@ -46,6 +50,7 @@ SHARED_PARAMETERS = """epsilon : float, optional
     intercept_scaling : float, default=1.0
         The constant coordinate, next to a row of unit norm for ``"unit"``, to the raw
         row for ``"clip"``; in [1e-6, 1e6]."""
+)
 
 SHARED_TAIL = """random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
@@ -67,8 +72,8 @@ ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features
     privacy_ : PrivacyStatement
         What was released, at what cost, assuming what."""
 
-GUARANTEES = """**Public.** The number of features, the set of classes, all constructor
-    parameters, and under replace-one the number of records.
+GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
+    constructor parameters, and under replace-one the number of records (or users).
 
     **Not protected.** Timing and memory use; a fit with a seed, from whoever guesses
     it; the low bits of floating-point noise; several fits on the same records, unless
@@ -79,6 +84,7 @@ GUARANTEES = """**Public.** The number of features, the set of classes, all cons
 def document(cls: T) -> T:
     """Fill the shared sections into the placeholders of a class docstring."""
     cls.__doc__ = (cls.__doc__ or "").format(
+        budget=BUDGET,
         shared=SHARED_PARAMETERS,
         tail=SHARED_TAIL,
         attributes=ATTRIBUTES,

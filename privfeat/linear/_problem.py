@@ -40,18 +40,19 @@ class Problem:
     Attributes
     ----------
     shape : Shape
-    labels : int array of shape (n_samples, max_labels)
-        Outputs that a record belongs to, filled up with -1. Sensitive.
+    targets : int array of shape (n_samples, max_labels), or float of (n_samples,)
+        Outputs that a record belongs to, filled up with -1; or what a regression
+        predicts, in [-1, 1]. Sensitive.
     fitted : dict
         Public attributes that the fitted estimator gets.
     public : tuple of str
         What the guarantee assumes known about ``y``.
-    classes_read : bool
+    classes_read : bool, default=False
         Whether the classes were read from ``y``.
     """
 
     shape: Shape
-    labels: NDArray[np.integer]
+    targets: NDArray[np.integer] | NDArray[np.float64]
     fitted: dict[str, Any]
     public: tuple[str, ...]
-    classes_read: bool
+    classes_read: bool = False
