@@ -119,15 +119,7 @@ def tuned(
                 if (name, n_iter, epsilon) in done:
                     continue
                 budget = trials if isinstance(trials, int) else trials[n_iter]
-                near = [
-                    cell
-                    for cell in cells
-                    if cell.method == name
-                    and (
-                        (cell.epochs == n_iter and cell is cells[-1])
-                        or (cell.epochs < n_iter and cell.epsilon == epsilon)
-                    )
-                ]
+                near = _neighbours(cells, name, n_iter, epsilon)
                 cell = _tune(
                     method, problem, epsilon, delta, n_iter, budget, near, project, rng
                 )
@@ -144,6 +136,18 @@ def best_cells(cells):
         if cell.epsilon not in best or cell.mean > best[cell.epsilon].mean:
             best[cell.epsilon] = cell
     return best
+
+
+def _neighbours(cells, name, n_iter, epsilon):
+    """Return the cell of the nearest epsilon, and those with fewer epochs."""
+
+    def distance(cell):
+        return abs(math.log(min(cell.epsilon, 1e3) / min(epsilon, 1e3)))
+
+    own = [cell for cell in cells if cell.method == name]
+    same = sorted((c for c in own if c.epochs == n_iter), key=distance)
+    shorter = [c for c in own if c.epochs < n_iter and c.epsilon == epsilon]
+    return same[:1] + shorter
 
 
 def _tune(method, problem, epsilon, delta, n_iter, budget, near, project, rng):

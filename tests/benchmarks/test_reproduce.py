@@ -38,6 +38,14 @@ def table(**columns):
     }
 
 
+def papers(estimator, **parameters):
+    """Return an estimator of ours, without noise and as the paper has its rows."""
+    # nothing of ours that the paper has not
+    plain = {"center": False} if "center" in estimator().get_params() else {}
+    fixed = {"epsilon": math.inf, "classes": range(M), "row_scaling": "clip"}
+    return estimator(**fixed, **plain, **parameters)
+
+
 NOISELESS = {"sigma": 0.0, "rng": None}
 
 
@@ -46,10 +54,8 @@ def test_feature_covariance_equals_our_estimator(problem, data):
     trials = table(clip_norm=[math.inf] * 2, learning_rate=rates, lam=lams)
     coefs = feature_covariance.fit(problem, trials, n_iter=4, bias=0.0, **NOISELESS)
     for coef, rate, lam in zip(coefs, rates, lams, strict=True):
-        ours = DPFC(
-            epsilon=math.inf,
-            classes=range(M),
-            row_scaling="clip",
+        ours = papers(
+            DPFC,
             loss="sigmoid",
             n_iter=4,
             learning_rate=rate,
@@ -63,10 +69,8 @@ def test_adam_equals_our_estimator(problem, data):
     trials = table(clip_norm=[math.inf] * 2, learning_rate=rates, lam=lams)
     coefs = adam.fit(problem, trials, n_iter=4, bias=0.0, **NOISELESS)
     for coef, rate, lam in zip(coefs, rates, lams, strict=True):
-        ours = DPAdamLinear(
-            epsilon=math.inf,
-            classes=range(M),
-            row_scaling="clip",
+        ours = papers(
+            DPAdamLinear,
             loss="sigmoid",
             n_iter=4,
             learning_rate=rate,
@@ -81,10 +85,8 @@ def test_least_squares_equals_our_estimator(problem, data):
     trials = table(clip_norm=[math.inf] * 2, alpha=alphas, lam=lams)
     coefs = least_squares.fit(problem, trials, n_iter=1, **NOISELESS)
     for coef, alpha, lam in zip(coefs, alphas, lams, strict=True):
-        ours = DPLeastSquares(
-            epsilon=math.inf,
-            classes=range(M),
-            row_scaling="clip",
+        ours = papers(
+            DPLeastSquares,
             class_gram=True,
             alpha=alpha,
             ridge=lam,
@@ -98,10 +100,8 @@ def test_newton_equals_our_estimator(problem, data, n_iter):
     trials = table(clip_norm=[math.inf] * 2, learning_rate=rates, lam=lams)
     coefs = newton.fit(problem, trials, n_iter=n_iter, **NOISELESS)
     for coef, rate, lam in zip(coefs, rates, lams, strict=True):
-        ours = DPNewton(
-            epsilon=math.inf,
-            classes=range(M),
-            row_scaling="clip",
+        ours = papers(
+            DPNewton,
             loss="sigmoid",
             n_iter=n_iter,
             learning_rate=rate,
