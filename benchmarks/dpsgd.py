@@ -14,6 +14,7 @@ import argparse
 import math
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -51,28 +52,36 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     results, rows = {}, []
     for path in args.features:
-        results[path.stem] = measure(path, args)
-        cells = results[path.stem].values()
+        scores = results[path.stem] = {}
+        for epsilon, found in measure(path, args):
+            scores[f"{epsilon:g}"] = found
+            save(results, args)
+        cells = scores.values()
         rows.append(
             [
                 path.stem,
                 *(f"{100 * np.mean(s):.2f} ± {100 * deviation(s):.2f}" for s in cells),
             ]
         )
-        if args.out:
-            settings = {"delta": args.delta, "epochs": args.epochs, "batch": args.batch}
-            write_json(args.out, results | {"settings": settings})
     print()
     print(markdown_table(["epsilon", *(f"{e:g}" for e in args.epsilons)], rows))
 
 
-def measure(path: Path, args: argparse.Namespace) -> dict[str, list[float]]:
-    """Return the scores of each epsilon, with the learning rate best for it."""
+def save(results: dict, args: argparse.Namespace) -> None:
+    """Write what there is so far."""
+    if args.out:
+        settings = {"delta": args.delta, "epochs": args.epochs, "batch": args.batch}
+        write_json(args.out, results | {"settings": settings})
+
+
+def measure(
+    path: Path, args: argparse.Namespace
+) -> Iterator[tuple[float, list[float]]]:
+    """Yield each epsilon and its scores, with the learning rate best for it."""
     file = privfeat.open_features(path)
     train, test = (tensors(file[name]) for name in ("train", "test"))
     n_classes = len(file.class_names)
     batch = min(args.batch, len(train[1]) // 4)
-    scores = {}
     for epsilon in args.epsilons:
         start = time.perf_counter()
         multiplier = get_noise_multiplier(
@@ -90,7 +99,6 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, list[float]]:
         }
         rate = max(tuning, key=tuning.get)
         found = [fit(*setting, rate, seed=2 + seed) for seed in range(args.seeds)]
-        scores[f"{epsilon:g}"] = found
         tried = ", ".join(f"{r:g}: {100 * s:.1f}" for r, s in tuning.items())
         print(
             f"{path.stem}, epsilon={epsilon:g}: {100 * np.mean(found):.2f} at rate "
@@ -98,7 +106,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, list[float]]:
             f"{time.perf_counter() - start:.0f} s",
             flush=True,
         )
-    return scores
+        yield epsilon, found
 
 
 def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
