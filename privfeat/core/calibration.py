@@ -47,13 +47,15 @@ def plan_releases(
     rho : float, optional
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional
-        The noise multiplier of every single release instead of ``epsilon``.
+        The noise multiplier of every single release of weight 1 instead of
+        ``epsilon``; a release of weight ``w`` gets it divided by ``sqrt(w)``.
     accounting : {"exact", "zcdp", "pld"}
         The exact curve of the composed Gaussian, the bound of Bun & Steinke, or
         dp-accounting's privacy loss distribution (needed for sampled records).
     adjacency : {"add_remove", "replace_one"}
     budget_split : mapping of query name to fraction of rho, optional
-        Fractions > 0 that sum to 1. Default: equal noise multipliers.
+        Fractions > 0 that sum to 1. Default: to each release in proportion to its
+        query's weight, hence equal noise multipliers where weights are equal.
 
     Raises
     ------
@@ -68,8 +70,8 @@ def plan_releases(
     Let query ``q`` have ``count_q`` releases and the share ``f_q`` of rho. Each of its
     releases gets ``mu_q**2 = f_q mu**2 / count_q``, so the squares sum to ``mu**2``,
     and adaptive composition of Gaussian releases is ``mu``-GDP (Dong, Roth & Su 2022,
-    Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7). With equal
-    noise multipliers ``f_q`` is ``count_q`` over the number of all releases.
+    Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7). By default
+    ``f_q`` is ``count_q weight_q`` over the sum of these products.
     """
     check_choice("accounting", accounting, ACCOUNTINGS)
     check_choice("adjacency", adjacency, ADJACENCIES)
@@ -136,7 +138,7 @@ def _plan_gaussian(
 ) -> ReleasePlan:
     """Plan releases that all see every record: together one Gaussian release."""
     if noise_multiplier is not None:
-        mu = math.sqrt(sum(query.count for query in queries)) / noise_multiplier
+        mu = math.sqrt(_total_weight(queries)) / noise_multiplier
     elif rho is not None:
         mu = convert.mu_from_rho(rho)
     else:
@@ -195,7 +197,10 @@ def _plan_sampled(
     """Plan releases of which at least one sees a Poisson sample of the records."""
 
     def plan(noise_multiplier: float, spent: float) -> ReleasePlan:
-        planned = tuple(PlannedRelease(query, noise_multiplier) for query in queries)
+        planned = tuple(
+            PlannedRelease(query, noise_multiplier / math.sqrt(query.weight))
+            for query in queries
+        )
         return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
 
     def event(noise_multiplier: float) -> DpEvent:
@@ -206,6 +211,10 @@ def _plan_sampled(
         noise_multiplier = pld.pld_noise_multiplier(event, epsilon, delta)
     spent = _finite(pld.pld_epsilon(event(noise_multiplier), delta))
     return plan(noise_multiplier, spent)
+
+
+def _total_weight(queries: Sequence[Query]) -> float:
+    return math.fsum(query.count * query.weight for query in queries)
 
 
 def _finite(epsilon: float) -> float:
@@ -222,8 +231,8 @@ def _shares(
     queries: Sequence[Query], budget_split: Mapping[str, float] | None
 ) -> dict[str, float]:
     if budget_split is None:
-        n_releases = sum(query.count for query in queries)
-        return {query.name: query.count / n_releases for query in queries}
+        total = _total_weight(queries)
+        return {query.name: query.count * query.weight / total for query in queries}
     names = [query.name for query in queries]
     if not isinstance(budget_split, Mapping):
         raise TypeError(f"budget_split must be a mapping, got {budget_split!r}.")

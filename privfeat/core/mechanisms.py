@@ -64,7 +64,7 @@ class GaussianMechanism:
             raise PrivacyError(
                 f"{name} must be released as often as planned, not more."
             )
-        stddev = self._plan[name].noise_stddev
+        stddev = self.noise_stddev(name)
         if self._plan.private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
         if self._plan.private and not np.all(np.isfinite(exact.value)):
@@ -79,6 +79,10 @@ class GaussianMechanism:
                 value += noise.gaussian(key, value.shape, stddev)
         value.setflags(write=False)
         return Release(name, value, stddev, symmetric)
+
+    def noise_stddev(self, name: str) -> float:
+        """Return the stddev of the noise in a release of ``name``, in its units."""
+        return self._plan[name].noise_stddev
 
     def sampler(self, name: str) -> Callable[[int], Bool[np.ndarray, " n"]] | None:
         """Return the Poisson sampler of the query ``name``; None for all records.

@@ -41,6 +41,8 @@ class Query:
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
         all records. (Uniform draws have 52 bits: far smaller ones would round up.)
+    weight : float
+        Part of rho that one release gets, relative to the other releases; > 0.
 
     Raises
     ------
@@ -53,12 +55,14 @@ class Query:
     count: int = 1
     n_blocks: int = 1
     sampling_prob: float = 1.0
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         check_positive("l2_sensitivity", self.l2_sensitivity)
         check_int("count", self.count, low=1)
         check_int("n_blocks", self.n_blocks, low=1)
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
+        check_positive("weight", self.weight)
 
     def per_user(self, max_group_size: int) -> "Query":
         """Return the query for neighbours that differ in all records of one user.

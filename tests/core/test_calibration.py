@@ -1,7 +1,14 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+from dp_accounting import (
+    ComposedDpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+)
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
@@ -100,6 +107,113 @@ def test_plan_gives_equal_noise_multipliers_by_default(queries):
     plan = plan_releases(queries, epsilon=1.0)
     multipliers = [release.noise_multiplier for release in plan.releases]
     np.testing.assert_allclose(multipliers, multipliers[0], rtol=1e-12)
+
+
+def weighted(queries, weights):
+    pairs = zip(queries, weights, strict=True)
+    return [dataclasses.replace(query, weight=weight) for query, weight in pairs]
+
+
+WEIGHTS = st.lists(st.floats(1e-3, 1e3), min_size=3, max_size=3)
+
+
+@given(
+    weights=WEIGHTS,
+    budget=st.sampled_from(
+        [
+            {"epsilon": 0.7},
+            {"epsilon": 0.7, "accounting": "zcdp"},
+            {"rho": 0.3},
+            {"noise_multiplier": 4.0},
+        ]
+    ),
+)
+def test_plan_splits_rho_by_count_and_weight(weights, budget):
+    """And spends the budget, no more: the squares of all releases sum to mu^2."""
+    first, *others = QUERY_SETS["blocks"]
+    queries = weighted([dataclasses.replace(first, count=7), *others], weights)
+    plan = plan_releases(queries, **budget)
+    total = math.fsum(query.count * query.weight for query in queries)
+    for query, release in zip(queries, plan.releases, strict=True):
+        assert release.query is query
+        rho = query.count / (2 * release.noise_multiplier**2)
+        share = query.count * query.weight / total
+        assert rho / plan.rho == pytest.approx(share, rel=1e-9)
+    mu = composed_mu(plan)
+    if "rho" in budget:
+        expected = math.sqrt(2.0 * 0.3)
+    elif "noise_multiplier" in budget:
+        expected = math.sqrt(total) / 4.0
+    elif "accounting" in budget:
+        assert zcdp_epsilon(mu**2 / 2, 1e-5) <= 0.7 * (1 + 1e-11)
+        expected = plan.mu
+    else:
+        expected = gaussian_mu(0.7, 1e-5)
+    assert mu == pytest.approx(expected, rel=1e-6)
+    assert mu <= expected * (1 + 1e-12)
+    assert mu <= plan.mu
+    exact = gaussian_epsilon(mu, 1e-5)
+    assert exact <= plan.epsilon * (1 + 1e-9)
+
+
+@given(weights=WEIGHTS)
+def test_plan_gives_a_release_its_noise_multiplier_by_its_weight(weights):
+    queries = weighted(QUERY_SETS["blocks"], weights)
+    plan = plan_releases(queries, noise_multiplier=3.0)
+    for query, release in zip(queries, plan.releases, strict=True):
+        expected = 3.0 / math.sqrt(query.weight)
+        assert release.noise_multiplier == pytest.approx(expected, rel=1e-9)
+        assert release.noise_multiplier >= expected * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"rho": 0.1}])
+@pytest.mark.parametrize("weight", [1e-6, 1.0, 3.0])
+def test_plan_does_not_depend_on_a_weight_that_all_share(queries, weight, budget):
+    """As before there were weights: every release gets ``sqrt(count) / mu``."""
+    count = sum(query.count for query in queries)
+    plan = plan_releases(weighted(queries, [weight] * len(queries)), **budget)
+    mu = gaussian_mu(1.0, 1e-5) if "epsilon" in budget else math.sqrt(0.2)
+    for release in plan.releases:
+        assert release.noise_multiplier == pytest.approx(math.sqrt(count) / mu)
+
+
+def test_plan_ignores_weights_beside_a_split():
+    queries, split = QUERY_SETS["steps"], {"gram": 0.1, "gradient": 0.9}
+    found = plan_releases(weighted(queries, [5.0, 0.1]), budget_split=split)
+    expected = plan_releases(queries, budget_split=split)
+    assert [release.noise_multiplier for release in found.releases] == [
+        release.noise_multiplier for release in expected.releases
+    ]
+
+
+def test_sampled_plan_divides_noise_multipliers_by_the_root_of_weights():
+    queries = [Query("feature_mean", 1.0, weight=0.04), *SAMPLED]
+    plan = plan_releases(queries, noise_multiplier=1.5, **POISSON)
+    multipliers = [release.noise_multiplier for release in plan.releases]
+    assert multipliers == pytest.approx([7.5, 1.5], rel=1e-12)
+    event = ComposedDpEvent(
+        [
+            GaussianDpEvent(7.5),
+            SelfComposedDpEvent(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.5)), 5),
+        ]
+    )
+    expected = PLDAccountant().compose(event).get_epsilon(1e-5)
+    assert plan.epsilon == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_sampled_plan_with_weights_costs_its_epsilon_and_no_more():
+    """Every search step is an accounting run: one step, sampled often."""
+    queries = [
+        Query("feature_mean", 1.0, weight=0.04),
+        Query("gradient", 1.0, sampling_prob=0.5),
+    ]
+    plan = plan_releases(queries, epsilon=2.0, **POISSON)
+    one, two = (release.noise_multiplier for release in plan.releases)
+    assert one == pytest.approx(5.0 * two, rel=1e-12)
+    other = PLDAccountant().compose(plan.event()).get_epsilon(1e-5)
+    assert other == pytest.approx(plan.epsilon, rel=1e-9)
+    assert 1.96 < plan.epsilon <= 2.0
 
 
 @given(

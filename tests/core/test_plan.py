@@ -76,6 +76,20 @@ def test_query_refuses_a_sensitivity_that_would_mean_no_noise(l2_sensitivity):
         Query("gram", l2_sensitivity)
 
 
+@pytest.mark.validation
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, 0, 0.0, -1.0])
+def test_query_refuses_a_weight_outside_its_range(weight):
+    with pytest.raises(ValueError, match="weight must be"):
+        Query("gram", 1.0, weight=weight)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("weight", [True, "1", None, [1.0], 1j])
+def test_query_refuses_a_weight_that_is_no_number(weight):
+    with pytest.raises(TypeError, match="weight must be"):
+        Query("gram", 1.0, weight=weight)
+
+
 def test_release_plan_finds_a_release_by_name(releases):
     plan = ReleasePlan(releases, "add_remove", "exact", 1.0, 1e-5, 0.1, 0.2)
     assert plan["gradient"] is releases[1]
@@ -84,8 +98,9 @@ def test_release_plan_finds_a_release_by_name(releases):
 
 
 def test_query_per_user_has_that_many_times_the_sensitivity():
-    query = Query("gradient", 0.5, count=4, n_blocks=2)
-    assert query.per_user(3) == Query("gradient", 1.5, count=4, n_blocks=2)
+    query = Query("gradient", 0.5, count=4, n_blocks=2, weight=0.3)
+    expected = Query("gradient", 1.5, count=4, n_blocks=2, weight=0.3)
+    assert query.per_user(3) == expected
     assert query.per_user(1) == query
 
 
