@@ -1,16 +1,27 @@
-"""How accurate are the untuned estimators at each epsilon?
+"""How accurate are the untuned estimators at each epsilon, beside tuned methods?
 
 Fits every estimator with its defaults on the split ``train`` of feature files and
 prints the test accuracy, mean and standard error over several fits:
 
-    python benchmarks/accuracy.py cifar10.h5 --repeats 5 --out accuracy.json
+    python benchmarks/accuracy.py cifar10.h5 --repeats 5 --baseline --out accuracy.json
+
+Cells that the file of ``--out`` holds already are not fitted again. Methods measured by
+other scripts stand beside them (each file is {set: {epsilon: [scores]}}), the tuned
+methods of the paper being those that the last line compares DPFC with:
+
+    python benchmarks/reproduce_tables.py cifar10.h5 --rows unit --out tuned.json
+    python benchmarks/dpsgd.py cifar10.h5 --out dpsgd.json
+    python benchmarks/accuracy.py cifar10.h5 --out accuracy.json --baseline \
+        --tuned tuned.json --beside "DP-SGD (opacus)=dpsgd.json"
 """
 
 import argparse
+import json
 import math
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from _results import markdown_table, write_json
@@ -19,67 +30,122 @@ from sklearn.linear_model import LogisticRegression
 import privfeat
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
+TUNED = "best tuned method of the paper"
+BASELINE = "non-private"
+Cells = dict[str, dict[str, list[float]]]
 
 
 def main() -> None:
     """Print one table for each feature file."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("features", nargs="+", type=Path)
     parser.add_argument(
         "--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1, 2, 8]
     )
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--estimators", nargs="+", default=list(ESTIMATORS))
+    parser.add_argument("--estimators", nargs="*", default=list(ESTIMATORS))
     parser.add_argument("--baseline", action="store_true", help="non-private as well")
+    parser.add_argument("--tuned", type=Path, help="from reproduce_tables.py")
+    parser.add_argument("--beside", nargs="*", default=[], metavar="NAME=FILE")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    results = {str(path.stem): measure(path, args) for path in args.features}
-    if args.out:
-        write_json(args.out, {"delta": args.delta, "accuracy": results})
+    results: dict[str, Cells] = {}
+    if args.out and args.out.exists():
+        results = json.loads(args.out.read_text(encoding="utf-8"))["accuracy"]
+    for path in args.features:
+        fit_missing(path, results.setdefault(path.stem, {}), results, args)
+        print_table(path.stem, results[path.stem], args)
 
 
-def measure(path: Path, args: argparse.Namespace) -> dict[str, dict[str, object]]:
-    """Print the table of one feature file and return its numbers."""
+def fit_missing(
+    path: Path, cells: Cells, results: dict[str, Cells], args: argparse.Namespace
+) -> None:
+    """Fit what ``cells`` lacks, and write every cell when it is done."""
     file = privfeat.open_features(path)
     train, test = file["train"], file["test"]
     X, y, X_test, y_test = train.X[:], train.y, test.X[:], test.y
-    shape = f"n={X.shape[0]}, d={X.shape[1]}, m={len(file.class_names)}"
-    print(f"\n{path.stem}: {shape}, delta={args.delta:g}, {args.repeats} fits a cell\n")
-    cells: dict[str, dict[str, object]] = {}
-    rows = []
-    for name in args.estimators:
-        estimator = getattr(privfeat, name)
-        cells[name], row = {}, [name]
-        for epsilon in args.epsilons:
-            start = time.perf_counter()
+    classes = range(len(file.class_names))
+    print(f"\n{path.stem}: n={X.shape[0]}, d={X.shape[1]}, m={len(classes)}")
+    wanted: list[tuple[str, str]] = [
+        (name, f"{epsilon:g}") for name in args.estimators for epsilon in args.epsilons
+    ]
+    if args.baseline:
+        wanted.append((BASELINE, "inf"))
+    for name, epsilon in wanted:
+        if epsilon in cells.get(name, {}):
+            continue
+        start = time.perf_counter()
+        if name == BASELINE:
+            scores, n_fits = [non_private(X, y, X_test, y_test)], 1
+        else:
+            n_fits = args.repeats
             scores = [
-                estimator(
-                    epsilon=epsilon,
-                    delta=args.delta,
-                    classes=range(len(file.class_names)),
+                getattr(privfeat, name)(
+                    epsilon=float(epsilon), delta=args.delta, classes=classes
                 )
                 .fit(X, y)
                 .score(X_test, y_test)
-                for _ in range(args.repeats)
+                for _ in range(n_fits)
             ]
-            seconds = (time.perf_counter() - start) / args.repeats
-            error = np.std(scores, ddof=1) / math.sqrt(len(scores)) if scores[1:] else 0
-            cells[name][f"{epsilon:g}"] = {"scores": scores, "seconds": seconds}
-            row.append(f"{100 * np.mean(scores):.2f} ± {100 * error:.2f}")
-            print(f"  {name} epsilon={epsilon:g}: {row[-1]} ({seconds:.1f} s a fit)")
-        rows.append(row)
-    if args.baseline:
-        scale = np.linalg.norm(X.astype(np.float32), axis=1, keepdims=True)
-        scale_test = np.linalg.norm(X_test.astype(np.float32), axis=1, keepdims=True)
-        model = LogisticRegression(C=100.0, max_iter=300).fit(X / scale, y)
-        score = model.score(X_test / scale_test, y_test)
-        cells["non-private"] = {"inf": {"scores": [score]}}
-        rows.append(["non-private"] + [f"{100 * score:.2f}"] * len(args.epsilons))
+        seconds = (time.perf_counter() - start) / n_fits
+        cells.setdefault(name, {})[epsilon] = scores
+        print(f"  {name} at {epsilon}: {shown(scores)} ({seconds:.1f} s a fit)")
+        if args.out:
+            write_json(args.out, {"delta": args.delta, "accuracy": results})
+
+
+def non_private(X: Any, y: Any, X_test: Any, y_test: Any) -> float:
+    """Return the better test accuracy of two weak penalties, rows of unit norm."""
+    X, X_test = (
+        rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        for rows in (X.astype(np.float32), X_test.astype(np.float32))
+    )
+    return max(
+        LogisticRegression(C=C, max_iter=300).fit(X, y).score(X_test, y_test)
+        for C in (10.0, 100.0)
+    )
+
+
+def print_table(name: str, cells: Cells, args: argparse.Namespace) -> None:
+    """Print one row for each method, and what DPFC recovers."""
+    epsilons = [f"{epsilon:g}" for epsilon in args.epsilons]
+    table = {method: cells[method] for method in (*args.estimators,) if method in cells}
+    others = {TUNED: args.tuned} if args.tuned else {}
+    others |= {key: Path(file) for key, file in (b.split("=", 1) for b in args.beside)}
+    for method, file in others.items():
+        table[method] = json.loads(file.read_text(encoding="utf-8")).get(name, {})
+    rows = [
+        [method, *(shown(found[e]) if e in found else "-" for e in epsilons)]
+        for method, found in table.items()
+    ]
+    if BASELINE in cells:
+        rows.append([BASELINE] + [shown(cells[BASELINE]["inf"])] * len(epsilons))
     print()
-    print(markdown_table(["epsilon", *(f"{e:g}" for e in args.epsilons)], rows))
-    return cells
+    print(markdown_table(["epsilon", *epsilons], rows))
+    if BASELINE not in cells or not {"DPFC", TUNED} <= set(table):
+        return
+    best = np.mean(cells[BASELINE]["inf"])
+    recovered = {
+        e: (np.mean(table["DPFC"][e]) - np.mean(table[TUNED][e]))
+        / (best - np.mean(table[TUNED][e]))
+        for e in epsilons
+        if e in table[TUNED] and np.mean(table[TUNED][e]) < best
+    }
+    print(f"\nDPFC recovers of the distance from {TUNED} to {BASELINE}:")
+    print(", ".join(f"{100 * part:.0f} % at {e}" for e, part in recovered.items()))
+    print(f"mean: {100 * np.mean(list(recovered.values())):.0f} %")
+
+
+def shown(scores: list[float]) -> str:
+    """Return mean and standard error in percent."""
+    mean = f"{100 * np.mean(scores):.2f}"
+    if len(scores) == 1:
+        return mean
+    return f"{mean} ± {100 * np.std(scores, ddof=1) / math.sqrt(len(scores)):.2f}"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ FORMAT = "privfeat-model"
 FORMAT_VERSION = 1
 _DOCUMENT = "model.json"
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
-_ARRAYS = ("classes_", "coef_", "intercept_", "feature_names_in_")
+_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
 _COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
 _OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
 _FIELDS = {
@@ -163,6 +163,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         )
     arrays = _read_arrays(path, document["arrays"])
     fitted = {key: int(value) for key, value in document["fitted"].items()}
+    if "center_" not in arrays:
+        raise ModelFileError(
+            f"{str(path)!r} has no center_: it is of an older privfeat. Fit it again."
+        )
     missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
         raise _damaged(path, "the fitted attributes are not those of an estimator")
@@ -290,8 +294,10 @@ def _check_shapes(
     if "classes_" in arrays:
         n_rows = len(arrays["classes_"])
         outputs = (1 if n_rows <= 2 and not fitted["multilabel_"] else n_rows,)
-    shapes = (arrays["coef_"].shape, arrays["intercept_"].shape)
-    if shapes != ((*outputs, fitted["n_features_in_"]), outputs):
+    n_features = fitted["n_features_in_"]
+    names = ("coef_", "intercept_", "center_")
+    shapes = tuple(arrays[name].shape for name in names)
+    if shapes != ((*outputs, n_features), outputs, (n_features,)):
         raise _damaged(path, "the shapes of its arrays do not agree")
 
 

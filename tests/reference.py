@@ -37,6 +37,39 @@ def bounded_rows(features, **options):
     return np.array([bounded_row(row, **options) for row in features])
 
 
+def feature_mean(features, *, row_scaling, clip_norm=1.0, noise=no_noise, stddev=0.0):
+    """The mean of rows of norm 1 for "unit", else of clipped rows, from a noisy sum.
+
+    A constant coordinate of half the norm of a row counts the records, at least one.
+    ``stddev`` of the noise shrinks the sum as James & Stein (1961) do. An infinite
+    ``clip_norm`` clips nothing, the mean neither. Ours, not the paper's.
+    """
+    unit = row_scaling == "unit"
+    radius = 1.0 if unit or math.isinf(clip_norm) else clip_norm
+    constant, weight = radius / 2.0, clip_norm if unit else 1.0
+    one_record = weight / math.sqrt(1.25)
+    total = np.zeros(features.shape[1] + 1)
+    for row in features:
+        total += bounded_row(
+            row,
+            clip_norm=clip_norm,
+            row_scaling=row_scaling,
+            intercept_scaling=constant,
+        )
+    total = total + noise("feature_mean", 0, (1, len(total)))[0]
+    count, mean = max(total[-1] / constant, one_record), total[:-1]
+    shrunk = 1.0 - len(mean) * stddev**2 / math.fsum(mean**2)
+    mean = mean * max(0.0, shrunk) / count
+    return clip(mean, math.inf if not unit and math.isinf(clip_norm) else radius)
+
+
+def centred(features, mean, *, row_scaling):
+    """Rows minus ``mean``, those of "unit" after scaling to norm 1; not bounded."""
+    if row_scaling == "unit":
+        features = bounded_rows(features, clip_norm=1.0, row_scaling="unit")
+    return np.array([row - mean for row in features])
+
+
 def carries(label, j):
     """Whether a record carries label ``j``: its only one, or one of a set."""
     return j in label if isinstance(label, (set, frozenset)) else j == label
@@ -167,15 +200,35 @@ def first_order(
     return np.mean(iterates, axis=0) if iterate == "average" else coef
 
 
-def newton(rows, labels, coef, *, loss, n_iter, learning_rate, ridge, noise=no_noise):
-    """Algorithm 2."""
+def newton(
+    rows,
+    labels,
+    coef,
+    *,
+    loss,
+    n_iter,
+    learning_rate,
+    ridge,
+    gradient_clip_norm=math.inf,
+    first_gram=False,
+    noise=no_noise,
+):
+    """Algorithm 2; ``first_gram``: the first step's blocks from one noisy Gram matrix.
+
+    All ``m`` probabilities are ``1 / m`` then, for equal intercepts and the softmax.
+    """
     noisy = _Noisy(noise)
-    for _ in range(n_iter):
-        gradient = noisy("gradient", gradient_sum(rows, labels, coef, loss))
-        blocks = hessian_blocks(rows, coef, loss)
-        step = np.zeros_like(coef)
+    for t in range(n_iter):
+        exact = gradient_sum(rows, labels, coef, loss, clip_norm=gradient_clip_norm)
+        gradient = noisy("gradient", exact)
+        step, m = np.zeros_like(coef), len(coef)
+        if first_gram and t == 0:
+            blocks = [(m - 1) / m**2 * noisy("gram", gram(rows))] * m
+        else:
+            exact = hessian_blocks(rows, coef, loss)
+            blocks = (noisy("hessian", block) for block in exact)
         for j, block in enumerate(blocks):
-            hessian = noisy("hessian", block) + ridge * np.eye(rows.shape[1])
+            hessian = block + ridge * np.eye(rows.shape[1])
             step[j] = np.linalg.solve(hessian, gradient[j])
         coef = coef - learning_rate * step
     return coef

@@ -309,6 +309,49 @@ def test_load_refuses_a_forged_document(folder, changes, message):
         load(folder)
 
 
+def rewrite_arrays(folder, **changes):
+    """Replace arrays, or drop them where the new one is None, and sign again."""
+    with np.load(arrays_file(folder)) as file:
+        arrays = {key: file[key] for key in file.files} | changes
+    arrays = {key: array for key, array in arrays.items() if array is not None}
+    content = persistence._npz(arrays)
+    digest = persistence.hashlib.sha256(content).hexdigest()
+    arrays_file(folder).unlink()
+    (folder / f"arrays-{digest[:16]}.npz").write_bytes(content)
+    entry = {"file": f"arrays-{digest[:16]}.npz", "sha256": digest, "objects": []}
+    rewrite(folder, arrays=entry)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_load_returns_the_center(center, tmp_path):
+    original = fit(center=center)
+    if center:
+        original.center_ = np.array([0.1, -0.2, 0.3, 0.0])
+    assert np.any(original.center_ != 0.0) == center
+    save(original, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.center is center
+    np.testing.assert_array_equal(loaded.center_, original.center_)
+    X, _ = make_data((0, 1, 2))
+    scores = loaded.decision_function(X)
+    np.testing.assert_array_equal(scores, original.decision_function(X))
+
+
+def test_load_refuses_a_model_from_before_there_was_a_center(folder):
+    """It would silently predict with another model."""
+    rewrite_arrays(folder, center_=None)
+    with pytest.raises(ModelFileError, match=r"no center_.*Fit it again"):
+        load(folder)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (4, 1), (1, 4)])
+def test_load_refuses_a_center_of_another_shape(folder, shape):
+    """Some of them would broadcast."""
+    rewrite_arrays(folder, center_=np.zeros(shape))
+    with pytest.raises(ModelFileError, match="shapes of its arrays"):
+        load(folder)
+
+
 class Payload:
     """Makes a file when unpickled."""
 

@@ -75,7 +75,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--max-labels",
         type=int,
-        help="labels of a row that count, where rows have several (default 1)",
+        help="labels of a row that count, where rows have several (default: all)",
     )
     parser.add_argument(
         "--groups",

@@ -31,7 +31,7 @@ from privfeat.linear._inputs import (
     warn_of_weak_choices,
 )
 from privfeat.linear._problem import Problem, Shape
-from privfeat.linear._rows import BoundedRows, unit_rows
+from privfeat.linear._rows import BoundedRows, scaled_rows
 
 _FLOATS = (np.float64, np.float32, np.float16)
 _PREDICT_ROWS = 2**14
@@ -119,7 +119,7 @@ class DPLinearModel(BaseEstimator, ABC):
         features, targets = self._validate(X, y)
         problem = self._problem(targets, features.shape[1])
         users = check_users(groups, self.max_group_size, features.shape[0])
-        queries = self._queries(problem.shape)
+        queries = self._all_queries(problem.shape)
         if users is not None:
             queries = [query.per_user(users.max_group_size) for query in queries]
         plan = plan_releases(
@@ -155,6 +155,7 @@ class DPLinearModel(BaseEstimator, ABC):
         self.privacy_ = statement
         for name in ("coef_", "intercept_"):
             self.__dict__.pop(name, None)
+        rows = self._centred(rows, mechanism)
         coef = self._solve(rows, mechanism, problem.shape)
         mechanism.check_complete()
         if not np.all(np.isfinite(coef)):
@@ -200,6 +201,15 @@ class DPLinearModel(BaseEstimator, ABC):
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
+    def _all_queries(self, shape: Shape) -> list[Query]:
+        """Return `_queries` and those of `_centred`."""
+        return self._queries(shape)
+
+    def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
+        """Set ``center_``, which all rows are shifted by, and return shifted rows."""
+        self.center_ = np.zeros(self.n_features_in_)
+        return rows
+
     def _n_steps(self) -> int:
         """Return the number of noisy steps; 1 for a closed form."""
         return 1
@@ -237,9 +247,7 @@ class DPLinearModel(BaseEstimator, ABC):
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         with messages_without_data():
             features = validate_data(self, X, dtype=_FLOATS, reset=False)
-        rows = features.astype(np.float64, copy=False)
-        if self.row_scaling == "unit":
-            rows = unit_rows(rows)
+        rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:

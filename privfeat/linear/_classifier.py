@@ -10,8 +10,16 @@ from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_int
 from privfeat._types import Loss
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import Query
 from privfeat.data import LazyFeatures
 from privfeat.linear._base import DPLinearModel
+from privfeat.linear._center import (
+    is_released,
+    mean_query,
+    public_center,
+    release_mean,
+)
 from privfeat.linear._inputs import messages_without_data
 from privfeat.linear._labels import encode_indicator, encode_labels, is_indicator
 from privfeat.linear._probabilities import class_probabilities, label_probabilities
@@ -23,11 +31,17 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
     """A linear classifier, of records with one label or with several."""
 
     def __init__(
-        self, *, classes: ArrayLike | None, max_labels: int, **shared: Any
+        self,
+        *,
+        classes: ArrayLike | None,
+        max_labels: int | None,
+        center: bool | ArrayLike,
+        **shared: Any,
     ) -> None:
         super().__init__(**shared)
         self.classes = classes
         self.max_labels = max_labels
+        self.center = center
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return scores ``X coef_^T + intercept_``, of rows as ``row_scaling`` says.
@@ -88,13 +102,34 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_int("max_labels", self.max_labels, low=1)
+        if self.max_labels is not None:
+            check_int("max_labels", self.max_labels, low=1)
+
+    def _all_queries(self, shape: Shape) -> list[Query]:
+        queries = self._queries(shape)
+        if not is_released(self.center):
+            return queries
+        mean = mean_query(queries, float(self.clip_norm), self.adjacency)
+        return [mean, *queries]
+
+    def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
+        if is_released(self.center):
+            self.center_ = release_mean(
+                rows,
+                mechanism,
+                clip_norm=float(self.clip_norm),
+                row_scaling=self.row_scaling,
+            )
+        else:
+            self.center_ = public_center(self.center, self.n_features_in_)
+        return rows.centred(self.center_)
 
     def _problem(self, y: Any, n_features: int) -> Problem:
+        public_center(self.center, n_features)
         given = self.classes is not None
         multilabel = is_indicator(y, self.classes)
         if multilabel:
-            labels = encode_indicator(y, self.classes, int(self.max_labels))
+            labels = encode_indicator(y, self.classes, self.max_labels)
         else:
             with messages_without_data():
                 labels = encode_labels(column_or_1d(y, warn=True), self.classes)

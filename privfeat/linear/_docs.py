@@ -13,7 +13,8 @@ BUDGET = """epsilon : float, optional
         Total zCDP budget, > 0, instead of ``epsilon``.
     noise_multiplier : float, optional
         Noise stddev over sensitivity of every single release, in [1e-6, 1e6], instead
-        of ``epsilon``.
+        of ``epsilon``; where a release gets another part of rho by default
+        (the feature mean, for one), its multiplier is that of this part.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
         What neighbouring data sets are.
     accounting : {"exact", "zcdp", "pld"}, default="exact"
@@ -21,7 +22,8 @@ BUDGET = """epsilon : float, optional
         Gaussian, the zCDP bound that the papers use, or dp-accounting's privacy loss
         distribution.
     budget_split : mapping of release name to fraction, optional
-        Shares of rho, > 0 and summing to 1. Default: equal noise multipliers.
+        Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
+        where the estimator says otherwise, and a tenth of rho for ``feature_mean``.
     max_group_size : int, optional
         For the privacy of users with several records, together with ``groups`` in
         ``fit``: how many records of a user count, >= 1, others being dropped at random.
@@ -33,10 +35,15 @@ SHARED_PARAMETERS = (
     classes : array-like, optional
         All possible labels, public. None reads them from ``y`` and warns. For an
         indicator matrix ``y``: the names of its columns, in their order.
-    max_labels : int, default=1
+    max_labels : int, optional
         Labels of a record that count, >= 1, where ``y`` is an indicator matrix: of a
-        record with more, the first in the order of the columns. Only the noise of
-        `DPLeastSquares` grows with it.
+        record with more, the first in the order of the columns. Default: all. Only the
+        noise of `DPLeastSquares` grows with it, as its square root.
+    center : bool or array-like of shape (n_features,), default=True
+        Subtracted from every row, also when predicting; rows of unit norm are scaled to
+        unit norm again. True: the mean of the rows, released first, with their number,
+        for a tenth of rho. An array is a mean of **public** rows (of unit norm for
+        ``row_scaling="unit"``) and costs nothing, which helps most at a small epsilon.
     row_scaling : {"unit", "clip"}, default="unit"
         Scale every row to norm ``clip_norm``, also when predicting, or clip only the
         rows that are longer.
@@ -44,12 +51,12 @@ SHARED_PARAMETERS = (
         Bound on the norm of a row, in feature units (after the scaling to unit norm,
         whose scale is arbitrary, for ``"unit"``); in [1e-6, 1e6]. Rows are resolved to
         ``clip_norm * 2**-20``.
-    fit_intercept : bool, default=False
-        Append a constant coordinate to each row, inside the bound. Off, because it
-        takes part of the norm and features of networks are not centred.
-    intercept_scaling : float, default=1.0
+    fit_intercept : bool, default=True
+        Append a constant coordinate to each row, inside the bound: centred rows cannot
+        tell a common class from a rare one without it.
+    intercept_scaling : float, default=0.1
         The constant coordinate, next to a row of unit norm for ``"unit"``, to the raw
-        row for ``"clip"``; in [1e-6, 1e6]."""
+        row for ``"clip"``; in [1e-6, 1e6]. 0.1 takes 0.5 % of the norm of a row."""
 )
 
 SHARED_TAIL = """random_state : int, RandomState or None, default=None
@@ -61,6 +68,9 @@ SHARED_TAIL = """random_state : int, RandomState or None, default=None
 ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features)
         One row for two classes that exclude each other.
     intercept_ : array of shape (1,) or (n_classes,)
+    center_ : array of shape (n_features,)
+        Subtracted from every row (of unit norm for ``row_scaling="unit"``); zeros with
+        ``center=False``.
     classes_ : array of shape (n_classes,)
     multilabel_ : bool
         Whether the fit was to an indicator matrix.

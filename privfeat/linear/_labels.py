@@ -43,7 +43,9 @@ def is_indicator(y: Any, classes: ArrayLike | None) -> bool:
     return y.shape[1] != 1 or issparse(y) or one_class
 
 
-def encode_indicator(y: Any, classes: ArrayLike | None, max_labels: int) -> Labels:
+def encode_indicator(
+    y: Any, classes: ArrayLike | None, max_labels: int | None
+) -> Labels:
     """Return the labels of an indicator matrix, the first ``max_labels`` of a record.
 
     Raises
@@ -66,8 +68,9 @@ def encode_indicator(y: Any, classes: ArrayLike | None, max_labels: int) -> Labe
     counts = np.diff(matrix.indptr)
     record = np.repeat(np.arange(len(counts)), counts)
     place = np.arange(matrix.nnz) - matrix.indptr[record]
-    kept = place < max_labels
-    codes = np.full((len(counts), min(max_labels, n_classes)), -1, np.int32)
+    width = n_classes if max_labels is None else min(int(max_labels), n_classes)
+    kept = place < width
+    codes = np.full((len(counts), width), -1, np.int32)
     codes[record[kept], place[kept]] = matrix.indices[kept]
     return Labels(known, codes, multilabel=True)
 

@@ -1,6 +1,8 @@
 """From a user's array or feature file to bounded rows in fixed-size chunks."""
 
 from collections.abc import Iterator
+from copy import copy
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -63,12 +65,35 @@ class BoundedRows:
         self._clip_norm = clip_norm
         self._intercept_scaling = intercept_scaling
         self._private = private
+        self._center = np.zeros(n_features)
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
         size = 4 * n_samples * self.n_columns
         self._keep = in_memory or size <= _CACHE_BYTES
         self._cache: list[Chunk] | None = None
+
+    def centred(self, center: NDArray[np.float64]) -> Self:
+        """Return the records as rows from which ``center``, public, is subtracted.
+
+        Rows of unit norm are scaled to unit norm again, and the bound holds for the
+        rows that result.
+        """
+        rows = copy(self)
+        rows._center, rows._cache = center, None
+        return rows
+
+    def with_constant(self, constant: float) -> Self:
+        """Return the records with a constant coordinate, all of label 0, for one pass.
+
+        The sum of the rows of label 0 then holds the sum of all rows and their number.
+        """
+        rows = copy(self)
+        rows._labels = np.where(self._kept, 0, -1).astype(np.int32)[:, None]
+        rows._intercept_scaling = constant
+        rows.n_columns = self._features.shape[1] + 1
+        rows._keep, rows._cache = False, None
+        return rows
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield all records."""
@@ -108,7 +133,9 @@ class BoundedRows:
         # One shape for every chunk: XLA compiles another shape to another order of
         # operations, and a record's contribution must not depend on how many follow.
         padding = CHUNK_ROWS - len(features)
-        features = np.pad(features, ((0, padding), (0, 0)))
+        features = np.ascontiguousarray(np.pad(features, ((0, padding), (0, 0))))
+        if np.any(self._center):
+            features = shifted_rows(features, self._center, self._row_scaling)
         labels = np.pad(
             self._labels[records], ((0, padding), (0, 0)), constant_values=-1
         )
@@ -134,8 +161,24 @@ class BoundedRows:
             return Chunk(rows, norms * (self.step or 1.0), jnp.asarray(labels))
 
 
+def scaled_rows(
+    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
+) -> NDArray[np.float64]:
+    """Return rows as a model sees them, for predictions: not clipped, no constant."""
+    rows = shifted_rows(features, center, row_scaling)
+    return unit_rows(rows) if row_scaling == "unit" else rows
+
+
+def shifted_rows(
+    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
+) -> NDArray[np.float64]:
+    """Return each row, scaled to unit norm for ``"unit"``, minus ``center``."""
+    rows = features.astype(np.float64)
+    return (unit_rows(rows) if row_scaling == "unit" else rows) - center
+
+
 def unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rows divided by their norms, for predictions; zero rows stay zero."""
+    """Return rows divided by their norms; zero rows stay zero."""
     largest = np.max(np.abs(rows), axis=1, keepdims=True, initial=0.0)
     rows = rows / np.where(largest > 0.0, largest, 1.0)  # no overflow of squares
     norms = np.linalg.norm(rows, axis=1, keepdims=True)

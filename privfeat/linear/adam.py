@@ -1,5 +1,6 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,7 @@ from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
     start_optimizer,
+    takes_unit_steps,
 )
 
 
@@ -49,20 +51,23 @@ class DPAdamLinear(DPLinearClassifier):
     loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
         ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
         softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
-    n_iter : int, default=30
+    n_iter : int, default=50
         Number of noisy gradient steps, in [1, 100000].
     optimizer : {{"adam", "sgd", "momentum", "rmsprop"}} or optax optimizer
         An ``optax.GradientTransformation`` brings its own learning rate.
     learning_rate : float, optional
-        > 0; only for an optimizer by name. Default: 0.3 for ``"adam"`` and
-        ``"rmsprop"``; must be given for the others, in units of the gradient *sum*.
+        > 0; only for an optimizer by name. Default: ``0.75 / (sqrt(n_iter)
+        clip_norm)`` for ``"adam"`` and ``"rmsprop"``: their steps have this size in
+        every coordinate, so that the noise of all steps together moves a score by 0.75
+        (in stddev) at most. Must be given for the others, in units of the gradient
+        *sum*.
     ridge : float, default=0.0
         Weight of ``ridge / 2`` times the squared norm of the coefficients in the
         objective, a sum over records; >= 0.
     gradient_clip_norm : float, default=1.0
         Bound on the norm of one record's gradient, in feature units, > 0.
-    iterate : {{"average", "last"}}, default="average"
-        Return the mean of all iterates, or the last one.
+    iterate : {{"last", "average"}}, default="last"
+        Return the last iterate, or the mean of all.
     sampling_prob : float, default=1.0
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
@@ -80,9 +85,9 @@ class DPAdamLinear(DPLinearClassifier):
     {guarantees}
 
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:
-    ``accounting="zcdp", row_scaling="clip", loss="sigmoid", fit_intercept=True,
-    intercept_init=-10, iterate="last"``, a ``clip_norm`` above the norms of the rows,
-    and chosen ``learning_rate``, ``ridge`` and ``gradient_clip_norm``.
+    ``accounting="zcdp", row_scaling="clip", center=False, loss="sigmoid",
+    intercept_scaling=1, intercept_init=-10``, a ``clip_norm`` above the norms of the
+    rows, and chosen ``learning_rate``, ``ridge`` and ``gradient_clip_norm``.
 
     References
     ----------
@@ -110,19 +115,20 @@ class DPAdamLinear(DPLinearClassifier):
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
         classes: ArrayLike | None = None,
-        max_labels: int = 1,
+        max_labels: int | None = None,
+        center: bool | ArrayLike = True,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.1,
         intercept_init: float = 0.0,
         loss: LossOption = "auto",
-        n_iter: int = 30,
+        n_iter: int = 50,
         optimizer: str | Optimizer = "adam",
         learning_rate: float | None = None,
         ridge: float = 0.0,
         gradient_clip_norm: float = 1.0,
-        iterate: Iterate = "average",
+        iterate: Iterate = "last",
         sampling_prob: float = 1.0,
         random_state: Any = None,
         verbose: int = 0,
@@ -138,6 +144,7 @@ class DPAdamLinear(DPLinearClassifier):
             max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
+            center=center,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -189,7 +196,7 @@ class DPAdamLinear(DPLinearClassifier):
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         coef = self._initial_coef(shape, self.intercept_init)
-        update = start_optimizer(self.optimizer, self.learning_rate, coef)
+        update = start_optimizer(self.optimizer, self._rate(), coef)
         sampler = mechanism.sampler("gradient")
         total = np.zeros_like(coef)
         for _ in self._steps(self._n_steps()):
@@ -204,3 +211,10 @@ class DPAdamLinear(DPLinearClassifier):
             coef = update(gradient.value + float(self.ridge) * coef, coef)
             total += coef
         return total / self.n_iter if self.iterate == "average" else coef
+
+    def _rate(self) -> float | None:
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        if not takes_unit_steps(self.optimizer):
+            return None
+        return 0.75 / (math.sqrt(self.n_iter) * float(self.clip_norm))

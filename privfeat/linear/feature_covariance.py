@@ -21,13 +21,14 @@ from privfeat.core import sensitivity
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
+from privfeat.core.release import Release
 from privfeat.core.statistics import exact_gradient, exact_gram
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._labels import resolve_loss
 from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
-from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
+from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
 
 
 @document
@@ -54,8 +55,10 @@ class DPFC(DPLinearClassifier):
         up to 4 cannot diverge. Smaller for the other losses: 1 is a Newton step for
         the squared loss.
     ridge : float, optional
-        Added to the diagonal of ``G``, in squared feature units, >= 0. Default: three
-        times the spectral norm to expect of the noise in ``G``.
+        Added to the diagonal of ``G``, in squared feature units, >= 0. Default: such
+        that the noise of all steps moves no score by more than 0.75 (in stddev), that
+        is ``learning_rate sqrt(n_iter) clip_norm / 0.75`` times the stddev of the noise
+        in a gradient; see `privfeat.solvers.spectrum.step_noise_ridge`.
     gram_clip_norm : float, optional
         Clips rows further for ``G`` alone; in [1e-6, 1e6]. Default: ``clip_norm``.
     gradient_clip_norm : float, default=1.0
@@ -81,8 +84,8 @@ class DPFC(DPLinearClassifier):
 
     **Source.** [1]_ Algorithm 4, in sums instead of means (``ridge`` is ``n`` times
     its lambda). Its exact setting: ``accounting="zcdp", row_scaling="clip",
-    gram_noise="full", loss="sigmoid", fit_intercept=True, intercept_init=-10`` and
-    chosen ``learning_rate``, ``ridge`` and clip norms.
+    center=False, gram_noise="full", loss="sigmoid", intercept_scaling=1,
+    intercept_init=-10`` and chosen ``learning_rate``, ``ridge`` and clip norms.
 
     References
     ----------
@@ -110,11 +113,12 @@ class DPFC(DPLinearClassifier):
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
         classes: ArrayLike | None = None,
-        max_labels: int = 1,
+        max_labels: int | None = None,
+        center: bool | ArrayLike = True,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.1,
         intercept_init: float = 0.0,
         loss: LossOption = "auto",
         n_iter: int = 100,
@@ -137,6 +141,7 @@ class DPFC(DPLinearClassifier):
             max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
+            center=center,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -189,8 +194,7 @@ class DPFC(DPLinearClassifier):
             exact_gram(rows, clip_norm=self.gram_clip_norm),
             symmetric=self.gram_noise == "symmetric",
         )
-        ridge = noise_ridge(gram, scale=3.0) if self.ridge is None else self.ridge
-        inverse = regularized_inverse(gram, ridge=float(ridge))
+        inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))
         coef = self._initial_coef(shape, self.intercept_init)
         for _ in self._steps(self._n_steps()):
             exact = exact_gradient(
@@ -199,3 +203,14 @@ class DPFC(DPLinearClassifier):
             gradient = mechanism.release("gradient", exact)
             coef -= float(self.learning_rate) * gradient.value @ inverse
         return coef
+
+    def _ridge(self, gram: Release, mechanism: GaussianMechanism) -> float:
+        if self.ridge is not None:
+            return float(self.ridge)
+        return step_noise_ridge(
+            gram,
+            step_noise_stddev=mechanism.noise_stddev("gradient"),
+            n_steps=self._n_steps(),
+            learning_rate=float(self.learning_rate),
+            row_norm=float(self.clip_norm),
+        )

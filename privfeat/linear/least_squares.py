@@ -27,6 +27,9 @@ from privfeat.linear._rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized, weighted_sum
 
+# Part of rho that the Gram matrix gets, relative to the class sums.
+GRAM_WEIGHT = 0.2
+
 
 @document
 class DPLeastSquares(DPLinearClassifier):
@@ -46,8 +49,9 @@ class DPLeastSquares(DPLinearClassifier):
     alpha : float, default=1.0
         Weight of ``G``, the negative examples, with ``class_gram=True``; >= 0.
     ridge : float, optional
-        Added to the diagonal, in squared feature units, >= 0. Default: the spectral
-        norm to expect of the noise in the matrix.
+        Added to the diagonal, in squared feature units, >= 0. Default: 0.3 times the
+        spectral norm to expect of the noise in ``G``; with ``class_gram=True`` that
+        norm for the sum of the two matrices.
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
         and a solve without projection.
@@ -62,15 +66,17 @@ class DPLeastSquares(DPLinearClassifier):
     **Guarantee.** Queries ``gram``, sensitivity ``clip_norm**2`` (``sqrt(2)`` times
     that under replace-one), ``class_sums``, sensitivity ``clip_norm`` (twice that),
     and with ``class_gram=True`` the stack ``class_grams``, sensitivity
-    ``clip_norm**2`` (``sqrt(2)`` times that): with equal noise multipliers ``s``,
-    ``3 / (2 s**2)``-zCDP, [1]_ Theorem 2.2. For an indicator matrix ``y`` the
-    sensitivities of the last two are ``sqrt(max_labels)`` times as large.
+    ``clip_norm**2`` (``sqrt(2)`` times that): with equal noise multipliers ``s``, the
+    default then, ``3 / (2 s**2)``-zCDP, [1]_ Theorem 2.2. Without it ``gram`` gets a
+    sixth of rho by default: where noise matters, ``G`` is far below the ridge. For an
+    indicator matrix ``y`` the sensitivities of the last two are ``sqrt(max_labels)``
+    times as large.
 
     {guarantees}
 
     **Source.** [1]_ Algorithm 3. Its exact setting: ``class_gram=True,
-    accounting="zcdp", row_scaling="clip", gram_noise="full"`` and chosen ``alpha``,
-    ``ridge`` and ``clip_norm``.
+    accounting="zcdp", row_scaling="clip", center=False, fit_intercept=False,
+    gram_noise="full"`` and chosen ``alpha``, ``ridge`` and ``clip_norm``.
 
     References
     ----------
@@ -98,11 +104,12 @@ class DPLeastSquares(DPLinearClassifier):
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
         classes: ArrayLike | None = None,
-        max_labels: int = 1,
+        max_labels: int | None = None,
+        center: bool | ArrayLike = True,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.1,
         class_gram: bool = False,
         alpha: float = 1.0,
         ridge: float | None = None,
@@ -121,6 +128,7 @@ class DPLeastSquares(DPLinearClassifier):
             max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
+            center=center,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -158,8 +166,9 @@ class DPLeastSquares(DPLinearClassifier):
     def _queries(self, shape: Shape) -> list[Query]:
         radius, adjacency = float(self.clip_norm), self.adjacency
         k = shape.max_labels
+        weight = 1.0 if self.class_gram else GRAM_WEIGHT
         queries = [
-            Query("gram", sensitivity.gram(radius, adjacency)),
+            Query("gram", sensitivity.gram(radius, adjacency), weight=weight),
             Query("class_sums", sensitivity.class_sums(radius, adjacency, k)),
         ]
         if self.class_gram:
@@ -189,5 +198,5 @@ class DPLeastSquares(DPLinearClassifier):
 
     def _ridge(self, matrix: Release) -> float:
         if self.ridge is None:
-            return noise_ridge(matrix, scale=1.0)
+            return noise_ridge(matrix, scale=1.0 if self.class_gram else 0.3)
         return float(self.ridge)

@@ -17,18 +17,28 @@ from privfeat._types import (
     RowScaling,
 )
 from privfeat.core import sensitivity
+from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
-from privfeat.core.statistics import exact_curvature_grams, exact_gradient
+from privfeat.core.release import Release
+from privfeat.core.statistics import (
+    exact_curvature_grams,
+    exact_gradient,
+    exact_gram,
+)
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._labels import resolve_loss
 from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
-from privfeat.solvers.spectrum import noise_ridge
+from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized
 
 NEWTON_LOSSES: tuple[LossOption, ...] = ("auto", "softmax", "sigmoid")
+
+
+# Part of rho that the first step's matrix gets, relative to its gradient.
+GRAM_WEIGHT = 0.2
 
 
 @document
@@ -37,7 +47,8 @@ class DPNewton(DPLinearClassifier):
 
     Every step releases the gradient and, for each class, the Hessian block ``H_j = sum
     p_j (1 - p_j) x x^T``, and moves ``coef_j`` by ``-learning_rate (H_j + ridge I)^-1
-    g_j``. With the softmax the noise does not grow with the number of classes.
+    g_j``. With the softmax the noise does not grow with the number of classes, and the
+    first step, where all probabilities are ``1 / m``, needs one matrix for all classes.
 
     Parameters
     ----------
@@ -54,7 +65,12 @@ class DPNewton(DPLinearClassifier):
         dominance, so steps up to 1 cannot diverge.
     ridge : float, optional
         Added to the diagonal of each block, in squared feature units, >= 0. Default:
-        the spectral norm to expect of the noise in a block.
+        the spectral norm to expect of the noise in a block, and 0.3 times that in the
+        first step of the softmax.
+    gradient_clip_norm : float, optional, default=1.0
+        Bound on the norm of one record's gradient, in feature units, in [1e-6, 1e6].
+        None: the bound of the loss, ``sqrt(2) clip_norm`` for the softmax and
+        ``sqrt(m) clip_norm`` for the sigmoid, which clips nothing.
     hessian_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
         and a solve without projection.
@@ -66,17 +82,20 @@ class DPNewton(DPLinearClassifier):
 
     Notes
     -----
-    **Guarantee.** ``n_iter`` times two queries. With ``m`` outputs: ``gradient``,
-    sensitivity ``sqrt(m) clip_norm`` for the sigmoid, ``sqrt(2) clip_norm`` for the
-    softmax (twice that under replace-one), and the stack ``hessian``, sensitivity
-    ``sqrt(m) clip_norm**2 / 4`` and ``sqrt(4/27) clip_norm**2`` (``sqrt(2)`` times
-    that). With equal noise multipliers ``s``: ``n_iter / s**2``-zCDP, [1]_ Theorem 2.1.
-    Rows are clipped; no gradient or Hessian of one record is ever formed.
+    **Guarantee.** ``n_iter`` times ``gradient``, sensitivity ``gradient_clip_norm``
+    (twice that under replace-one), and ``n_iter`` times the stack ``hessian``: for
+    ``m`` outputs ``sqrt(m) clip_norm**2 / 4`` for the sigmoid and ``sqrt(4/27)
+    clip_norm**2`` for the softmax (``sqrt(2)`` times that). With the softmax the first
+    of them is replaced by ``gram``, sensitivity ``clip_norm**2`` (``sqrt(2)`` times
+    that), which by default gets a fifth of the rho of a gradient. Without that, and
+    with equal noise multipliers ``s``: ``n_iter / s**2``-zCDP, [1]_ Theorem 2.1. No
+    gradient or Hessian of one record is ever formed.
 
     {guarantees}
 
     **Source.** [1]_ Algorithm 2, in sums instead of means. Its exact setting:
-    ``loss="sigmoid", accounting="zcdp", row_scaling="clip", hessian_noise="full"``.
+    ``loss="sigmoid", accounting="zcdp", row_scaling="clip", center=False,
+    fit_intercept=False, gradient_clip_norm=None, hessian_noise="full"``.
     The softmax bounds are ours, see ``privfeat.core.sensitivity``.
 
     References
@@ -105,16 +124,18 @@ class DPNewton(DPLinearClassifier):
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
         classes: ArrayLike | None = None,
-        max_labels: int = 1,
+        max_labels: int | None = None,
+        center: bool | ArrayLike = True,
         row_scaling: RowScaling = "unit",
         clip_norm: float = 1.0,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.1,
         intercept_init: float = 0.0,
         loss: LossOption = "auto",
         n_iter: int = 1,
         learning_rate: float = 1.0,
         ridge: float | None = None,
+        gradient_clip_norm: float | None = 1.0,
         hessian_noise: MatrixNoise = "symmetric",
         random_state: Any = None,
         verbose: int = 0,
@@ -130,6 +151,7 @@ class DPNewton(DPLinearClassifier):
             max_group_size=max_group_size,
             classes=classes,
             max_labels=max_labels,
+            center=center,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,
@@ -142,6 +164,7 @@ class DPNewton(DPLinearClassifier):
         self.n_iter = n_iter
         self.learning_rate = learning_rate
         self.ridge = ridge
+        self.gradient_clip_norm = gradient_clip_norm
         self.hessian_noise = hessian_noise
 
     def _loss(self, *, multilabel: bool) -> Loss:
@@ -158,41 +181,85 @@ class DPNewton(DPLinearClassifier):
         check_positive("learning_rate", self.learning_rate)
         if self.ridge is not None:
             check_real("ridge", self.ridge, low=0.0, include_high=False)
+        if self.gradient_clip_norm is not None:
+            low, high = CLIP_RANGE
+            check_real(
+                "gradient_clip_norm", self.gradient_clip_norm, low=low, high=high
+            )
         check_choice("hessian_noise", self.hessian_noise, MATRIX_NOISES)
 
     def _queries(self, shape: Shape) -> list[Query]:
-        bounds = (float(self.clip_norm), shape.loss, shape.n_outputs, self.adjacency)
-        n_iter = int(self.n_iter)
-        return [
-            Query("gradient", sensitivity.loss_gradient(*bounds), count=n_iter),
-            Query(
-                "hessian",
-                sensitivity.curvature_grams(*bounds),
-                count=n_iter,
-                n_blocks=shape.n_outputs,
-            ),
-        ]
+        radius, n_iter = float(self.clip_norm), int(self.n_iter)
+        bounds = (radius, shape.loss, shape.n_outputs, self.adjacency)
+        gradient = sensitivity.loss_gradient(*bounds)
+        if self.gradient_clip_norm is not None:
+            gradient = sensitivity.clipped_gradient(
+                self.gradient_clip_norm, self.adjacency
+            )
+        queries = [Query("gradient", gradient, count=n_iter)]
+        n_hessians = n_iter
+        if shape.loss == "softmax":
+            n_hessians -= 1
+            gram = sensitivity.gram(radius, self.adjacency)
+            queries.append(Query("gram", gram, weight=GRAM_WEIGHT))
+        if n_hessians:
+            hessian = sensitivity.curvature_grams(*bounds)
+            queries.append(
+                Query("hessian", hessian, count=n_hessians, n_blocks=shape.n_outputs)
+            )
+        return queries
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
-        # a clip at the loss's own bound, which only rounding could exceed
-        bound = sensitivity.residual_norm(shape.loss, shape.n_outputs) * self.clip_norm
+        bound = self.gradient_clip_norm
+        if bound is None:  # the loss's own bound, which only rounding could exceed
+            bound = sensitivity.residual_norm(shape.loss, shape.n_outputs)
+            bound *= self.clip_norm
         coef = self._initial_coef(shape, self.intercept_init)
-        for _ in self._steps(self._n_steps()):
+        for step in self._steps(self._n_steps()):
             exact = exact_gradient(rows, coef, loss=shape.loss, clip_norm=bound)
             gradient = mechanism.release("gradient", exact)
-            step = np.empty_like(coef)
-            blocks = exact_curvature_grams(rows, coef, loss=shape.loss)
-            for output, exact_block in enumerate(blocks):
-                block = mechanism.release(
-                    "hessian", exact_block, symmetric=self.hessian_noise == "symmetric"
-                )
-                ridge = (
-                    noise_ridge(block, scale=1.0) if self.ridge is None else self.ridge
-                )
-                step[output] = solve_regularized(
-                    block, gradient.value[output], ridge=float(ridge)
-                )
-            coef -= float(self.learning_rate) * step
+            if step == 0 and shape.loss == "softmax":
+                moved = self._first_step(rows, mechanism, gradient)
+            else:
+                moved = self._step(rows, mechanism, gradient, coef, shape)
+            coef -= float(self.learning_rate) * moved
         return coef
+
+    def _first_step(
+        self, rows: BoundedRows, mechanism: GaussianMechanism, gradient: Release
+    ) -> NDArray[np.float64]:
+        """Return the step where all blocks are ``(m - 1) / m**2`` times one matrix."""
+        n_outputs = len(gradient.value)
+        curvature = (n_outputs - 1) / n_outputs**2
+        gram = mechanism.release("gram", exact_gram(rows), symmetric=self._symmetric())
+        ridge = noise_ridge(gram, scale=0.3)
+        if self.ridge is not None:
+            ridge = float(self.ridge) / curvature
+        inverse = regularized_inverse(gram, ridge=ridge)
+        return np.asarray(gradient.value @ inverse.T / curvature)
+
+    def _step(
+        self,
+        rows: BoundedRows,
+        mechanism: GaussianMechanism,
+        gradient: Release,
+        coef: NDArray[np.float64],
+        shape: Shape,
+    ) -> NDArray[np.float64]:
+        """Return the step with one Hessian block for each output."""
+        step = np.empty_like(coef)
+        blocks = exact_curvature_grams(rows, coef, loss=shape.loss)
+        for output, exact_block in enumerate(blocks):
+            block = mechanism.release(
+                "hessian", exact_block, symmetric=self._symmetric()
+            )
+            ridge = noise_ridge(block, scale=1.0) if self.ridge is None else self.ridge
+            step[output] = solve_regularized(
+                block, gradient.value[output], ridge=float(ridge)
+            )
+        return step
+
+    def _symmetric(self) -> bool:
+        return self.hessian_noise == "symmetric"

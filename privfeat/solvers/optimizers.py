@@ -13,13 +13,17 @@ from privfeat._checks import check_choice, check_positive
 
 Optimizer: TypeAlias = optax.GradientTransformation
 
-# name -> (factory, default learning rate; None where the scale of the gradient counts)
-_FACTORIES: dict[str, tuple[Callable[[float], Optimizer], float | None]] = {
-    "adam": (optax.adam, 0.3),
-    "rmsprop": (optax.rmsprop, 0.3),
-    "sgd": (optax.sgd, None),
-    "momentum": (lambda rate: optax.sgd(rate, momentum=0.9), None),
+_FACTORIES: dict[str, Callable[[float], Optimizer]] = {
+    "adam": optax.adam,
+    "rmsprop": optax.rmsprop,
+    "sgd": optax.sgd,
+    "momentum": lambda rate: optax.sgd(rate, momentum=0.9),
 }
+
+
+def takes_unit_steps(optimizer: Any) -> bool:
+    """Return whether its steps have the size of the rate, whatever the gradient's."""
+    return isinstance(optimizer, str) and optimizer in ("adam", "rmsprop")
 
 
 def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
@@ -34,7 +38,7 @@ def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
     check_choice("optimizer", optimizer, _FACTORIES)
     if learning_rate is not None:
         check_positive("learning_rate", learning_rate)
-    elif _FACTORIES[optimizer][1] is None:
+    elif not takes_unit_steps(optimizer):
         raise ValueError(
             f"learning_rate must be a number for optimizer={optimizer!r}, got None."
         )
@@ -47,9 +51,7 @@ def start_optimizer(
 ) -> Callable[[Float[np.ndarray, "m c"], Float[np.ndarray, "m c"]], Any]:
     """Return ``update(noisy_gradient, coef) -> coef`` with fresh optimizer state."""
     if isinstance(optimizer, str):
-        factory, default = _FACTORIES[optimizer]
-        rate = default if learning_rate is None else float(learning_rate)
-        optimizer = factory(float(rate or 0.0))
+        optimizer = _FACTORIES[optimizer](float(learning_rate or 0.0))
     with jax.enable_x64(True):
         state = optimizer.init(jnp.asarray(coef, jnp.float64))
 

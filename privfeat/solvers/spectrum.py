@@ -50,6 +50,43 @@ def positive_part(noisy_gram: Release) -> Float[np.ndarray, "d d"]:
         return np.asarray((vectors * jnp.maximum(values, 0.0)[None, :]) @ vectors.T)
 
 
+def step_noise_ridge(
+    noisy_gram: Release,
+    *,
+    step_noise_stddev: float,
+    n_steps: int,
+    learning_rate: float,
+    row_norm: float,
+    score_noise: float = 0.75,
+) -> float:
+    """Return the ridge at which the noise of all steps moves a score by little.
+
+    Parameters
+    ----------
+    noisy_gram : Release
+        Sets the floor of `noise_ridge`.
+    step_noise_stddev : float
+        Stddev ``s`` of the noise in an entry of each gradient, in gradient units.
+    n_steps, learning_rate
+        ``T`` steps of ``-learning_rate g (G + ridge I)^-1``.
+    row_norm : float
+        Norm ``C`` of a row.
+    score_noise : float
+        Stddev to allow in a score; a softmax score, without unit.
+
+    Notes
+    -----
+    Where ``G`` is far below the ridge, ``T`` steps move the coefficients by ``eta
+    sqrt(T) s / ridge`` of noise in every coordinate, and so the score of a row by
+    ``eta sqrt(T) s C / ridge``. The ridge sets that to ``score_noise``. Scores with
+    noise far above 1 saturate the softmax at random; far below 1, the steps end before
+    the softmax leaves its linear range and weak directions are learned. Steps, rate and
+    ``n_features`` cancel: at one ``score_noise``, accuracy hardly depends on them.
+    """
+    moved = learning_rate * math.sqrt(n_steps) * step_noise_stddev * row_norm
+    return moved / score_noise + noise_ridge(noisy_gram, scale=0.0)
+
+
 def regularized_inverse(
     noisy_gram: Release, *, ridge: float
 ) -> Float[np.ndarray, "d d"]:

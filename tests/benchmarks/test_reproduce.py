@@ -41,9 +41,14 @@ def table(**columns):
 def papers(estimator, **parameters):
     """Return an estimator of ours, without noise and as the paper has its rows."""
     # nothing of ours that the paper has not
-    plain = {"center": False} if "center" in estimator().get_params() else {}
-    fixed = {"epsilon": math.inf, "classes": range(M), "row_scaling": "clip"}
-    return estimator(**fixed, **plain, **parameters)
+    fixed = {
+        "epsilon": math.inf,
+        "classes": range(M),
+        "row_scaling": "clip",
+        "center": False,
+        "fit_intercept": False,
+    }
+    return estimator(**fixed, **parameters)
 
 
 NOISELESS = {"sigma": 0.0, "rng": None}

@@ -206,7 +206,8 @@ def multilabel(tmp_path):
 
 
 def test_fit_and_predict_take_several_labels_a_row(run, multilabel, tmp_path):
-    options = ("--max-labels", 2, "--test", multilabel)
+    # scores of centred rows without an intercept are too small to be above one half
+    options = ("--max-labels", 2, "--set", "center=false", "--test", multilabel)
     status, out, _ = run(*fit_arguments(multilabel, tmp_path / "m", *options))
     assert status == 0
     assert "(rows with all labels right)" in out

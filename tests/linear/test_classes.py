@@ -35,15 +35,43 @@ def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
 
 
-def test_newton_uses_the_softmax_bounds_for_a_thousand_classes():
+@pytest.mark.parametrize("clip_norm", [None, 1.0])
+def test_newton_uses_the_softmax_bounds_for_a_thousand_classes(clip_norm):
     X, y = np.eye(3), np.arange(3)
-    releases = DPNewton(classes=range(N_CLASSES)).fit(X, y).privacy_.releases
+    clf = DPNewton(
+        classes=range(N_CLASSES), n_iter=2, center=False, gradient_clip_norm=clip_norm
+    )
     bounds = (1.0, "softmax", N_CLASSES, "add_remove")
-    assert [record.l2_sensitivity for record in releases] == [
-        sensitivity.loss_gradient(*bounds),
-        sensitivity.curvature_grams(*bounds),
-    ]
-    assert releases[0].l2_sensitivity == pytest.approx(math.sqrt(2.0), rel=1e-6)
+    gradient = sensitivity.clipped_gradient(1.0, "add_remove")
+    if clip_norm is None:
+        gradient = sensitivity.loss_gradient(*bounds)
+        assert gradient == pytest.approx(math.sqrt(2.0), rel=1e-6)
+    releases = clf.fit(X, y).privacy_.releases
+    assert {record.name: record.l2_sensitivity for record in releases} == {
+        "gradient": gradient,
+        "gram": sensitivity.gram(1.0, "add_remove"),
+        "hessian": sensitivity.curvature_grams(*bounds),
+    }
+
+
+@pytest.mark.parametrize("n_iter", [1, 2, 3])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_newton_releases_one_matrix_in_the_first_step_of_the_softmax(
+    loss, n_iter, three_classes, spy
+):
+    """Later steps, and all of the sigmoid, release one block for each class."""
+    DPNewton(loss=loss, n_iter=n_iter, classes=range(3)).fit(*three_classes)
+    first = (
+        ["gradient", "gram"] if loss == "softmax" else ["gradient", *["hessian"] * 3]
+    )
+    later = ["gradient", *["hessian"] * 3] * (n_iter - 1)
+    assert [call.name for call in spy.calls] == ["feature_mean", *first, *later]
+
+
+def test_newton_releases_one_matrix_by_default(three_classes, spy):
+    DPNewton(classes=range(3)).fit(*three_classes)
+    shapes = [call.exact.shape for call in spy.calls]
+    assert shapes == [(1, 5), (3, 5), (5, 5)]  # with a constant coordinate
 
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
@@ -66,5 +94,6 @@ def test_fit_learns_a_common_class_beside_a_rare_one(estimator):
     rng = np.random.default_rng(0)
     y = (np.arange(2000) < 40).astype(int)
     X = np.eye(2)[y] + 0.1 * rng.normal(size=(2000, 2))
-    clf = estimator(epsilon=2.0, classes=range(2)).fit(X, y)
+    # a boundary through the mean is none between 98 % and 2 % of the records
+    clf = estimator(epsilon=2.0, classes=range(2), center=False).fit(X, y)
     assert clf.score(X, y) > 0.97

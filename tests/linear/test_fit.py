@@ -10,18 +10,21 @@ from dp_accounting.pld import PLDAccountant
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core import pld
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
+from privfeat.core.release import Release
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.linear import _base
+from privfeat.solvers.spectrum import step_noise_ridge
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-FITTED = {"coef_", "intercept_", "classes_", "n_iter_", "privacy_"}
+FITTED = {"coef_", "intercept_", "center_", "classes_", "n_iter_", "privacy_"}
+# the fit, the number of its releases but for the mean, and the weight of its gram
 PLANS = {
-    "ls": (DPLeastSquares, {}, 2),
-    "ls-class": (DPLeastSquares, {"class_gram": True}, 3),
-    "newton": (DPNewton, {"n_iter": 4}, 8),
-    "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}, 4),
-    "fc": (DPFC, {"n_iter": 7}, 8),
-    "adam": (DPAdamLinear, {"n_iter": 5}, 5),
+    "ls": (DPLeastSquares, {}, 2, 0.2),
+    "ls-class": (DPLeastSquares, {"class_gram": True}, 3, 1.0),
+    "newton": (DPNewton, {"n_iter": 4}, 8, 0.2),
+    "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}, 4, None),
+    "fc": (DPFC, {"n_iter": 7}, 8, 1.0),
+    "adam": (DPAdamLinear, {"n_iter": 5}, 5, None),
 }
 
 
@@ -188,7 +191,7 @@ def planned(request):
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("accounting", ["exact", "zcdp"])
 def test_fit_by_epsilon_spends_it(planned, adjacency, accounting, three_classes):
-    cls, options, _ = planned
+    cls, options, *_ = planned
     statement = (
         cls(epsilon=0.7, accounting=accounting, adjacency=adjacency, **options)
         .fit(*three_classes)
@@ -205,19 +208,28 @@ def test_fit_by_epsilon_spends_it(planned, adjacency, accounting, three_classes)
 
 
 def test_fit_by_rho_spends_it(planned, three_classes):
-    cls, options, _ = planned
+    cls, options, *_ = planned
     statement = cls(rho=0.3, **options).fit(*three_classes).privacy_
     assert composed_mu(statement) ** 2 / 2 == pytest.approx(0.3, rel=1e-9)
     assert statement.epsilon >= gaussian_epsilon(math.sqrt(0.6), 1e-5) * (1 - 1e-9)
 
 
-def test_fit_by_noise_multiplier_uses_it_for_every_release(planned, three_classes):
-    cls, options, count = planned
-    statement = cls(noise_multiplier=4.0, **options).fit(*three_classes).privacy_
-    assert sum(record.count for record in statement.releases) == count
+@pytest.mark.parametrize("center", [True, False])
+def test_fit_by_noise_multiplier_uses_it_for_every_release(
+    planned, center, three_classes
+):
+    """Divided by the root of the weight; the mean gets a tenth of rho."""
+    cls, options, count, gram = planned
+    clf = cls(noise_multiplier=4.0, center=center, **options)
+    statement = clf.fit(*three_classes).privacy_
+    total = count if gram is None else count - 1 + gram
+    weights = {"feature_mean": total / 9.0, "gram": gram}
+    assert sum(record.count for record in statement.releases) == count + center
     for record in statement.releases:
-        assert record.noise_multiplier == pytest.approx(4.0, rel=1e-9)
-    expected = gaussian_epsilon(math.sqrt(count) / 4.0, 1e-5)
+        expected = 4.0 / math.sqrt(weights.get(record.name, 1.0))
+        assert record.noise_multiplier == pytest.approx(expected, rel=1e-9)
+    total *= 10.0 / 9.0 if center else 1.0
+    expected = gaussian_epsilon(math.sqrt(total) / 4.0, 1e-5)
     assert statement.epsilon == pytest.approx(expected, rel=1e-6)
 
 
@@ -231,16 +243,20 @@ def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch)
 
     genuine = _base.GaussianMechanism
     monkeypatch.setattr(_base, "GaussianMechanism", spy)
-    cls, options, _ = planned
+    cls, options, *_ = planned
     cls(epsilon=1.0, **options).fit(*three_classes)
     (plan,) = plans
     epsilon = PLDAccountant().compose(plan.event()).get_epsilon(1e-5)
     assert epsilon == pytest.approx(1.0, rel=2e-3)
 
 
-def test_fit_splits_the_budget_as_asked(three_classes):
+@pytest.mark.parametrize("center", [True, False])
+def test_fit_splits_the_budget_as_asked(center, three_classes):
     split = {"gram": 0.2, "gradient": 0.8}
-    clf = DPFC(rho=1.0, n_iter=8, budget_split=split).fit(*three_classes)
+    if center:
+        split = {"gram": 0.2, "gradient": 0.5, "feature_mean": 0.3}
+    clf = DPFC(rho=1.0, n_iter=8, budget_split=split, center=center)
+    clf.fit(*three_classes)
     spent = {
         r.name: r.count / (2 * r.noise_multiplier**2) for r in clf.privacy_.releases
     }
@@ -251,12 +267,56 @@ def test_fit_defaults_to_epsilon_one(estimator, three_classes):
     assert estimator().fit(*three_classes).privacy_.epsilon == 1.0
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
+@pytest.mark.parametrize(("n_iter", "clip_norm"), [(1, 1.0), (16, 1.0), (4, 0.5)])
+def test_adam_has_a_rate_by_which_all_noise_moves_a_score_by_little(
+    optimizer, n_iter, clip_norm, three_classes
+):
+    """The default is ``0.75 / (sqrt(n_iter) clip_norm)``; bit for bit."""
+    options = {
+        "optimizer": optimizer,
+        "n_iter": n_iter,
+        "clip_norm": clip_norm,
+        "random_state": 0,
+    }
+    rate = 0.75 / (math.sqrt(n_iter) * clip_norm)
+    found = DPAdamLinear(**options).fit(*three_classes)
+    expected = DPAdamLinear(learning_rate=rate, **options).fit(*three_classes)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_adam_returns_the_last_iterate_by_default(three_classes):
+    one, two = (
+        DPAdamLinear(n_iter=3, random_state=0, **options).fit(*three_classes)
+        for options in ({}, {"iterate": "last"})
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize("n_iter", [1, 9])
+def test_feature_covariance_has_a_ridge_for_the_noise_of_its_steps(
+    n_iter, three_classes
+):
+    """That of `step_noise_ridge` for its own steps, rate, rows and gradient noise."""
+    options = {"n_iter": n_iter, "clip_norm": 0.5, "random_state": 0}
+    found = DPFC(**options).fit(*three_classes)
+    ridge = step_noise_ridge(
+        Release("gram", np.zeros((4, 4)), 0.0, True),
+        step_noise_stddev=found.privacy_.releases[-1].noise_stddev,
+        n_steps=n_iter,
+        learning_rate=4.0,
+        row_norm=0.5,
+    )
+    expected = DPFC(ridge=ridge, **options).fit(*three_classes)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-5, atol=1e-9)
+
+
 def test_fit_with_sampling_spends_less(three_classes):
     options = {"n_iter": 3, "noise_multiplier": 2.0, "accounting": "pld"}
     sampled = DPAdamLinear(sampling_prob=0.1, **options).fit(*three_classes).privacy_
     whole = DPAdamLinear(**options).fit(*three_classes).privacy_
     assert sampled.epsilon < whole.epsilon / 2
-    assert sampled.releases[0].sampling_prob == 0.1
+    assert [r.sampling_prob for r in sampled.releases] == [1.0, 0.1]
     assert sampled.mu is sampled.rho is None
 
 
@@ -279,7 +339,7 @@ def test_fit_raises_when_the_coefficients_overflow(three_classes):
     with pytest.raises(FloatingPointError, match="coefficients must be finite"):
         clf.fit(*three_classes)
     # the noise was drawn: no coefficients, but a statement of what was spent
-    assert FITTED & set(vars(clf)) == {"privacy_"}
+    assert FITTED & set(vars(clf)) == {"privacy_", "center_"}
 
 
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"noise_multiplier": 1.0}])

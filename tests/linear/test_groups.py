@@ -138,7 +138,8 @@ def test_fit_with_a_bound_that_cuts_nothing_uses_all_records(epsilon, users, spy
     X, y, groups = users
     for options, given in [({}, ()), ({"max_group_size": 9}, (groups,))]:
         spy.start()
-        DPLeastSquares(epsilon=epsilon, **options).fit(X, y, *given)
+        # the mean is noisy, and other rows depend on it
+        DPLeastSquares(epsilon=epsilon, center=False, **options).fit(X, y, *given)
         exact = [call.exact for call in spy.calls]
         if not options:
             expected = exact

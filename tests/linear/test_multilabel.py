@@ -90,12 +90,14 @@ def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
 @pytest.mark.parametrize("max_labels", [1, 2, 3])
 def test_fit_declares_the_bounds_for_several_labels(max_labels, data):
     X, Y, _ = data
-    clf = DPLeastSquares(class_gram=True, max_labels=max_labels).fit(X, Y)
+    clf = DPLeastSquares(class_gram=True, max_labels=max_labels, center=False)
+    clf.fit(X, Y)
     found = {record.name: record.l2_sensitivity for record in clf.privacy_.releases}
     root = math.sqrt(max_labels)
     expected = {"gram": 1.0, "class_sums": root, "class_grams": root}
     assert found == pytest.approx(expected, rel=1e-6)
-    clf = DPNewton(max_labels=max_labels).fit(X, Y)
+    clf = DPNewton(max_labels=max_labels, center=False, gradient_clip_norm=None)
+    clf.fit(X, Y)
     found = {record.name: record.l2_sensitivity for record in clf.privacy_.releases}
     expected = {"gradient": math.sqrt(3.0), "hessian": math.sqrt(3.0) / 4.0}
     assert found == pytest.approx(expected, rel=1e-6)
@@ -108,11 +110,8 @@ def expected_coef(cls, options, rows, carried):
         return reference.least_squares(rows, carried, 3, **options)
     options.setdefault("loss", "sigmoid")
     options.setdefault("learning_rate", 1.0)
-    algorithm = reference.newton
-    if cls is not DPNewton:
-        first_order = cls is DPAdamLinear
-        options["clip_norm" if first_order else "gradient_clip_norm"] = 1.0
-        algorithm = reference.feature_covariance
+    algorithm = reference.newton if cls is DPNewton else reference.feature_covariance
+    options["clip_norm" if cls is DPAdamLinear else "gradient_clip_norm"] = 1.0
     if cls is DPAdamLinear:
         options["optimizer"] = "adam"
         algorithm = reference.first_order
@@ -120,10 +119,20 @@ def expected_coef(cls, options, rows, carried):
 
 
 @pytest.mark.parametrize("max_labels", [1, 2, 3])
-def test_fit_with_hardly_any_noise_equals_the_reference(fit, max_labels, data):
+@pytest.mark.parametrize("center", [True, False])
+def test_fit_with_hardly_any_noise_equals_the_reference(fit, center, max_labels, data):
     cls, options = fit
     X, Y, carried = data
-    clf = cls(noise_multiplier=1e-5, max_labels=max_labels, **options).fit(X, Y)
+    clf = cls(
+        noise_multiplier=1e-5,
+        max_labels=max_labels,
+        center=center,
+        fit_intercept=False,
+        **options,
+    ).fit(X, Y)
+    if center:
+        mean = reference.feature_mean(X, row_scaling="unit")
+        X = reference.centred(X, mean, row_scaling="unit")
     rows = reference.bounded_rows(X, clip_norm=1.0, row_scaling="unit")
     kept = first_labels(carried, max_labels)
     expected = expected_coef(cls, options, rows, kept)
@@ -251,7 +260,7 @@ def test_fit_keeps_a_row_of_coefficients_for_every_column(estimator, n_columns, 
 def test_predict_takes_the_labels_above_one_half(fit, data):
     cls, options = fit
     X, Y, _ = data
-    clf = cls(epsilon=math.inf, max_labels=3, **options).fit(X, Y)
+    clf = cls(epsilon=math.inf, max_labels=3, center=False, **options).fit(X, Y)
     probabilities = clf.predict_proba(X)
     np.testing.assert_array_equal(clf.predict(X), probabilities > 0.5)
     scores = clf.decision_function(X)
@@ -272,7 +281,12 @@ def test_predict_proba_of_class_grams_are_frequencies(alpha):
     Y = np.zeros((20, 2), int)
     Y[:8, 0] = Y[10:13, 0] = Y[:10, 1] = 1
     clf = DPLeastSquares(
-        epsilon=math.inf, class_gram=True, alpha=alpha, ridge=1e-9, max_labels=2
+        epsilon=math.inf,
+        class_gram=True,
+        alpha=alpha,
+        ridge=1e-9,
+        max_labels=2,
+        center=False,
     ).fit(X, Y)
     found = clf.predict_proba(np.eye(2))
     np.testing.assert_allclose(found, [[0.8, 1.0], [0.3, 0.0]], atol=1e-4)

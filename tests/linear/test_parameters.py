@@ -30,7 +30,8 @@ WRONG = {
     "budget_split": [0.5, "a", [0.5, 0.5], {}, {"other": 1.0}, True, NAN],
     "max_group_size": [*POSITIVE, 1.5],
     "classes": [0, "ab", [1], [], 3.0, True, [[0, 1], [1, 2]], [0.0, 1.0, 2.0, NAN]],
-    "max_labels": COUNT,
+    "max_labels": [value for value in COUNT if value is not None],
+    "center": [*FLAG, [1.0, 2.0], [0.0] * 3 + [NAN], [INF] * 4, ["a"] * 4, [True] * 4],
     "row_scaling": CHOICE,
     "clip_norm": [*POSITIVE, None, 1e-7, 1e7],
     "fit_intercept": FLAG,
@@ -63,6 +64,7 @@ CASES = [
     for cls in ESTIMATORS
     for name in parameters(cls)
     for value in WRONG.get(name, ())
+    if (cls, name, value) != (DPNewton, "gradient_clip_norm", None)
 ]
 
 
@@ -81,7 +83,7 @@ def test_fit_refuses_a_wrong_parameter(cls, name, value, three_classes):
     clf = cls(**{name: value})
     with pytest.raises((TypeError, ValueError), match=name):
         clf.fit(*three_classes)
-    fitted = {"coef_", "intercept_", "classes_", "n_iter_", "privacy_"}
+    fitted = {"coef_", "intercept_", "center_", "classes_", "n_iter_", "privacy_"}
     assert not fitted & set(vars(clf))
 
 

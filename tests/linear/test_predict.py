@@ -22,23 +22,34 @@ def model(request):
     return cls(epsilon=math.inf, **options)
 
 
+@pytest.fixture(params=[True, False], ids=["center", "raw"])
+def center(request):
+    return request.param
+
+
 @pytest.fixture(params=["two_classes", "three_classes"])
 def data(request):
     return request.getfixturevalue(request.param)
 
 
-def test_decision_function_is_linear_in_the_unit_row(model, data):
+def test_decision_function_is_linear_in_the_unit_row(model, center, data):
     X, _ = data
-    model.fit(*data)
+    model.set_params(center=center).fit(*data)
     rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    if center:
+        rows -= model.center_
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.any(model.center_) == center
     expected = np.squeeze(rows @ model.coef_.T + model.intercept_)
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
 
 
-def test_decision_function_of_raw_rows_is_linear_in_them(model, data):
+def test_decision_function_of_raw_rows_is_linear_in_them(model, center, data):
     X, _ = data
-    model.set_params(row_scaling="clip").fit(*data)
-    expected = np.squeeze(X @ model.coef_.T + model.intercept_)
+    model.set_params(row_scaling="clip", center=center).fit(*data)
+    rows = X - model.center_
+    expected = np.squeeze(rows @ model.coef_.T + model.intercept_)
+    assert np.any(model.center_) == center
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
 
 
@@ -51,9 +62,10 @@ def test_decision_function_of_unit_rows_ignores_their_scale(model, data, scale):
     )
 
 
-def test_decision_function_of_a_zero_row_is_the_intercept(model, data):
+def test_decision_function_of_the_center_is_the_intercept(model, center, data):
+    model.set_params(center=center, row_scaling="clip" if center else "unit")
     model.fit(*data)
-    scores = model.decision_function(np.zeros((1, 4)))
+    scores = model.decision_function(model.center_[None])
     np.testing.assert_allclose(np.ravel(scores), model.intercept_)
 
 

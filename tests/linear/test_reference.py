@@ -17,13 +17,21 @@ from tests import reference
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
 ]
-INTERCEPTS = [{}, {"fit_intercept": True, "intercept_scaling": 0.5}]
+INTERCEPTS = [
+    {"fit_intercept": False},
+    {"fit_intercept": True, "intercept_scaling": 0.5},
+]
 ROW_OPTIONS = [
-    {"row_scaling": scaling, **intercept}
+    {"row_scaling": scaling, "center": center, **intercept}
+    for center in (False, True)
     for scaling in ("unit", "clip")
     for intercept in INTERCEPTS
 ]
-ROW_IDS = ["unit", "unit-intercept", "clip", "clip-intercept"]
+ROW_IDS = [
+    center + rows
+    for center in ("", "center-")
+    for rows in ("unit", "unit-intercept", "clip", "clip-intercept")
+]
 FITS = [
     (DPLeastSquares, {"ridge": 2.0}),
     (DPLeastSquares, {"ridge": 2.0, "gram_noise": "full"}),
@@ -41,10 +49,15 @@ FITS = [
                 "ridge": 2.0,
                 "learning_rate": 0.8,
                 "hessian_noise": noise,
+                "gradient_clip_norm": clip_norm,
             },
         )
-        for loss in ("softmax", "sigmoid")
-        for noise in ("symmetric", "full")
+        for loss, noise, clip_norm in [
+            ("softmax", "symmetric", 0.4),
+            ("softmax", "full", None),
+            ("sigmoid", "symmetric", None),
+            ("sigmoid", "full", 0.4),
+        ]
     ],
     *[
         (
@@ -90,14 +103,27 @@ IDS = [
 ]
 
 
-def expected_scores(cls, options, rows_options, X, y, *, private, noise=None):
-    """Return the reference's scores of the training rows, and its releases."""
+def expected_scores(
+    cls, options, rows_options, X, y, *, private, noise=None, mean_stddev=0.0
+):
+    """Return the reference's scores of the training rows."""
+    first_gram = noise is not None and options.get("loss") == "softmax"
     noise = noise or reference.no_noise
-    radius = 1.0 if private or rows_options["row_scaling"] == "unit" else math.inf
+    row_scaling = rows_options["row_scaling"]
+    radius = 1.0 if private or row_scaling == "unit" else math.inf
+    if rows_options["center"]:
+        mean = reference.feature_mean(
+            X,
+            row_scaling=row_scaling,
+            clip_norm=radius,
+            noise=noise,
+            stddev=mean_stddev,
+        )
+        X = reference.centred(X, mean, row_scaling=row_scaling)
     rows = reference.bounded_rows(
         X,
         clip_norm=radius,
-        row_scaling=rows_options["row_scaling"],
+        row_scaling=row_scaling,
         intercept_scaling=rows_options.get("intercept_scaling"),
     )
     options = dict(options)
@@ -113,14 +139,15 @@ def expected_scores(cls, options, rows_options, X, y, *, private, noise=None):
         return _scores(coef, rows_options, X)
     init = options.pop("intercept_init", 0.0)
     coef = np.zeros((n_outputs, rows.shape[1]))
-    if "fit_intercept" in rows_options and init:
+    if rows_options["fit_intercept"] and init:
         scale = rows_options["intercept_scaling"]
         unit = rows_options["row_scaling"] == "unit"
         coef[:, -1] = init / (scale / math.hypot(1.0, scale) if unit else scale)
-    if not private:
-        for name in ("gradient_clip_norm", "gram_clip_norm"):
-            if name in options:
-                options[name] = math.inf
+    for name in ("gradient_clip_norm", "gram_clip_norm"):
+        if name in options and (options[name] is None or not private):
+            options[name] = math.inf
+    if cls is DPNewton:
+        options["first_gram"] = first_gram
     if cls is DPAdamLinear:
         options["clip_norm"] = options.pop("gradient_clip_norm")
     algorithm = {
@@ -174,31 +201,42 @@ def test_fit_with_hardly_any_noise_equals_the_paper(
     assert_close(clf.decision_function(X), expected, 1e-3)
 
 
+@pytest.mark.parametrize("place", [1, 5], ids=["raw", "center"])
 @pytest.mark.parametrize(("cls", "options"), FITS, ids=IDS)
-def test_fit_on_two_classes_equals_the_paper(cls, options, two_classes):
+def test_fit_on_two_classes_equals_the_paper(cls, options, place, two_classes):
     X, y = two_classes
-    rows_options = ROW_OPTIONS[1]
+    rows_options = ROW_OPTIONS[place]
     clf = cls(noise_multiplier=1e-5, **options, **rows_options).fit(X, y)
     expected = expected_scores(cls, options, rows_options, X, y, private=True)
     assert_close(clf.decision_function(X), expected, 1e-3)
 
 
+@pytest.mark.parametrize("place", [0, 4, 6], ids=["raw", "center", "center-clip"])
 @pytest.mark.parametrize(("cls", "options"), FITS, ids=IDS)
 def test_fit_with_noise_equals_the_paper_given_that_noise(
-    cls, options, three_classes, spy
+    cls, options, place, three_classes, spy
 ):
     """Noise of 5 % of a record's bound, so that noisy matrices stay definite."""
     X, y = three_classes
-    clf = cls(noise_multiplier=0.05, random_state=0, **options).fit(X, y)
+    rows_options = ROW_OPTIONS[place]
+    clf = cls(noise_multiplier=0.05, random_state=0, **options, **rows_options)
+    clf.fit(X, y)
+    means = [call.release.noise_stddev for call in spy.of("feature_mean")]
 
     def noise(name, index, shape):
         drawn = spy.of(name)[index].noise
         assert drawn.shape == shape
         return drawn
 
-    rows_options = {"row_scaling": "unit"}
     expected = expected_scores(
-        cls, options, rows_options, X, y, private=True, noise=noise
+        cls,
+        options,
+        rows_options,
+        X,
+        y,
+        private=True,
+        noise=noise,
+        mean_stddev=sum(means),
     )
     assert_close(clf.decision_function(X), expected, 1e-3)
 

@@ -133,17 +133,19 @@ def check_independence(calls, rate=1e-6):
 
 def _rows_of(call):
     """Blocks of one release that have draws of their own: a vector per class."""
-    if call.name in ("class_sums", "gradient"):
+    if call.name in ("feature_mean", "class_sums", "gradient"):
         return list(call.noise)
     return [independent_part(call)]
 
 
+@pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("rows", ROW_OPTIONS)
 @pytest.mark.parametrize("fit", FITS)
 def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
-    fit, rows, adjacency, three_classes, spy
+    fit, rows, adjacency, center, three_classes, spy
 ):
+    """With a centre too: its sum moves as declared, and then both use the release."""
     cls, options = FITS[fit]
 
     def make():
@@ -151,6 +153,7 @@ def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
             epsilon=2.0,
             classes=range(3),
             adjacency=adjacency,
+            center=center,
             random_state=0,
             **options,
             **ROW_OPTIONS[rows],
@@ -270,8 +273,14 @@ def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatc
     X, y = three_classes
     longer = np.vstack([X, [[10.0, 0.0, 0.0, 0.0]]]), np.append(y, 0)
 
-    def make():
-        return DPLeastSquares(epsilon=2.0, classes=range(3), random_state=0)
+    def make():  # the planted fault forgets constant coordinates
+        return DPLeastSquares(
+            epsilon=2.0,
+            classes=range(3),
+            random_state=0,
+            center=False,
+            fit_intercept=False,
+        )
 
     first, _, calls, other_calls = replay(spy, make, (X, y), longer)
     with pytest.raises(AssertionError):
@@ -307,8 +316,9 @@ def test_poisson_sampling_takes_all_steps_on_empty_batches(three_classes, spy):
         n_iter=20,
         classes=range(3),
     ).fit(*three_classes)
-    assert len(spy.calls) == clf.n_iter_ == 20
-    assert sum(np.any(call.exact != 0.0) for call in spy.calls) <= 2
+    steps = spy.of("gradient")
+    assert len(steps) == len(spy.calls) - 1 == clf.n_iter_ == 20
+    assert sum(np.any(call.exact != 0.0) for call in steps) <= 2
     assert np.all([np.any(call.noise != 0.0) for call in spy.calls])
 
 
@@ -323,6 +333,7 @@ def test_poisson_sampling_takes_each_record_with_its_probability(spy):
         n_iter=40,
         learning_rate=1e-9,
         classes=range(2),
+        center=False,
         random_state=0,
     ).fit(X, y * 0)
     taken = [round(abs(call.exact[0, 0]) / 0.5) for call in spy.calls]

@@ -4,7 +4,11 @@ import numpy as np
 import optax
 import pytest
 
-from privfeat.solvers.optimizers import check_optimizer, start_optimizer
+from privfeat.solvers.optimizers import (
+    check_optimizer,
+    start_optimizer,
+    takes_unit_steps,
+)
 
 GRADIENTS = np.random.default_rng(0).normal(size=(4, 2, 3))
 
@@ -40,9 +44,36 @@ def test_adam_follows_its_definition(rate):
     np.testing.assert_allclose(run("adam", rate), coef, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [
+        ("adam", True),
+        ("rmsprop", True),
+        ("sgd", False),
+        ("momentum", False),
+        (optax.adam(0.1), False),
+    ],
+)
+def test_takes_unit_steps_knows_the_optimizers_that_ignore_the_scale(
+    optimizer, expected
+):
+    """Where it says so, no rate need be given; an optax optimizer has its own."""
+    assert takes_unit_steps(optimizer) is expected
+    if expected:
+        check_optimizer(optimizer, None)
+
+
+@pytest.mark.parametrize("scale", [10.0, 1e6])
 @pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
-def test_scale_free_optimizers_have_a_default_learning_rate(optimizer):
-    assert np.all(run(optimizer, None) != 1.0)
+def test_unit_steps_do_not_depend_on_the_scale_of_the_gradients(optimizer, scale):
+    coefs = []
+    for factor in (1.0, scale):
+        update = start_optimizer(optimizer, 0.1, np.ones((2, 3)))
+        coef = np.ones((2, 3))
+        for gradient in GRADIENTS:
+            coef = update(factor * gradient, coef)
+        coefs.append(coef)
+    np.testing.assert_allclose(coefs[0], coefs[1], rtol=1e-3)
 
 
 def test_rmsprop_divides_by_the_root_mean_square():

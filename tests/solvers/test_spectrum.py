@@ -5,7 +5,12 @@ from scipy import stats
 from privfeat.core import noise
 from privfeat.core.keys import KeyStream
 from privfeat.core.release import Release
-from privfeat.solvers.spectrum import noise_edge, noise_ridge, regularized_inverse
+from privfeat.solvers.spectrum import (
+    noise_edge,
+    noise_ridge,
+    regularized_inverse,
+    step_noise_ridge,
+)
 
 
 def release(matrix, *, stddev=1.0, symmetric=True):
@@ -35,6 +40,58 @@ def test_noise_ridge_scales_the_edge():
     matrix = release(np.eye(4), stddev=3.0)
     expected = 2.0 * noise_edge(3.0, 4)
     assert noise_ridge(matrix, scale=2.0) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("score_noise", [0.5, 1.0])
+def test_step_noise_ridge_lets_the_steps_move_a_score_by_so_much(score_noise):
+    """Chi-square of 20,000 scores; false-positive rate 1e-6, 5 % error always fails.
+
+    Steps of noise alone, where the Gram matrix is zero, on a row of norm ``C``.
+    """
+    n_steps, rate, stddev, radius, n_draws = 5, 0.7, 3.0, 0.4, 20_000
+    ridge = step_noise_ridge(
+        release(np.zeros((3, 3)), stddev=0.0),
+        step_noise_stddev=stddev,
+        n_steps=n_steps,
+        learning_rate=rate,
+        row_norm=radius,
+        score_noise=score_noise,
+    )
+    inverse = regularized_inverse(release(np.zeros((3, 3))), ridge=ridge)
+    rng = np.random.default_rng(0)
+    coef = np.zeros((n_draws, 3))
+    for _ in range(n_steps):
+        coef -= rate * rng.normal(scale=stddev, size=(n_draws, 3)) @ inverse
+    scores = coef @ (radius * np.array([2.0, -1.0, 2.0]) / 3.0)
+    statistic = np.sum((scores / score_noise) ** 2)
+    low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], df=n_draws)
+    assert low < statistic < high
+
+
+def test_step_noise_ridge_follows_its_formula():
+    matrix = release(np.eye(3), stddev=0.0)
+    options = {
+        "step_noise_stddev": 3.0,
+        "n_steps": 25,
+        "learning_rate": 0.5,
+        "row_norm": 2.0,
+    }
+    found = step_noise_ridge(matrix, score_noise=1.0, **options)
+    assert found == pytest.approx(0.5 * 5.0 * 3.0 * 2.0, rel=1e-6)
+    half = step_noise_ridge(matrix, score_noise=2.0, **options)
+    assert half == pytest.approx(found / 2.0, rel=1e-6)
+
+
+def test_step_noise_ridge_is_positive_without_noise():
+    found = step_noise_ridge(
+        release(np.eye(3), stddev=0.0),
+        step_noise_stddev=0.0,
+        n_steps=1,
+        learning_rate=1.0,
+        row_norm=1.0,
+    )
+    assert found > 0.0
 
 
 @pytest.mark.parametrize("matrix", [np.eye(3), np.zeros((3, 3))])
