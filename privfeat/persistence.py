@@ -163,10 +163,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         )
     arrays = _read_arrays(path, document["arrays"])
     fitted = {key: int(value) for key, value in document["fitted"].items()}
-    if "center_" not in arrays:
-        raise ModelFileError(
-            f"{str(path)!r} has no center_: it is of an older privfeat. Fit it again."
-        )
     missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
         raise _damaged(path, "the fitted attributes are not those of an estimator")

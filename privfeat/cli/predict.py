@@ -15,7 +15,8 @@ def add_parser(verbs: Any) -> None:
         help="apply a saved model to a feature file",
         description="Write a CSV file with one line per row: its number from 0, the "
         "predicted class and, where known, the name of the class. For a model of "
-        "several labels a row: one column of 0 and 1 for each class.",
+        "several labels a row: one column of 0 and 1 for each class; for a "
+        "regressor: the predicted number.",
     )
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -41,17 +42,26 @@ def run(args: argparse.Namespace) -> None:
     names = persistence.load_class_names(args.model)
     split = open_split(args.features, preferred="test")
     predicted = estimator.predict(split.X).tolist()
-    classes = estimator.classes_.tolist()
-    by_class = dict(zip(classes, names or [], strict=False))
+    header, cells = _columns(estimator, predicted, names)
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    if estimator.multilabel_:
-        writer.writerow(["row", *(by_class.get(label, label) for label in classes)])
-        writer.writerows([row, *flags] for row, flags in enumerate(predicted))
-    else:
-        writer.writerow(["row", "class", "name"] if by_class else ["row", "class"])
-        for row, label in enumerate(predicted):
-            writer.writerow([row, label, by_class[label]] if by_class else [row, label])
+    writer.writerow(["row", *header])
+    writer.writerows([row, *values] for row, values in enumerate(cells))
     write_atomically(args.out, buffer.getvalue().encode())
     print(f"{len(predicted)} predictions written to {args.out}")
+
+
+def _columns(
+    estimator: Any, predicted: list[Any], names: list[str] | None
+) -> tuple[list[Any], list[list[Any]]]:
+    """Return the header and the cells of each row, without the number of the row."""
+    if not hasattr(estimator, "classes_"):
+        return ["prediction"], [[value] for value in predicted]
+    classes = estimator.classes_.tolist()
+    by_class = dict(zip(classes, names or [], strict=False))
+    if estimator.multilabel_:
+        return [by_class.get(label, label) for label in classes], predicted
+    if not by_class:
+        return ["class"], [[label] for label in predicted]
+    return ["class", "name"], [[label, by_class[label]] for label in predicted]

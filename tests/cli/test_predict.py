@@ -1,8 +1,9 @@
 import csv
 
+import numpy as np
 import pytest
 
-from privfeat import open_features, persistence
+from privfeat import DPLeastSquaresRegressor, open_features, persistence
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
 
@@ -63,3 +64,20 @@ def test_predict_names_a_missing_folder(fails, features, model, tmp_path):
     out = tmp_path / "none" / "p.csv"
     message = fails("predict", "--model", model, "--features", features, "--out", out)
     assert "No such file or directory" in message
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_predict_writes_the_numbers_of_a_regressor(run, features, tmp_path):
+    X = open_features(features)["train"].X[:]
+    regressor = DPLeastSquaresRegressor(epsilon=8).fit(X, X[:, 0] / 10)
+    persistence.save(regressor, tmp_path / "model")
+    out = tmp_path / "p.csv"
+    status, _, _ = run(
+        *("predict", "--model", tmp_path / "model"),
+        *("--features", f"{features}:train", "--out", out),
+    )
+    assert status == 0
+    header, *rows = read(out)
+    assert header == ["row", "prediction"]
+    found = [float(value) for _, value in rows]
+    np.testing.assert_array_equal(found, regressor.predict(X))
