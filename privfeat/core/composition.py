@@ -130,7 +130,10 @@ def compose(
     """
     fits = list(statements)
     if not fits or not all(isinstance(fit, PrivacyStatement) for fit in fits):
-        raise TypeError("statements must be one or more PrivacyStatement objects.")
+        raise TypeError(
+            "statements must be one or more PrivacyStatement objects. Pass a list of "
+            "the privacy_ of each fit."
+        )
     delta, adjacency = _check_delta(fits, delta), fits[0].adjacency
     if any(fit.adjacency != adjacency for fit in fits):
         raise ValueError("statements must share one adjacency, got both.")

@@ -66,7 +66,7 @@ class RunCount:
         scale = log if self.eta == 0.0 else math.expm1(self.eta * log) / self.eta
         probability = (1.0 - self.gamma) / scale
         left, count = noise.uniform(keys.draw()) - probability, 1
-        while left > 0.0 and probability > 1e-18:
+        while left > 0.0 and (count <= self.mean or probability > 1e-18):
             probability *= (1.0 - self.gamma) * (count + self.eta) / (count + 1)
             left, count = left - probability, count + 1
         return count

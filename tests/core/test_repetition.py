@@ -139,3 +139,10 @@ def test_statement_text_tells_of_the_selection(statement):
         "kept from training",
     ]:
         assert part in text
+
+
+def test_draw_of_many_runs_does_not_stop_before_the_mode():
+    """The first probabilities of a law with mean 1000 are below any float tolerance."""
+    runs = RunCount.from_mean(1000.0, eta=10.0)
+    draws = [runs.draw(KeyStream(seed)) for seed in range(20)]
+    assert 500 < np.mean(draws) < 1500
