@@ -94,7 +94,7 @@ class DPLinearModel(BaseEstimator, ABC):
             What to predict; an indicator matrix (also a sparse one) for records that
             may carry several labels. Sensitive.
         groups : array-like of shape (n_samples,), optional
-            The user that each record belongs to, of any type that can be sorted. All
+            The user that each record belongs to: integers only, or strings only. All
             records of a user are then protected together; needs ``max_group_size``.
             Sensitive.
 

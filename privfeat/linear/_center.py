@@ -32,13 +32,16 @@ def is_released(center: Any) -> bool:
     return isinstance(center, bool | np.bool_) and bool(center)
 
 
-def public_center(center: Any, n_features: int) -> NDArray[np.float64]:
+def public_center(
+    center: Any, n_features: int, row_scaling: RowScaling
+) -> NDArray[np.float64]:
     """Return what is public of the center, (n_features,): the array given, or zeros.
 
     Raises
     ------
     TypeError, ValueError
-        If ``center`` is neither a bool nor a finite array of this shape.
+        If ``center`` is neither a bool nor a finite array of this shape, or too long to
+        be a mean of rows of unit norm.
     """
     if isinstance(center, bool | np.bool_):
         return np.zeros(n_features)
@@ -47,10 +50,17 @@ def public_center(center: Any, n_features: int) -> NDArray[np.float64]:
         raise TypeError(
             f"center must be a bool or an array of numbers, got {center!r}."
         )
-    if values.shape != (n_features,) or not np.all(np.isfinite(values)):
+    if values.shape != (n_features,):
         raise ValueError(
-            f"center must be finite and of shape ({n_features},), got shape "
-            f"{values.shape}. Pass the mean of public rows, or True."
+            f"center must have shape ({n_features},), got {values.shape}. Pass the "
+            "mean of public rows, or True."
+        )
+    norm = float(np.linalg.norm(values))
+    longest = 1.0 + 1e-6 if row_scaling == "unit" else CLIP_RANGE[1]
+    if not norm <= longest:
+        raise ValueError(
+            f"center must have norm at most {longest:.6g}, got {norm:.6g}. Divide each "
+            "public row by its norm before the mean, for row_scaling='unit'."
         )
     return values.astype(np.float64)
 

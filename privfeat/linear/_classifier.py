@@ -44,12 +44,13 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
         self.center = center
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
-        """Return scores ``X coef_^T + intercept_``, of rows as ``row_scaling`` says.
+        """Return scores ``Z coef_^T + intercept_`` of scaled and centred rows ``Z``.
 
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
-            With ``row_scaling="unit"`` each row is divided by its norm first.
+            ``Z`` is ``X - center_``. With ``row_scaling="unit"`` rows are divided by
+            their norms before ``center_`` is subtracted, and again after that.
 
         Returns
         -------
@@ -121,11 +122,25 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
                 row_scaling=self.row_scaling,
             )
         else:
-            self.center_ = public_center(self.center, self.n_features_in_)
+            self.center_ = public_center(
+                self.center, self.n_features_in_, self.row_scaling
+            )
         return rows.centred(self.center_)
 
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        names = list(getattr(y, "columns", ()))
+        named = len(names) > 1 and all(isinstance(name, str) for name in names)
+        if named and self.classes is not None:
+            given = np.asarray(self.classes).tolist()
+            if names != given:
+                raise ValueError(
+                    f"classes must be the columns of y in their order, got {given!r} "
+                    f"for {names!r}."
+                )
+        return super()._validate(X, y)
+
     def _problem(self, y: Any, n_features: int) -> Problem:
-        public_center(self.center, n_features)
+        public_center(self.center, n_features, self.row_scaling)
         given = self.classes is not None
         multilabel = is_indicator(y, self.classes)
         if multilabel:

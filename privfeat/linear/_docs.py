@@ -13,8 +13,8 @@ BUDGET = """epsilon : float, optional
         Total zCDP budget, > 0, instead of ``epsilon``.
     noise_multiplier : float, optional
         Noise stddev over sensitivity of every single release, in [1e-6, 1e6], instead
-        of ``epsilon``; where a release gets another part of rho by default
-        (the feature mean, for one), its multiplier is that of this part.
+        of ``epsilon``; where a release gets another part of rho by default, its
+        multiplier is that of this part.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
         What neighbouring data sets are.
     accounting : {"exact", "zcdp", "pld"}, default="exact"
@@ -23,7 +23,8 @@ BUDGET = """epsilon : float, optional
         distribution.
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
-        where the estimator says otherwise, and a tenth of rho for ``feature_mean``.
+        where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
+        a classifier releases it.
     max_group_size : int, optional
         For the privacy of users with several records, together with ``groups`` in
         ``fit``: how many records of a user count, >= 1, others being dropped at random.
@@ -82,6 +83,9 @@ ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features
     privacy_ : PrivacyStatement
         What was released, at what cost, assuming what."""
 
+MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of the
+    rows and their number: sensitivity ``clip_norm`` (twice that under replace-one)."""
+
 GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
     constructor parameters, and under replace-one the number of records (or users).
 
@@ -98,6 +102,7 @@ def document(cls: T) -> T:
         shared=SHARED_PARAMETERS,
         tail=SHARED_TAIL,
         attributes=ATTRIBUTES,
+        mean=MEAN,
         guarantees=GUARANTEES,
     )
     return cls

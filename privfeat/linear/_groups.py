@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d
-
-from privfeat.linear._inputs import messages_without_data
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Users:
         secret = key.to_bytes(8, "big")
         kept = np.ones(len(codes), bool)
         for user in np.flatnonzero(counts > self.max_group_size):
-            name = str(users[user]).encode()
+            name = str(users[user]).encode(errors="surrogatepass")
             ranks = [
                 blake2b(b"%d:%b" % (place, name), key=secret, digest_size=8).digest()
                 for place in range(counts[user])
@@ -81,9 +78,34 @@ def check_users(
             f"groups must be given together with max_group_size={max_group_size!r}, "
             "got None. Pass the user of each record to fit."
         )
-    with messages_without_data():
-        ids = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
-        ids = column_or_1d(ids)
+    ids = _ids(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
     return Users(ids, int(max_group_size))
+
+
+def _ids(groups: ArrayLike) -> NDArray[Any]:
+    """Return the users as integers or as strings, each as given.
+
+    An array of one NumPy type for all users would turn large integers beside small
+    ones into floats and cut trailing zeros of strings: one user's name would then
+    change which of the other users are told apart.
+
+    Raises
+    ------
+    TypeError
+        If they are not all integers, or all strings or bytes.
+    """
+    given: Any = groups
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
+        return given
+    values = list(given.tolist() if hasattr(given, "tolist") else given)
+    for kind in (Integral, str, bytes):
+        if all(isinstance(value, kind) for value in values):
+            ids = np.empty(len(values), object)
+            ids[:] = [int(value) for value in values] if kind is Integral else values
+            return ids
+    raise TypeError(
+        "groups must be one-dimensional and hold integers only or strings only, "
+        "got another type or a missing value."
+    )

@@ -44,7 +44,8 @@ class TargetRows(BoundedRows):
         self._unit_norm = unit_norm if row_scaling == "unit" else None
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
-        features = super()._read(start, stop).astype(np.float64, copy=False)
+        # rows in one piece: else the norm of one may depend on how many are beside it
+        features = np.ascontiguousarray(super()._read(start, stop), np.float64)
         if self._unit_norm is not None:
             features = self._unit_norm * unit_rows(features)
         return np.column_stack([features, self._targets[start:stop]])

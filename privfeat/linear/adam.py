@@ -82,6 +82,8 @@ class DPAdamLinear(DPLinearClassifier):
     **Guarantee.** ``n_iter`` times the query ``gradient``, sensitivity
     ``gradient_clip_norm`` (twice that under replace-one).
 
+    {mean}
+
     {guarantees}
 
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:

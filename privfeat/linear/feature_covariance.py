@@ -74,11 +74,13 @@ class DPFC(DPLinearClassifier):
 
     Notes
     -----
-    **Guarantee.** Two queries: ``gram``, sensitivity ``clip_norm**2`` (or
+    **Guarantee.** ``gram``, sensitivity ``clip_norm**2`` (or
     ``gram_clip_norm**2``; ``sqrt(2)`` times that under replace-one), and ``n_iter``
     times ``gradient``, sensitivity ``gradient_clip_norm`` (twice that). With equal
     noise multipliers ``s`` the fit is ``(n_iter + 1) / (2 s**2)``-zCDP, [1]_ Theorem
     2.3.
+
+    {mean}
 
     {guarantees}
 

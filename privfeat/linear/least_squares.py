@@ -72,6 +72,8 @@ class DPLeastSquares(DPLinearClassifier):
     indicator matrix ``y`` the sensitivities of the last two are ``sqrt(max_labels)``
     times as large.
 
+    {mean}
+
     {guarantees}
 
     **Source.** [1]_ Algorithm 3. Its exact setting: ``class_gram=True,

@@ -1,5 +1,6 @@
 """DPLeastSquaresRegressor: ridge regression from one noisy matrix."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_gram
 from privfeat.data import LazyFeatures
+from privfeat.exceptions import PrivacyWarning
 from privfeat.linear._base import DPLinearModel
 from privfeat.linear._docs import document
 from privfeat.linear._inputs import messages_without_data
@@ -23,6 +25,8 @@ from privfeat.linear._rows import BoundedRows
 from privfeat.linear._target_rows import TargetRows
 from privfeat.solvers.regression import centred_ridge
 from privfeat.solvers.spectrum import noise_ridge
+
+DEFAULT_BOUNDS = (-1.0, 1.0)
 
 
 @document
@@ -36,9 +40,10 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
     Parameters
     ----------
     {budget}
-    target_bounds : (float, float), default=(-1.0, 1.0)
+    target_bounds : (float, float), optional
         Smallest and largest target, public: targets and predictions are cut to them.
-        Choose them from knowledge about the quantity, not from ``y``.
+        Choose them from knowledge about the quantity, not from ``y``. None warns and
+        takes (-1, 1).
     row_scaling : {{"unit", "clip"}}, default="clip"
         Clip rows that are too long, or scale every row to norm ``clip_norm``, also when
         predicting.
@@ -119,7 +124,7 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
         accounting: Accounting = "exact",
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
-        target_bounds: tuple[float, float] = (-1.0, 1.0),
+        target_bounds: tuple[float, float] | None = None,
         row_scaling: RowScaling = "clip",
         clip_norm: float = 1.0,
         fit_intercept: bool = True,
@@ -170,6 +175,8 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
 
     def _bounds(self) -> tuple[float, float]:
         bounds = self.target_bounds
+        if bounds is None:
+            return DEFAULT_BOUNDS
         if not isinstance(bounds, tuple | list) or len(bounds) != 2:
             raise TypeError(f"target_bounds must be a pair of numbers, got {bounds!r}.")
         low, high = (
@@ -190,6 +197,13 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
                 raise ValueError("y must hold numbers, got something else.") from None
             if not np.all(np.isfinite(y)):
                 raise ValueError("y must not contain NaN or infinity.")
+        if self.target_bounds is None:
+            warnings.warn(
+                f"target_bounds=None takes targets to be in {DEFAULT_BOUNDS} and cuts "
+                "all others. Pass the range that is known of the quantity.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
         low, high = self._bounds()
         targets = (np.clip(y.astype(np.float64), low, high) - low) / (high - low)
         constant = self._constant()
@@ -199,7 +213,8 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
             constant=float(self.clip_norm) * (constant or 0.0),
             loss="squared",
         )
-        return Problem(shape, 2.0 * targets - 1.0, fitted={}, public=())
+        public = (f"the bounds of the target ({low:g} to {high:g})",)
+        return Problem(shape, 2.0 * targets - 1.0, fitted={}, public=public)
 
     def _radius(self) -> float:
         """Return the norm to which rows of features, target and constant are cut."""

@@ -60,9 +60,12 @@ class DPNewton(DPLinearClassifier):
         softmax refuses.
     n_iter : int, default=1
         Number of Newton steps, in [1, 100000].
-    learning_rate : float, default=1.0
-        > 0. The blocks dominate half the full Hessian of the softmax, by diagonal
-        dominance, so steps up to 1 cannot diverge.
+    learning_rate : float, optional
+        > 0. Default: 1 for the sigmoid and ``(m - 1) / m`` for the softmax of ``m``
+        classes, at which the first step is Newton's: where all probabilities are ``1 /
+        m`` the full Hessian is ``1 / m`` times the Gram matrix (on coefficients that
+        sum to zero), and a block ``(m - 1) / m**2`` times it. Many steps with little
+        noise may overshoot, as Newton's method can; pass a smaller rate then.
     ridge : float, optional
         Added to the diagonal of each block, in squared feature units, >= 0. Default:
         the spectral norm to expect of the noise in a block, and 0.3 times that in the
@@ -90,6 +93,8 @@ class DPNewton(DPLinearClassifier):
     that), which by default gets a fifth of the rho of a gradient. Without that, and
     with equal noise multipliers ``s``: ``n_iter / s**2``-zCDP, [1]_ Theorem 2.1. No
     gradient or Hessian of one record is ever formed.
+
+    {mean}
 
     {guarantees}
 
@@ -133,7 +138,7 @@ class DPNewton(DPLinearClassifier):
         intercept_init: float = 0.0,
         loss: LossOption = "auto",
         n_iter: int = 1,
-        learning_rate: float = 1.0,
+        learning_rate: float | None = None,
         ridge: float | None = None,
         gradient_clip_norm: float | None = 1.0,
         hessian_noise: MatrixNoise = "symmetric",
@@ -178,7 +183,8 @@ class DPNewton(DPLinearClassifier):
         check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
         check_choice("loss", self.loss, NEWTON_LOSSES)
         check_int("n_iter", self.n_iter, low=1, high=100_000)
-        check_positive("learning_rate", self.learning_rate)
+        if self.learning_rate is not None:
+            check_positive("learning_rate", self.learning_rate)
         if self.ridge is not None:
             check_real("ridge", self.ridge, low=0.0, include_high=False)
         if self.gradient_clip_norm is not None:
@@ -224,8 +230,14 @@ class DPNewton(DPLinearClassifier):
                 moved = self._first_step(rows, mechanism, gradient)
             else:
                 moved = self._step(rows, mechanism, gradient, coef, shape)
-            coef -= float(self.learning_rate) * moved
+            coef -= self._rate(shape) * moved
         return coef
+
+    def _rate(self, shape: Shape) -> float:
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        m = shape.n_outputs
+        return (m - 1) / m if shape.loss == "softmax" else 1.0
 
     def _first_step(
         self, rows: BoundedRows, mechanism: GaussianMechanism, gradient: Release

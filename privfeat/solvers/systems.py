@@ -38,6 +38,11 @@ def solve_regularized(
     if noisy_matrix.symmetric:
         shifted = np.array(noisy_matrix.value)
         shifted[np.diag_indices_from(shifted)] += ridge
+        if not np.all(np.isfinite(shifted)) or not np.all(np.isfinite(rhs)):
+            raise FloatingPointError(
+                "the system must be finite, got overflow; the budget is spent. Pass a "
+                "smaller learning_rate or a larger ridge."
+            )
         try:
             factor = cho_factor(shifted, lower=True, overwrite_a=True)
         except LinAlgError:

@@ -456,3 +456,12 @@ def test_fit_with_a_public_center_releases_no_mean(three_classes, spy):
     np.testing.assert_allclose(
         clf.decision_function(X), rows @ clf.coef_.T + clf.intercept_, rtol=1e-9
     )
+
+
+def test_fit_refuses_a_public_center_longer_than_a_mean_of_unit_rows(three_classes):
+    center = np.full(4, 0.6)
+    with pytest.raises(ValueError, match="norm at most 1"):
+        DPFC(classes=range(3), center=center).fit(*three_classes)
+    DPFC(classes=range(3), n_iter=1, center=center, row_scaling="clip").fit(
+        *three_classes
+    )

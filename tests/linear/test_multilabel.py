@@ -315,3 +315,14 @@ def test_load_returns_what_was_saved(estimator, n_columns, data, tmp_path):
     assert loaded.multilabel_ is True
     assert loaded.get_params() == clf.get_params()
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+
+
+def test_fit_refuses_classes_that_are_not_the_named_columns(data):
+    X, Y, _ = data
+    pandas = pytest.importorskip("pandas")
+    names = [f"label {i}" for i in range(Y.shape[1])]
+    frame = pandas.DataFrame(Y, columns=names)
+    clf = DPFC(n_iter=2, classes=names).fit(X, frame)
+    assert clf.classes_.tolist() == names
+    with pytest.raises(ValueError, match="columns of y in their order"):
+        DPFC(n_iter=2, classes=names[::-1]).fit(X, frame)

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfeat import DPLeastSquaresRegressor, open_features
 from privfeat.data import write_features
+from privfeat.linear._target_rows import TargetRows
 from privfeat.persistence import load, save
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
@@ -187,7 +188,6 @@ def test_load_returns_what_was_saved(options, data, tmp_path):
 @pytest.mark.parametrize(
     ("name", "bad"),
     [
-        ("target_bounds", None),
         ("target_bounds", 1.0),
         ("target_bounds", (1.0, 1.0)),
         ("target_bounds", (2.0, 1.0)),
@@ -227,3 +227,24 @@ def test_fit_on_one_record_is_finite():
     assert np.all(np.isfinite(model.coef_))
     free = DPLeastSquaresRegressor(epsilon=math.inf).fit([[1.0, 2.0]], [0.5])
     np.testing.assert_allclose(free.predict([[1.0, 2.0]]), 0.5, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_row_does_not_depend_on_how_many_follow(order):
+    """The norm of a long row, summed in another order, moves it by a grid step."""
+    X = np.random.default_rng(0).normal(size=(2, 4096))
+    rows = [
+        TargetRows(
+            np.array(X[:n], order=order),
+            np.zeros(n),
+            row_scaling="unit",
+            unit_norm=1.0,
+            target_scale=1.0,
+            clip_norm=2.0,
+            intercept_scaling=0.5,
+            private=True,
+        )
+        for n in (1, 2)
+    ]
+    one, two = (next(iter(each.chunks())).rows[0] for each in rows)
+    np.testing.assert_array_equal(one, two)
