@@ -15,7 +15,7 @@ from privfeat._types import Adjacency
 from privfeat.core.repetition import Selection
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
-from privfeat.exceptions import PrivacyWarning
+from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.linear._inputs import LARGE_DELTA, LARGE_EPSILON
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
@@ -32,6 +32,11 @@ def check_estimator(estimator: Any) -> None:
         raise TypeError(
             "estimator must be a private classifier with the parameters "
             f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
+        )
+    if estimator.get_params().get("max_group_size") is not None:
+        raise UnsupportedEventError(
+            "max_group_size must be None in a search, which protects records, not "
+            f"users, got {estimator.max_group_size!r}."
         )
 
 

@@ -148,6 +148,7 @@ class Runner:
             **self._budget(),
             noise_multiplier=None,
             classes=self._classes,
+            verbose=0,  # a progress bar for each run would show their number
             random_state=self._keys.draw_integer() if seeded else None,
         )
         fitted.fit(X, y)

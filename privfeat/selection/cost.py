@@ -114,10 +114,16 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         delta=delta,
         mu=mu,
         adjacency=adjacency,
-        method="exact curve of the composed Gaussians, of the fits alone",
+        method="exact curve of the composed Gaussians, of the fits alone"
+        if math.isfinite(mu)
+        else "no bound: stratified or shuffled folds depend on the records. Pass "
+        "cv=KFold(k) without shuffling",
         n_fits=len(mus) * n_splits + (search.refit is not False),
         not_covered=not_covered,
     )
+
+
+_NOT_DRAWN = {*BUDGET, "sampling_prob", "max_group_size", "random_state", "steps"}
 
 
 def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
@@ -138,6 +144,11 @@ def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
             "the estimator must have a budget by epsilon or rho, sample no records and "
             "have no groups. Pass the privacy_ of each of its fits to compose instead."
         )
+    if params.get("random_state") is not None:
+        raise UnsupportedEventError(
+            "random_state must be None: fits with one seed share their noise, and no "
+            "epsilon is true of them."
+        )
     plan = plan_releases(
         [Query("fit", 1.0)],  # what a budget costs does not depend on the queries
         epsilon=params["epsilon"],
@@ -154,10 +165,19 @@ def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
 def _refuse_budgets(distributions: Any) -> None:
     listed = distributions if isinstance(distributions, list) else [distributions]
     names = {name.rpartition("__")[2] for one in listed for name in one}
-    if names & {*BUDGET, "sampling_prob"}:
+    drawn = [
+        value for one in listed for values in one.values() for value in _list(values)
+    ]
+    if names & _NOT_DRAWN or any(hasattr(value, "get_params") for value in drawn):
         raise UnsupportedEventError(
-            "a randomized search must not draw budgets: its cost is not known before."
+            "a randomized search must not draw budgets, seeds or whole estimators: its "
+            "cost is not known before."
         )
+
+
+def _list(values: Any) -> list[Any]:
+    """Return the values that are listed; a distribution draws numbers."""
+    return [] if hasattr(values, "rvs") else list(values)
 
 
 def _folds(cv: Any, adjacency: Adjacency) -> tuple[float, float, int]:

@@ -15,7 +15,7 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
 )
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from privfeat import DPFC, DPAdamLinear, PrivacyWarning, compose, search_cost
@@ -158,3 +158,21 @@ def test_search_cost_refuses_what_it_cannot_know(estimator):
     search = GridSearchCV(DPFC(), {"adjacency": ["add_remove", "replace_one"]})
     with pytest.raises(UnsupportedEventError, match="adjacency"):
         search_cost(search)
+
+
+def test_search_cost_refuses_what_it_cannot_know_before():
+    """Estimators that are drawn bring budgets of their own, and seeds repeat noise."""
+    pipeline = Pipeline([("clf", DPFC(epsilon=1))])
+    for drawn in (
+        {"clf": [DPFC(epsilon=1), DPFC(epsilon=100)]},
+        {"steps": [[("clf", DPFC(epsilon=100))]]},
+        {"clf__random_state": [0]},
+    ):
+        search = RandomizedSearchCV(pipeline, drawn, n_iter=2, cv=KFold(2))
+        with pytest.raises(UnsupportedEventError, match="must not draw"):
+            search_cost(search)
+    seeded = GridSearchCV(
+        DPFC(epsilon=1, random_state=0), {"ridge": [1.0]}, cv=KFold(2)
+    )
+    with pytest.raises(UnsupportedEventError, match="share their noise"):
+        search_cost(seeded)

@@ -509,3 +509,16 @@ def test_search_leaves_its_parameters_alone(make, data):
 )
 def test_search_passes_every_check_of_sklearn(estimator, check):
     check(estimator)
+
+
+def test_fit_shows_no_progress_bar_which_would_count_the_runs(capfd):
+    X, y = np.eye(2)[np.arange(40) % 2], np.arange(40) % 2
+    base = DPFC(classes=range(2), n_iter=2, verbose=1)
+    DPRandomizedSearch(base, {"ridge": [1.0, 2.0]}).fit(X, y)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_fit_refuses_users():
+    base = DPFC(classes=range(2), max_group_size=2)
+    with pytest.raises(UnsupportedEventError, match="max_group_size"):
+        DPRandomizedSearch(base, {"ridge": [1.0]}).fit(np.eye(2), [0, 1])
