@@ -2,7 +2,7 @@
 
 Features of networks are far from centred: most of a row of unit norm is the mean of all
 rows, which tells nothing about its class. Subtracting it and scaling to unit norm again
-makes what is left two to three times as large, at the same sensitivity and noise.
+makes what is left much larger, at the same sensitivity and noise.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from privfeat.linear._rows import BoundedRows
 NAME = "feature_mean"
 # Part of rho that the mean gets: all other releases have 5 % more noise for it.
 SHARE = 0.1
-# The constant coordinate that counts records, in units of the norm of a row: it takes
-# 11 % of the norm from the features, and the count is as precise as twice a coordinate.
+# The constant coordinate that counts records, in units of the norm of a row; it takes
+# 11 % of the norm from the features.
 COUNT_SCALE = 0.5
 
 
