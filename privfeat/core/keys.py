@@ -18,6 +18,9 @@ class KeyStream:
         no two draws are related by anything an adversary could guess. An integer in
         ``[0, 2**64)``: a reproducible stream, **not private** against anyone who can
         guess the seed; for tests and published experiments.
+    process : int, default=0
+        Number of this process among those that fit together: with one seed, each
+        process has other keys.
 
     Notes
     -----
@@ -25,10 +28,11 @@ class KeyStream:
     silently equals ``jax.random.key(0)``.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int | None, process: int = 0) -> None:
         if seed is not None and not 0 <= seed < 2**64:
             raise ValueError(f"seed must be in [0, 2**64), got {seed!r}.")
         self._seed = seed
+        self._process = process
         self._drawn = 0
 
     @property
@@ -41,7 +45,8 @@ class KeyStream:
         self._drawn += 1
         if self._seed is None:
             return _key(secrets.randbits(64))
-        return jax.random.fold_in(_key(self._seed), np.uint32(self._drawn))
+        key = jax.random.fold_in(_key(self._seed), np.uint32(self._drawn))
+        return jax.random.fold_in(key, self._process) if self._process else key
 
     def draw_integer(self) -> int:
         """Return 64 bits of a key of their own: the seed of another stream, say."""

@@ -9,6 +9,7 @@ from jaxtyping import Bool
 from privfeat.core import noise
 from privfeat.core.keys import KeyStream
 from privfeat.core.plan import ReleasePlan
+from privfeat.core.processes import current_team
 from privfeat.core.release import Release
 from privfeat.core.statistics import ExactSum
 from privfeat.exceptions import PrivacyError
@@ -45,6 +46,8 @@ class GaussianMechanism:
     ) -> Release:
         """Return ``exact`` plus noise: one block of the query ``name``.
 
+        Several processes have one exact sum; the first adds the noise for all.
+
         Parameters
         ----------
         name : str
@@ -70,13 +73,14 @@ class GaussianMechanism:
         if self._plan.private and not np.all(np.isfinite(exact.value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         self._blocks_left[name] -= 1
-        value = np.array(exact.value, np.float64)
-        if stddev > 0.0:
+        value, team = np.array(exact.value, np.float64), current_team()
+        if stddev > 0.0 and team.index == 0:
             key = self._keys.draw()
             if symmetric:
                 value += noise.symmetric_gaussian(key, value.shape[0], stddev)
             else:
                 value += noise.gaussian(key, value.shape, stddev)
+        value = team.from_first(value)
         value.setflags(write=False)
         return Release(name, value, stddev, symmetric)
 

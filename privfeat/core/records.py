@@ -8,9 +8,8 @@ from typing import Protocol, runtime_checkable
 import jax
 from jaxtyping import Array, Float32, Float64, Int
 
-# Rows of a chunk, and of all chunks: with these, sums are exact (see ``statistics``).
+# Rows of a chunk: with these, its sums are exact (see ``statistics``).
 CHUNK_ROWS = 2**10
-MAX_ROWS = 2**22
 
 
 @partial(
@@ -47,9 +46,5 @@ class Rows(Protocol):
     n_columns: int
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield all records."""
-        ...
-
-    def chunks_of(self, label: int) -> Iterator[Chunk]:
-        """Yield the records that carry ``label``."""
+        """Yield all records that this process holds, in order."""
         ...

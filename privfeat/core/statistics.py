@@ -3,12 +3,12 @@
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
 ``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
 most ``2**50``, so float64 matrix products of a chunk are exact in any order of
-summation, and so are int64 totals of up to ``2**22`` rows. Scores, the products of a
-row with the coefficients, are exact as well: coefficients are cut to whole numbers
+summation, and so are totals: int64 words of 40 bits with carries. Scores, the products
+of a row with the coefficients, are exact as well: coefficients are cut to whole numbers
 whose rows have norm at most ``2**32``. Hence what a record contributes depends on that
-record and on releases alone, not on its neighbours in the chunk, on chunks, threads or
-devices, and one record moves a sum by exactly its own contribution. Element-wise
-functions (the softmax, in float32) always see chunks of the same shape.
+record and on releases alone, not on its neighbours in the chunk, on chunks, threads,
+devices or processes, and one record moves a sum by exactly its own contribution.
+Element-wise functions (the softmax, in float32) always see chunks of the same shape.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
@@ -18,14 +18,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 
 from privfeat._types import Loss
 from privfeat.core import kernels
 from privfeat.core.clipping import grid_step
-from privfeat.core.records import Rows
+from privfeat.core.processes import current_team
+from privfeat.core.records import CHUNK_ROWS, Rows
 from privfeat.core.sensitivity import largest_residual
+
+# Memory for the Gram matrices that are summed in one pass over the records.
+_GRAMS_BYTES = 2**30
+# Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
+_CARRY_BITS = 40
+_CHUNKS_BEFORE_CARRY = 2**12
 
 
 @dataclass(frozen=True)
@@ -41,18 +49,16 @@ class ExactSum:
     value: Float64[np.ndarray, "..."]
 
 
-def exact_gram(
-    rows: Rows, *, label: int | None = None, clip_norm: float | None = None
-) -> ExactSum:
-    """Return ``sum x x^T`` over all records, or over those that carry ``label``.
+def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
+    """Return ``sum x x^T``.
 
-    Bounded by ``sensitivity.gram`` and, stacked over labels, ``class_grams``. A
-    ``clip_norm``, in feature units, clips the rows further for this sum alone.
+    Bounded by ``sensitivity.gram``. A ``clip_norm``, in feature units, clips the rows
+    further for this sum alone.
     """
     private, step = rows.step is not None, rows.step or 1.0
     clip_norm = None if clip_norm is None else float(clip_norm)
     total, unit = _Total(private, (rows.n_columns, rows.n_columns)), step
-    for chunk in rows.chunks() if label is None else rows.chunks_of(label):
+    for chunk in rows.chunks():
         factors = chunk.rows
         if private and clip_norm is not None:
             unit = grid_step(clip_norm)
@@ -60,6 +66,25 @@ def exact_gram(
                 factors = kernels.reclipped_rows_of(chunk, step, clip_norm)
         total.add(kernels.gram_of(factors))
     return total.sum(unit**2)
+
+
+def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
+    """Yield ``sum x x^T`` over the records that carry label 0, 1, and so on.
+
+    Stacked, they are bounded by ``sensitivity.class_grams``. As many are summed in one
+    pass as fit into a gibibyte, whatever the sizes of the classes.
+    """
+    size = rows.n_columns
+    n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * CHUNK_ROWS * size))
+    for start in range(0, n_outputs, n_together):
+        labels = range(start, min(start + n_together, n_outputs))
+        grams = {label: _GatheredGram(rows) for label in labels}
+        for chunk in rows.chunks():
+            factors, carried = np.asarray(chunk.rows), np.asarray(chunk.labels)
+            for label in np.intersect1d(carried, labels).tolist():
+                grams[label].add(factors[np.any(carried == label, axis=1)])
+        for label in labels:
+            yield grams.pop(label).sum()
 
 
 def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
@@ -117,37 +142,93 @@ def exact_curvature_grams(
     """Yield the Hessian block ``sum p_j (1 - p_j) x x^T`` of each output in turn.
 
     Stacked, they are bounded by ``sensitivity.curvature_grams``. A block is the Gram
-    matrix of the rows ``sqrt(p_j (1 - p_j)) x``, rounded towards zero.
+    matrix of the rows ``sqrt(p_j (1 - p_j)) x``, rounded towards zero. As many are
+    summed in one pass as fit into a gibibyte.
     """
-    private, step = rows.step is not None, rows.step or 1.0
+    private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     whole, unit = kernels.whole_coef(coef, private)
-    with jax.enable_x64(True):
-        roots = [
-            kernels.root_curvatures_of(chunk, whole, unit * step, loss)
-            for chunk in rows.chunks()
-        ]
-    for output in range(len(coef)):
-        total = _Total(private, (rows.n_columns, rows.n_columns))
-        for chunk, root in zip(rows.chunks(), roots, strict=True):
+    n_together = max(1, _GRAMS_BYTES // (8 * size**2))
+    for start in range(0, len(coef), n_together):
+        outputs = range(start, min(start + n_together, len(coef)))
+        totals = {output: _Total(private, (size, size)) for output in outputs}
+        for chunk in rows.chunks():
             with jax.enable_x64(True):
-                weighted = kernels.weighted_rows(chunk.rows, root[:, output], private)
-            total.add(kernels.gram_of(weighted))
-        # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
-        yield total.sum((step / 2.0) ** 2)
+                roots = kernels.root_curvatures_of(chunk, whole, unit * step, loss)
+            for output, total in totals.items():
+                with jax.enable_x64(True):
+                    root = roots[:, output]
+                    weighted = kernels.weighted_rows(chunk.rows, root, private)
+                total.add(kernels.gram_of(weighted))
+        for output in outputs:
+            # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
+            yield totals.pop(output).sum((step / 2.0) ** 2)
 
 
 class _Total:
-    """A running total: int64, hence exact, with privacy; float64 without."""
+    """A running total: whole, hence exact, with privacy; float64 without.
+
+    One on each device that parts come from; added up on the host, over all processes.
+    """
 
     def __init__(self, private: bool, shape: tuple[int, ...]) -> None:
         self._dtype = np.int64 if private else np.float64
         self._shape = shape
-        self._total: Any = 0
+        self._parts: dict[Any, Any] = {}
+        self._n_parts = 0
+        self._words = np.zeros((2, *shape), self._dtype)
 
     def add(self, part: Float64[Any, "p q"]) -> None:
-        with jax.enable_x64(True):
-            self._total += part.astype(self._dtype)
+        """Add a chunk sum: whole numbers of at most ``2**50`` with privacy."""
+        where = getattr(part, "device", None)
+        if where is None or isinstance(where, str):
+            self._words[0] += part.astype(self._dtype)
+        else:
+            with jax.enable_x64(True):
+                if where not in self._parts:
+                    zeros = jnp.zeros(self._shape, self._dtype, device=where)
+                    self._parts[where] = zeros
+                self._parts[where] = kernels.added(self._parts[where], part)
+        self._n_parts += 1
+        if self._n_parts == _CHUNKS_BEFORE_CARRY:
+            self._carry()
 
     def sum(self, unit: float) -> ExactSum:
-        value = np.asarray(self._total, np.float64) * unit
-        return ExactSum(np.array(np.broadcast_to(value, self._shape)))
+        """Return the total over all processes, times ``unit``."""
+        self._carry()
+        low, high = current_team().total(self._words)
+        value = np.ldexp(high.astype(np.float64), _CARRY_BITS) + low.astype(np.float64)
+        return ExactSum(value * unit)
+
+    def _carry(self) -> None:
+        """Move the parts into two words, of which the lower one is below ``2**40``."""
+        self._words[0] += sum(map(np.asarray, self._parts.values()))
+        self._parts, self._n_parts = {}, 0
+        if self._dtype == np.int64:
+            self._words[1] += self._words[0] >> _CARRY_BITS
+            self._words[0] &= 2**_CARRY_BITS - 1
+
+
+class _GatheredGram:
+    """The Gram matrix of rows that come a few at a time, in full chunks."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._step = rows.step or 1.0
+        self._total = _Total(rows.step is not None, (rows.n_columns, rows.n_columns))
+        self._waiting: list[Float[np.ndarray, "p c"]] = []
+        self._n_waiting = 0
+
+    def add(self, rows: Float[np.ndarray, "p c"]) -> None:
+        """Add at most a chunk of rows."""
+        if self._n_waiting + len(rows) > CHUNK_ROWS:
+            self._multiply()
+        self._waiting.append(rows)
+        self._n_waiting += len(rows)
+
+    def sum(self) -> ExactSum:
+        self._multiply()
+        return self._total.sum(self._step**2)
+
+    def _multiply(self) -> None:
+        if self._waiting:
+            self._total.add(kernels.gram_of(np.concatenate(self._waiting)))
+        self._waiting, self._n_waiting = [], 0

@@ -22,13 +22,7 @@ class GridRows:
         self._chunk_rows = chunk_rows
 
     def chunks(self):
-        yield from self._chunks(self._rows, self._labels)
-
-    def chunks_of(self, label):
-        kept = np.any(self._labels == label, axis=1)
-        yield from self._chunks(self._rows[kept], self._labels[kept])
-
-    def _chunks(self, rows, labels):
+        rows, labels = self._rows, self._labels
         for start in range(0, len(rows), self._chunk_rows):
             part = slice(start, start + self._chunk_rows)
             padding = CHUNK_ROWS - len(rows[part])

@@ -6,10 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privfeat.core import sensitivity
+from privfeat.core import sensitivity, statistics
 from privfeat.core.clipping import grid_step
-from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
+from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statistics import (
+    exact_class_grams,
     exact_class_sums,
     exact_curvature_grams,
     exact_gradient,
@@ -44,6 +45,10 @@ def bounded(n_rows, size, seed=0):
     return np.trunc(rows * LIMIT), rng.integers(0, 3, n_rows)
 
 
+def class_gram_stack(rows, n_outputs):
+    return np.array([gram.value for gram in exact_class_grams(rows, n_outputs)])
+
+
 def curvature_stack(rows, coef, loss):
     return np.array([s.value for s in exact_curvature_grams(rows, coef, loss=loss)])
 
@@ -72,14 +77,35 @@ def test_exact_gram_is_exact_at_the_largest_chunk(grid_rows):
     np.testing.assert_array_equal(found.value, python_gram(rows).astype(float))
 
 
-def test_exact_gram_is_exact_at_the_largest_number_of_rows(grid_rows):
-    """The total of 2**62 and the like does not wrap around."""
-    one = grid_rows(
-        np.full((CHUNK_ROWS, 1), float(LIMIT)), np.zeros(CHUNK_ROWS), step=1.0
-    )
-    (chunk,) = one.chunks()
-    one.chunks = lambda: (chunk for _ in range(MAX_ROWS // CHUNK_ROWS))
-    assert exact_gram(one).value == float(MAX_ROWS * LIMIT**2)
+def test_totals_are_exact_beyond_an_int64(grid_rows, monkeypatch):
+    """2**26 rows have a total of 2**66, which an int64 alone would wrap around."""
+    total = statistics._Total(True, (1, 1))
+    part = np.full((1, 1), 2.0**50)
+    for _ in range(2**16):
+        total.add(part)
+    assert total.sum(1.0).value == 2.0**66
+
+
+@pytest.mark.parametrize("chunks_before_carry", [1, 2, 3])
+def test_totals_do_not_depend_on_when_they_are_carried(
+    grid_rows, monkeypatch, chunks_before_carry
+):
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
+    expected = exact_gram(part).value
+    monkeypatch.setattr(statistics, "_CHUNKS_BEFORE_CARRY", chunks_before_carry)
+    np.testing.assert_array_equal(exact_gram(part).value, expected)
+
+
+def test_sums_in_several_passes_equal_those_in_one(grid_rows, monkeypatch):
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
+    coef = np.random.default_rng(1).normal(size=(3, 5))
+    expected = class_gram_stack(part, 3), curvature_stack(part, coef, "softmax")
+    monkeypatch.setattr(statistics, "_GRAMS_BYTES", 1)
+    found = class_gram_stack(part, 3), curvature_stack(part, coef, "softmax")
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("order", ["given", "reversed", "sorted", "interleaved"])
@@ -122,7 +148,7 @@ def test_sums_do_not_depend_on_chunks_or_order(grid_rows, loss, chunk_rows):
 
     def sums(part):
         yield exact_gram(part).value
-        yield exact_gram(part, label=1).value
+        yield class_gram_stack(part, 3)
         yield exact_gram(part, clip_norm=0.4).value
         yield exact_class_sums(part, 3).value
         yield exact_gradient(part, coef, loss=loss, clip_norm=0.3).value
@@ -195,9 +221,7 @@ def test_exact_class_grams_equal_the_papers(grid_rows, private):
     rows, labels = bounded(50, 4)
     part = grid_rows(rows, labels, step=STEP, private=private)
     expected = reference.class_grams(rows * STEP, labels, 3)
-    for label in range(3):
-        found = exact_gram(part, label=label).value
-        np.testing.assert_allclose(found, expected[label], rtol=1e-6)
+    np.testing.assert_allclose(class_gram_stack(part, 3), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("clip_norm", [0.05, 0.5, 3.0])
@@ -278,7 +302,7 @@ def test_sums_of_no_records_are_zero_of_the_right_shape(grid_rows):
     part = grid_rows(np.zeros((0, 3)), np.zeros(0), step=STEP)
     coef = np.ones((2, 3))
     assert not exact_gram(part).value.any()
-    assert exact_gram(part, label=1).value.shape == (3, 3)
+    assert class_gram_stack(part, 2).shape == (2, 3, 3)
     assert exact_class_sums(part, 2).value.shape == (2, 3)
     gradient = exact_gradient(part, coef, loss="softmax", clip_norm=1.0).value
     np.testing.assert_array_equal(gradient, np.zeros((2, 3)))
@@ -309,7 +333,7 @@ def test_exact_class_sums_of_several_labels_equal_whole_numbers(
         expected = (kept @ whole).astype(float) * STEP
         np.testing.assert_array_equal(exact_class_sums(part, 4).value[label], expected)
         expected = (whole[kept].T @ whole[kept]).astype(float) * STEP**2
-        found = exact_gram(part, label=label).value
+        found = class_gram_stack(part, 4)[label]
         np.testing.assert_array_equal(found, np.broadcast_to(expected, (3, 3)))
 
 
@@ -331,7 +355,7 @@ def test_records_of_several_labels_are_within_their_bounds(
     def contributions(row, labels):
         part = grid_rows(row, np.array([label_row(labels, k)]), step=STEP)
         yield exact_class_sums(part, 4).value
-        yield np.array([exact_gram(part, label=label).value for label in range(4)])
+        yield class_gram_stack(part, 4)
         yield exact_gradient(part, coef, loss="sigmoid", clip_norm=2.0).value
         yield exact_gradient(part, coef, loss="squared", clip_norm=0.7).value
 
