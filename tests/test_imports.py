@@ -44,6 +44,7 @@ RULES = {
     "privfeat/_version.py": rule(),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
+    "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
     "privfeat/_files.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),
@@ -55,7 +56,13 @@ RULES = {
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
-        | {"privfeat.core", "privfeat.solvers", "privfeat.data", "privfeat.linear"},
+        | {
+            "privfeat._compilation",
+            "privfeat.core",
+            "privfeat.data",
+            "privfeat.linear",
+            "privfeat.solvers",
+        },
     ),
     "privfeat/selection": rule(
         ["sklearn"],
@@ -70,6 +77,7 @@ RULES = {
     "privfeat/data": rule(["h5py", "tqdm"], ours=SHARED | {"privfeat.data"}),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
+    "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
     "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
     "extract": rule(
         [

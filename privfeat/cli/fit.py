@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +96,20 @@ def add_parser(verbs: Any) -> None:
         default=[],
         help="another parameter of the estimator; may be repeated",
     )
+    parser.add_argument(
+        "--distributed",
+        action="store_true",
+        help="fit by all processes of the job together: start this command in each, by "
+        "srun, mpirun or another launcher that JAX knows; the first saves the model",
+    )
     parser.add_argument("--quiet", action="store_true", help="print warnings alone")
     add_budget_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
+    if args.distributed:
+        _join_job()
     settings = parse_settings(args.set)
     for name in settings:
         if name in _RESERVED:
@@ -123,11 +133,13 @@ def run(args: argparse.Namespace) -> None:
     with output_folder(args.out) as folder:
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
-            estimator.set_params(verbose=1).fit(
-                train.X, train.y, groups=groups
-            ).set_params(verbose=0)
-        else:
+            estimator.set_params(verbose=1)
+        with _processes(args.distributed) as first:
             estimator.fit(train.X, train.y, groups=groups)
+        if not first:
+            return
+        if "verbose" not in settings:
+            estimator.set_params(verbose=0)
         from privfeat import persistence
 
         persistence.save(
@@ -153,6 +165,30 @@ def run(args: argparse.Namespace) -> None:
             f"The class names are those of {args.train}. If they come from folders of "
             "private\nimages, a rare one shows."
         )
+
+
+def _join_job() -> None:
+    from privfeat.distributed import initialize
+
+    try:
+        initialize()
+    except (RuntimeError, ValueError) as error:
+        raise CommandError(
+            "--distributed must run under a launcher that JAX knows, such as srun or "
+            f"mpirun: {str(error).splitlines()[0]}"
+        ) from error
+
+
+@contextmanager
+def _processes(distributed: bool) -> Iterator[bool]:
+    """Fit with all processes of the job if asked; give whether this is the first."""
+    if not distributed:
+        yield True
+        return
+    from privfeat.core.processes import all_processes, current_team
+
+    with all_processes():
+        yield current_team().index == 0
 
 
 def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:

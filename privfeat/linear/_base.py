@@ -15,16 +15,19 @@ from sklearn.utils.validation import (
 )
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
+from privfeat._compilation import keep_compiled_code
 from privfeat._types import ROW_SCALINGS, Accounting, Adjacency, RowScaling
 from privfeat.core.calibration import plan_releases
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
+from privfeat.core.processes import current_team
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
+    check_team,
     messages_without_data,
     public_facts,
     seed_of,
@@ -115,7 +118,9 @@ class DPLinearModel(BaseEstimator, ABC):
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        keys = KeyStream(seed_of(self.random_state))
+        keep_compiled_code()
+        team = current_team()
+        keys = KeyStream(seed_of(self.random_state), team.index)
         features, targets = self._validate(X, y)
         problem = self._problem(targets, features.shape[1])
         users = check_users(groups, self.max_group_size, features.shape[0])
@@ -143,10 +148,16 @@ class DPLinearModel(BaseEstimator, ABC):
             seeded=keys.seeded,
             unit="record" if users is None else "user",
         )
+        if team.size > 1:
+            check_team(team, statement, problem, features, users is not None)
+        kept = None
+        if users is not None:
+            chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
+            kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
         rows = self._rows(
             features,
             problem.targets,
-            kept=None if users is None else users.kept_records(keys.draw_integer()),
+            kept=kept,
             private=plan.private,
         )
         mechanism = GaussianMechanism(plan, keys)

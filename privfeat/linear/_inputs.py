@@ -6,11 +6,16 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 
 from privfeat._types import Adjacency
 from privfeat.core.plan import ReleasePlan
-from privfeat.exceptions import PrivacyWarning
+from privfeat.core.processes import Team
+from privfeat.core.records import CHUNK_ROWS
+from privfeat.core.statement import PrivacyStatement
+from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.linear._problem import Problem
 
 LARGE_DELTA = 1e-4
 LARGE_EPSILON = 20.0
@@ -92,6 +97,39 @@ def warn_of_weak_choices(
         )
     for message in messages:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
+
+
+def check_team(
+    team: Team,
+    statement: PrivacyStatement,
+    problem: Problem,
+    features: Any,
+    grouped: bool,
+) -> None:
+    """Refuse what would count a record or a user in more than one process.
+
+    Raises
+    ------
+    PrivacyError, ValueError
+        If the processes do not run the same fit, or with rows of their own: if classes
+        are not given, there are groups, or two processes hold the same rows.
+    """
+    team.check_same("fit", f"{statement.to_json()} {problem.shape} {team.rows}")
+    if team.rows == "shared":
+        team.check_same("rows", f"{features.shape} {features.dtype}")
+        return
+    if problem.classes_read:
+        raise ValueError(
+            "classes must be given if every process has its own rows, got None: each "
+            "would read others."
+        )
+    if grouped:
+        raise PrivacyError(
+            "groups must be None if every process has its own rows: a user may have "
+            "records in several. Pass the same rows to all processes."
+        )
+    first = np.ascontiguousarray(features[:CHUNK_ROWS])
+    team.check_distinct("rows", first.tobytes() + problem.targets.tobytes())
 
 
 def public_facts(

@@ -1,23 +1,29 @@
 """From a user's array or feature file to bounded rows in fixed-size chunks."""
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from typing import Self
+from functools import partial
+from itertools import islice
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
 from privfeat.core.clipping import clip_rows, grid_step
-from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
+from privfeat.core.processes import current_team
+from privfeat.core.records import CHUNK_ROWS, Chunk
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyError
 
 EXACT_BACKENDS = ("cpu", "gpu")
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
-_CACHE_BYTES = 2**31
+_CACHE_BYTES = 2**30
 
 
 class BoundedRows:
@@ -53,11 +59,6 @@ class BoundedRows:
                 f"{jax.default_backend()!r}. Exact sums need IEEE float64."
             )
         n_samples, n_features = features.shape
-        if n_samples > MAX_ROWS:
-            raise ValueError(
-                f"X must have at most {MAX_ROWS} rows, got more. Sums of more rows "
-                "are not exact."
-            )
         self._features = features
         self._kept = np.ones(n_samples, bool) if kept is None else kept
         self._labels = np.where(self._kept[:, None], labels, -1).astype(np.int32)
@@ -65,6 +66,7 @@ class BoundedRows:
         self._clip_norm = clip_norm
         self._intercept_scaling = intercept_scaling
         self._private = private
+        self._team = current_team()
         self._center = np.zeros(n_features)
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
@@ -96,69 +98,80 @@ class BoundedRows:
         return rows
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield all records."""
+        """Yield all records that this process holds, in order.
+
+        The next chunk of each device is read and bounded while this one is used.
+        """
         if self._cache is not None:
             yield from self._cache
             return
         cache = []
-        for start in range(0, self._features.shape[0], CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, self._features.shape[0])
-            chunk = self._bound(self._read(start, stop), slice(start, stop))
-            if self._keep:
-                cache.append(chunk)
-            yield chunk
+        part = self._team.part(-(-self._features.shape[0] // CHUNK_ROWS))
+        devices = jax.local_devices()
+        with ThreadPoolExecutor(1) as ahead:
+            chunks = (
+                ahead.submit(self._chunk, number, devices[number % len(devices)])
+                for number in part
+            )
+            waiting: deque[Future[Chunk]] = deque(islice(chunks, len(devices)))
+            while waiting:
+                chunk = waiting.popleft().result()
+                waiting.extend(islice(chunks, 1))
+                if self._keep:
+                    cache.append(chunk)
+                yield chunk
         if self._keep:
             self._cache = cache
 
-    def chunks_of(self, label: int) -> Iterator[Chunk]:
-        """Yield the records that carry ``label``."""
-        indices = np.flatnonzero(np.any(self._labels == label, axis=1))
-        for start in range(0, len(indices), CHUNK_ROWS):
-            part = indices[start : start + CHUNK_ROWS]
-            yield self._bound(self._read_rows(part), part)
+    def _chunk(self, number: int, device: jax.Device) -> Chunk:
+        """Return a chunk of one shape, whatever its place and the rows that follow.
+
+        XLA compiles another shape to another order of operations, and a record's
+        contribution must not depend on how many are beside it.
+        """
+        start = number * CHUNK_ROWS
+        stop = min(start + CHUNK_ROWS, self._features.shape[0])
+        rows = self._read(start, stop)
+        padding = ((0, CHUNK_ROWS - len(rows)), (0, 0))
+        kept = np.pad(self._kept[start:stop], padding[0])
+        labels = np.pad(self._labels[start:stop], padding, constant_values=-1)
+        if padding[0][1] or not rows.flags.c_contiguous:
+            rows = np.ascontiguousarray(np.pad(rows, padding))
+        with jax.enable_x64(True), jax.default_device(device):
+            bounded, norms, finite = self._bound(
+                *jax.device_put((rows, self._center, kept), device)
+            )
+            if not finite:
+                raise ValueError("X must not contain NaN or infinity.")
+            return Chunk(bounded, norms, jax.device_put(labels, device))
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
-            return _check_finite(self._features.read(start, stop))
+            return self._features.read(start, stop)
         return self._features[start:stop]
 
-    def _read_rows(self, indices: NDArray[np.integer]) -> NDArray[np.floating]:
-        if isinstance(self._features, LazyFeatures):
-            return _check_finite(self._features.read_rows(indices))
-        return np.asarray(self._features[indices])
-
     def _bound(
-        self, features: NDArray[np.floating], records: slice | NDArray[np.integer]
-    ) -> Chunk:
-        # One shape for every chunk: XLA compiles another shape to another order of
-        # operations, and a record's contribution must not depend on how many follow.
-        padding = CHUNK_ROWS - len(features)
-        features = np.ascontiguousarray(np.pad(features, ((0, padding), (0, 0))))
+        self, features: Array, center: Array, kept: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return bounded rows, their norms in feature units, and if all was finite."""
+        finite = _all_finite(features)
         if np.any(self._center):
-            features = shifted_rows(features, self._center, self._row_scaling)
-        labels = np.pad(
-            self._labels[records], ((0, padding), (0, 0)), constant_values=-1
-        )
-        if features.dtype == np.float16:
-            features = features.astype(np.float32)
-        with jax.enable_x64(True):
-            if self._private or self._row_scaling == "unit":
-                rows = clip_rows(
-                    features,
-                    clip_norm=self._clip_norm,
-                    row_scaling=self._row_scaling,
-                    intercept_scaling=self._intercept_scaling,
-                )
-                if not self._private:
-                    rows = rows * jnp.float32(grid_step(self._clip_norm))
-            else:
-                rows = _with_constant(features, self._intercept_scaling)
-            # an empty slot has no constant coordinate; the count as data, not as shape
-            filled = np.pad(self._kept[records], (0, padding))
-            rows = jnp.where(filled[:, None], rows, jnp.float32(0.0))
-            norms = jnp.linalg.norm(rows.astype(jnp.float64), axis=1)
-            # a float64 norm can round down, the clip factor allows for it
-            return Chunk(rows, norms * (self.step or 1.0), jnp.asarray(labels))
+            features = _shifted(features, center, self._row_scaling)
+        elif features.dtype == jnp.float16:
+            features = features.astype(jnp.float32)
+        unit = 1.0
+        if self._private or self._row_scaling == "unit":
+            rows = clip_rows(
+                features,
+                clip_norm=self._clip_norm,
+                row_scaling=self._row_scaling,
+                intercept_scaling=self._intercept_scaling,
+            )
+            if not self._private:
+                unit = grid_step(self._clip_norm)
+        else:
+            rows = _with_constant(features, self._intercept_scaling)
+        return *_kept_rows(rows, kept, unit, self.step or 1.0), finite
 
 
 def scaled_rows(
@@ -166,34 +179,50 @@ def scaled_rows(
 ) -> NDArray[np.float64]:
     """Return rows as a model sees them, for predictions: not clipped, no constant."""
     rows = shifted_rows(features, center, row_scaling)
-    return unit_rows(rows) if row_scaling == "unit" else rows
+    return np.asarray(unit_rows(rows) if row_scaling == "unit" else rows)
 
 
 def shifted_rows(
-    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
-) -> NDArray[np.float64]:
-    """Return each row, scaled to unit norm for ``"unit"``, minus ``center``."""
-    rows = features.astype(np.float64)
-    return (unit_rows(rows) if row_scaling == "unit" else rows) - center
+    features: Any, center: Any, row_scaling: RowScaling, xp: Any = np
+) -> Any:
+    """Return each row, scaled to unit norm for ``"unit"``, minus ``center``.
+
+    In float64, by the array library ``xp``.
+    """
+    rows = features.astype(xp.float64)
+    return (unit_rows(rows, xp) if row_scaling == "unit" else rows) - center[None, :]
 
 
-def unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def unit_rows(rows: Any, xp: Any = np) -> Any:
     """Return rows divided by their norms; zero rows stay zero."""
-    largest = np.max(np.abs(rows), axis=1, keepdims=True, initial=0.0)
-    rows = rows / np.where(largest > 0.0, largest, 1.0)  # no overflow of squares
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0.0, norms, 1.0))
+    largest = xp.max(xp.abs(rows), axis=1, keepdims=True, initial=0.0)
+    rows = rows / xp.where(largest > 0.0, largest, 1.0)  # no overflow of squares
+    norms = xp.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / xp.where(norms > 0.0, norms, 1.0)
 
 
-def _with_constant(features: NDArray[np.floating], constant: float | None) -> jax.Array:
-    rows = features.astype(np.float32)
-    if constant is not None:
-        column = np.full((len(rows), 1), constant, np.float32)
-        rows = np.concatenate([rows, column], axis=1)
-    return jnp.asarray(rows)
+_shifted = jax.jit(partial(shifted_rows, xp=jnp), static_argnames="row_scaling")
 
 
-def _check_finite(features: NDArray[np.floating]) -> NDArray[np.floating]:
-    if not np.all(np.isfinite(features)):
-        raise ValueError("X must not contain NaN or infinity.")
-    return features
+@jax.jit
+def _all_finite(features: Array) -> Array:
+    return jnp.all(jnp.isfinite(features))
+
+
+@jax.jit
+def _kept_rows(
+    rows: Array, kept: Array, unit: float, step: float
+) -> tuple[Array, Array]:
+    """Empty the slots that are not kept: no constant coordinate either."""
+    rows = jnp.where(kept[:, None], rows * jnp.float32(unit), jnp.float32(0.0))
+    # a float64 norm can round down, the clip factor allows for it
+    return rows, jnp.linalg.norm(rows.astype(jnp.float64), axis=1) * step
+
+
+@partial(jax.jit, static_argnames="constant")
+def _with_constant(features: Array, constant: float | None) -> Array:
+    rows = features.astype(jnp.float32)
+    if constant is None:
+        return rows
+    column = jnp.full((len(rows), 1), constant, jnp.float32)
+    return jnp.concatenate([rows, column], axis=1)

@@ -19,7 +19,7 @@ from privfeat.core import sensitivity
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.release import Release
-from privfeat.core.statistics import exact_class_sums, exact_gram
+from privfeat.core.statistics import exact_class_grams, exact_class_sums, exact_gram
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._problem import Shape
@@ -188,9 +188,10 @@ class DPLeastSquares(DPLinearClassifier):
             inverse = regularized_inverse(gram, ridge=self._ridge(gram))
             return np.asarray(sums.value @ inverse.T)
         coef = np.empty((shape.n_outputs, shape.n_columns))
+        exact_blocks = exact_class_grams(rows, shape.n_outputs)
         for label in self._steps(shape.n_outputs):
             block = mechanism.release(
-                "class_grams", exact_gram(rows, label=label), symmetric=symmetric
+                "class_grams", next(exact_blocks), symmetric=symmetric
             )
             matrix = weighted_sum(block, gram, float(self.alpha))
             coef[label] = solve_regularized(

@@ -1,0 +1,48 @@
+"""Fits on several devices and hosts.
+
+All devices of a process are used without being asked. For several processes, each on
+its host or its devices, start the same script everywhere::
+
+    from privfeat import DPFC, open_features
+    from privfeat.distributed import all_processes, initialize
+
+    initialize()                              # finds SLURM, Open MPI, TPU pods
+    train = open_features("train.h5")["train"]
+    with all_processes():
+        clf = DPFC(epsilon=1, classes=range(10)).fit(train.X, train.y)
+"""
+
+from typing import Any
+
+from privfeat.core.processes import all_processes
+
+__all__ = ["all_processes", "initialize"]
+
+
+def initialize(**arguments: Any) -> None:
+    """Connect the processes of one job; call it first, once in each.
+
+    Parameters
+    ----------
+    **arguments
+        Of ``jax.distributed.initialize``: ``coordinator_address`` (host:port of the
+        first process), ``num_processes`` and ``process_id``. None are needed under
+        SLURM, Open MPI and on TPU pods.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        From JAX: if the first process cannot be reached, if nothing tells how many
+        processes there are, or if JAX was used before.
+
+    Notes
+    -----
+    On CPUs the processes talk by gloo. Exact sums travel between them unencrypted and
+    before noise: the network between the hosts must be trusted as they are.
+    """
+    import jax
+
+    jax.config.update(  # type: ignore[no-untyped-call]
+        "jax_cpu_collectives_implementation", "gloo"
+    )
+    jax.distributed.initialize(**arguments)

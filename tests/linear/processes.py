@@ -1,0 +1,116 @@
+"""What each of several processes runs in `test_processes`.
+
+``python processes.py FOLDER INDEX SIZE PORT CASE``; writes ``FOLDER/INDEX.npz``.
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
+from privfeat.core.statistics import (
+    exact_class_grams,
+    exact_class_sums,
+    exact_gradient,
+    exact_gram,
+)
+from privfeat.data import open_features
+from privfeat.distributed import all_processes, initialize
+from privfeat.linear._rows import BoundedRows
+
+N_CLASSES = 3
+REFUSALS = ("differs", "classes", "groups", "twice")
+
+
+def estimators():
+    """All four, seeded, with every statistic between them."""
+    options = {"epsilon": 1.0, "random_state": 7, "classes": range(N_CLASSES)}
+    return {
+        "squares": DPLeastSquares(class_gram=True, **options),
+        "newton": DPNewton(n_iter=2, **options),
+        "covariance": DPFC(n_iter=3, **options),
+        "adam": DPAdamLinear(n_iter=3, **options),
+    }
+
+
+def fit_all(X, y, **fit_options):
+    """Return all exact sums, and the coefficients of all estimators."""
+    warnings.simplefilter("ignore")
+    rows = BoundedRows(
+        X,
+        np.asarray(y)[:, None],
+        row_scaling="unit",
+        clip_norm=1.0,
+        intercept_scaling=0.1,
+        private=True,
+    )
+    coef = np.linspace(-2.0, 2.0, N_CLASSES * rows.n_columns).reshape(N_CLASSES, -1)
+    found = {
+        "exact_gram": exact_gram(rows).value,
+        "exact_sums": exact_class_sums(rows, N_CLASSES).value,
+        "exact_grams": [g.value for g in exact_class_grams(rows, N_CLASSES)],
+        "exact_gradient": exact_gradient(
+            rows, coef, loss="softmax", clip_norm=1.0
+        ).value,
+    }
+    for name, clf in estimators().items():
+        clf.fit(X, y, **fit_options)
+        found[f"{name}_coef"], found[f"{name}_mean"] = clf.coef_, clf.center_
+    return found
+
+
+def main(folder, index, size, port, case):
+    """Fit as process ``index`` of ``size``."""
+    initialize(
+        coordinator_address=f"localhost:{port}", num_processes=size, process_id=index
+    )
+    train = open_features(folder / "features.h5")["train"]
+    X, y = train.X, train.y
+    if case == "shared":
+        with all_processes():
+            found = fit_all(X, y)
+            users = DPFC(
+                epsilon=1.0, random_state=7, classes=range(3), n_iter=2,
+                max_group_size=2,
+            )  # fmt: skip
+            users.fit(X, y, groups=np.arange(len(y)) // 4)
+            found["users_coef"] = users.coef_
+    elif case == "own":
+        cut = 1500
+        part = slice(cut) if index == 0 else slice(cut, None)
+        with all_processes("own"):
+            found = fit_all(np.asarray(X)[part], y[part])
+    elif case == "unseeded":
+        warnings.simplefilter("ignore")
+        with all_processes():
+            clf = DPFC(epsilon=1.0, classes=range(3), n_iter=2).fit(X, y)
+        found = {"coef": clf.coef_}
+    else:
+        found = {name: refusal(X, y, index, name) for name in REFUSALS}
+    np.savez(folder / f"{index}.npz", **found)
+
+
+def refusal(X, y, index, case):
+    """Return what a fit that must not run raises."""
+    warnings.simplefilter("ignore")
+    rows = "shared" if case == "differs" else "own"
+    epsilon = 1.0 + (index if case == "differs" else 0)
+    clf = DPFC(
+        epsilon=epsilon,
+        classes=None if case == "classes" else range(3),
+        max_group_size=2 if case == "groups" else None,
+    )
+    groups = np.arange(len(y)) if case == "groups" else None
+    try:
+        with all_processes(rows):
+            clf.fit(X, y, groups=groups)
+    except (PrivacyError, ValueError) as error:
+        assert not hasattr(clf, "privacy_")
+        return str(error)
+    return "fitted"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5])

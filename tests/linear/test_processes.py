@@ -1,0 +1,138 @@
+"""Several devices and processes give what one gives, and add the noise once."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privfeat
+from privfeat.core.processes import Team, all_processes, current_team
+from privfeat.data import write_features
+from tests.linear import processes
+
+ROOT = Path(privfeat.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, processes.N_CLASSES, 3100)
+    X = rng.normal(size=(len(y), 5)) + y[:, None]
+    return X.astype(np.float32), y
+
+
+@pytest.fixture(scope="module")
+def alone(data):
+    """What one process on one device finds."""
+    return processes.fit_all(*data)
+
+
+def run(folder, data, case, *, size=2, flags=""):
+    """Run ``case`` in real processes and return what each found."""
+    write_features(folder / "features.h5", {"train": data})
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
+    environment["JAX_PLATFORMS"] = "cpu"
+    command = [sys.executable, processes.__file__, str(folder)]
+    started = [
+        subprocess.Popen(
+            [*command, str(index), str(size), str(port), case],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(size)
+    ]
+    errors = [process.communicate(timeout=300)[1] for process in started]
+    assert not any(process.returncode for process in started), errors
+    return [dict(np.load(folder / f"{index}.npz")) for index in range(size)]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, data):
+    """What two processes find that read one file."""
+    return run(tmp_path_factory.mktemp("shared"), data, "shared")
+
+
+def check_same(found, expected):
+    """Sums bit for bit; models to the rounding of the solver, which has threads."""
+    for name, values in expected.items():
+        if name.startswith("exact"):
+            np.testing.assert_array_equal(found[name], values, err_msg=name)
+        else:
+            np.testing.assert_allclose(found[name], values, rtol=1e-9, err_msg=name)
+
+
+def test_two_processes_on_one_file_give_the_model_of_one(shared, alone):
+    for found in shared:
+        check_same(found, alone)
+
+
+def test_two_processes_with_their_own_rows_give_the_model_of_one(tmp_path, data, alone):
+    for found in run(tmp_path, data, "own"):
+        check_same(found, alone)
+
+
+def test_two_processes_keep_the_same_records_of_a_user(shared, data):
+    X, y = data
+    users = privfeat.DPFC(
+        epsilon=1.0, random_state=7, classes=range(3), n_iter=2, max_group_size=2
+    )
+    with pytest.warns(privfeat.PrivacyWarning):
+        users.fit(X, y, groups=np.arange(len(y)) // 4)
+    for found in shared:
+        np.testing.assert_allclose(found["users_coef"], users.coef_, rtol=1e-9)
+
+
+def test_unseeded_processes_share_one_noise(tmp_path, data):
+    first, second = run(tmp_path, data, "unseeded")
+    np.testing.assert_array_equal(first["coef"], second["coef"])
+
+
+def test_processes_refuse_what_would_count_twice(tmp_path, data):
+    messages = {
+        "differs": "all processes must have the same fit",
+        "classes": "classes must be given",
+        "groups": "groups must be None",
+        "twice": "each process must have rows of its own",
+    }
+    for found in run(tmp_path, data, "refusals"):
+        for case, message in messages.items():
+            assert message in str(found[case]), case
+
+
+def test_eight_devices_give_the_model_of_one(tmp_path, data, alone):
+    flags = "--xla_force_host_platform_device_count=8"
+    (found,) = run(tmp_path, data, "shared", size=1, flags=flags)
+    check_same(found, alone)
+
+
+@pytest.mark.parametrize("n_chunks", [0, 1, 2, 7, 8])
+@pytest.mark.parametrize("size", [1, 2, 3, 8])
+def test_every_chunk_is_read_by_one_process(n_chunks, size):
+    parts = [Team(index, size).part(n_chunks) for index in range(size)]
+    assert [chunk for part in parts for chunk in part] == list(range(n_chunks))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_all_processes_holds_inside_the_block_alone():
+    with all_processes("own"):
+        assert current_team().rows == "own"
+    assert current_team() == Team()
+
+
+def test_all_processes_ends_with_an_error_in_the_block():
+    with pytest.raises(KeyError), all_processes("own"):
+        raise KeyError
+    assert current_team() == Team()
+
+
+def test_all_processes_refuses_other_sources():
+    with pytest.raises(ValueError, match="rows must be one of"), all_processes("mine"):
+        pass

@@ -1,0 +1,52 @@
+"""The cache of compiled code: where it is, and how to be without it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FIT = """
+from privfeat import DPLeastSquares
+DPLeastSquares(epsilon=1, classes=[0, 1]).fit([[1.0], [2.0]], [0, 1])
+import jax
+print(jax.config.values["jax_compilation_cache_dir"])
+"""
+
+
+def run(folder, **environment):
+    environment = {**os.environ, "HOME": str(folder), **environment}
+    for name in ("XDG_CACHE_HOME", "JAX_COMPILATION_CACHE_DIR"):
+        if name not in environment.get("KEEP", ""):
+            environment.pop(name, None)
+    command = [sys.executable, "-W", "ignore", "-c", FIT]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def compiled(folder):
+    return {path.name for path in folder.rglob("*-cache")}
+
+
+def test_compiled_code_is_kept_for_the_next_process(tmp_path):
+    folder = tmp_path / ".cache" / "privfeat" / "compiled"
+    assert run(tmp_path) == str(folder)
+    kept = compiled(folder)
+    assert kept
+    run(tmp_path)
+    assert compiled(folder) == kept
+
+
+@pytest.mark.parametrize("chosen", ["off", "/dev/null/no-folder"])
+def test_fit_runs_without_a_cache(tmp_path, chosen):
+    assert run(tmp_path, PRIVFEAT_COMPILATION_CACHE=chosen) == "None"
+    assert not compiled(tmp_path)
+
+
+def test_a_cache_that_jax_has_stays(tmp_path):
+    theirs = str(tmp_path / "theirs")
+    found = run(
+        tmp_path, JAX_COMPILATION_CACHE_DIR=theirs, KEEP="JAX_COMPILATION_CACHE_DIR"
+    )
+    assert found == theirs
