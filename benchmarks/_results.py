@@ -44,6 +44,27 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
+def read_earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run on this machine with the same settings wrote; {} if nothing.
+
+    Raises
+    ------
+    SystemExit
+        If the file holds results of other settings, another machine or other versions.
+    """
+    if path is None or not path.exists():
+        return {}
+    found = dict(json.loads(path.read_text(encoding="utf-8")))
+    same = provenance() | {"settings": settings, "date": found.get("date")}
+    # as JSON has it: tuples are lists there
+    if any(found.get(key) != json.loads(json.dumps(same[key])) for key in same):
+        raise SystemExit(
+            f"--out must be a new file or one of the same settings, machine and "
+            f"versions, got {path}. Pass another."
+        )
+    return found
+
+
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -111,8 +111,14 @@ def measure(
 
 def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
     """Return the test accuracy of one run."""
+    model = train_head(train, n_classes, multiplier, batch, epochs, rate, seed)
+    return float((predict(model, test[0]) == test[1]).double().mean())
+
+
+def train_head(split, n_classes, multiplier, batch, epochs, rate, seed):
+    """Return a linear layer without constants, fitted privately."""
     torch.manual_seed(seed)
-    model = torch.nn.Linear(train[0].shape[1], n_classes, bias=False)
+    model = torch.nn.Linear(split[0].shape[1], n_classes, bias=False)
     torch.nn.init.zeros_(model.weight)
     engine = PrivacyEngine(accountant="prv")
     # "ghost": norms without the gradients of single records, several times faster
@@ -121,7 +127,7 @@ def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
         criterion=torch.nn.CrossEntropyLoss(),
         grad_sample_mode="ghost",
         optimizer=torch.optim.SGD(model.parameters(), lr=rate),
-        data_loader=DataLoader(Batches(*train), batch_size=batch, collate_fn=collate),
+        data_loader=DataLoader(Batches(*split), batch_size=batch, collate_fn=collate),
         noise_multiplier=multiplier,
         max_grad_norm=1.0,
         poisson_sampling=True,
@@ -131,9 +137,13 @@ def fit(train, test, n_classes, multiplier, batch, epochs, rate, seed) -> float:
             optimizer.zero_grad()
             criterion(model(features), labels).backward()
             optimizer.step()
+    return model
+
+
+def predict(model, features: torch.Tensor) -> torch.Tensor:
+    """Return the class of each row."""
     with torch.no_grad():
-        predicted = model(test[0]).argmax(dim=1)
-    return float((predicted == test[1]).double().mean())
+        return model(features).argmax(dim=1)
 
 
 class Batches(TensorDataset):

@@ -1,5 +1,8 @@
 import json
+import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -420,3 +423,26 @@ def test_encode_keeps_ranges_and_arrays(value):
 def test_encode_refuses_other_types(value):
     with pytest.raises(TypeError, match="value must"):
         encode("value", value)
+
+
+def test_a_loaded_model_predicts_without_a_device(fitted, folder):
+    """JAX has no device in the process, so any use of it would fail, as a fit does."""
+    code = f"""
+import numpy as np, privfeat
+X = np.array({make_data((0, 1, 2))[0].tolist()})
+model = privfeat.load({str(folder)!r})
+print(model.predict(X).tolist(), model.predict_proba(X).shape)
+try:
+    model.fit(X, model.predict(X))
+except RuntimeError as error:
+    print("nowhere" in str(error))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"JAX_PLATFORMS": "nowhere"},
+    )
+    predicted = fitted.predict(make_data((0, 1, 2))[0]).tolist()
+    assert done.stdout.splitlines() == [f"{predicted} (30, 3)", "True"]

@@ -1,0 +1,130 @@
+"""The exponents, and the count of operations against what fits really compute."""
+
+import argparse
+import math
+from dataclasses import astuple, fields
+from itertools import pairwise
+
+import growth
+import numpy as np
+import pytest
+from _extrapolation import Rates, Work, duration, seconds, work
+
+import privfeat
+from privfeat.linear import adam, feature_covariance, least_squares, newton
+
+N, D, M = 24, 3, 4
+SUMS = ("exact_gradient", "exact_gram", "exact_class_sums", "exact_curvature_grams")
+
+
+def test_exponent_is_the_slope_in_doubly_logarithmic_scale():
+    sizes = np.array([4, 8, 16, 32])
+    assert growth.exponent(sizes, 3.0 * sizes**1.5) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 0.0], [1.0, math.nan]])
+def test_exponent_is_nan_where_there_is_none(values):
+    assert math.isnan(growth.exponent([2, 4][: len(values)], values))
+
+
+@pytest.mark.parametrize("estimator", growth.ESTIMATORS)
+def test_axes_double_one_size_and_share_the_base_point(estimator):
+    base = (64, 8, 2, 16)
+    axes = [growth.axis_sizes(estimator, axis, base, 2) for axis in growth.AXES]
+    for position, points in enumerate(axes):
+        for point, following in pairwise(points):
+            factors = [1] * 4
+            factors[position] = 2
+            assert following == tuple(np.multiply(point, factors))
+    filled = [points for points in axes if points]
+    assert len(filled) == (3 if estimator == "DPLeastSquares" else 4)
+    sizes = growth.all_sizes(estimator, base, 2)
+    assert len(sizes) == len(set(sizes)) == 1 + 2 * len(filled)
+
+
+def test_exponent_table_reads_the_cells_of_each_axis():
+    args = argparse.Namespace(base=(64, 8, 2, 16), doublings=2, estimators=["DPFC"])
+    cells = {}
+    for n, d, m, steps in growth.all_sizes("DPFC", args.base, args.doublings):
+        cell = {"seconds": n * d**2 * m * steps, "mib": n * d}
+        cells[growth.cell_key("DPFC", (n, d, m, steps))] = cell
+    time, memory = growth.exponent_table(cells, args).splitlines()[-2:]
+    assert [cell.split()[0] for cell in time.split("|")[3:7]] == [
+        *("1.00", "2.00", "1.00", "1.00")
+    ]
+    assert [cell.split()[0] for cell in memory.split("|")[3:5]] == ["1.00", "1.00"]
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        ("DPFC", {"n_iter": 3}),
+        ("DPAdamLinear", {"n_iter": 3}),
+        ("DPLeastSquares", {"class_gram": True}),
+        ("DPNewton", {"n_iter": 1}),
+        ("DPNewton", {"n_iter": 3}),
+    ],
+)
+def test_work_counts_what_a_fit_sums(estimator, parameters, monkeypatch):
+    """Products, Gram matrices and passes, from the calls that a fit makes."""
+    products, gram = 4 * N * D * M, N * D * (D + 1)
+    costs = {
+        "exact_gradient": (products, 0, 1),
+        "exact_gram": (0, gram, 1),
+        "exact_class_sums": (products / 2, 0, 1),
+        # scores, then one Gram matrix and one pass for each class
+        "exact_curvature_grams": (products / 2, M * gram, 1 + M),
+    }
+    total = np.array([0.0, 0.0, 1.0])  # the pass of the mean
+
+    def counted(name, function):
+        def call(rows, *arguments, label=None, **keywords):
+            share = 1 if label is None else 1 / M
+            total[:] += np.multiply(costs[name], share)
+            if label is not None:
+                keywords["label"] = label
+            return function(rows, *arguments, **keywords)
+
+        return call
+
+    for module in (adam, feature_covariance, least_squares, newton):
+        for name in SUMS:
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    X = np.random.default_rng(0).normal(size=(N, D))
+    getattr(privfeat, estimator)(classes=range(M), **parameters).fit(
+        X, np.arange(N) % M
+    )
+    found = work(estimator, N, D, M, parameters.get("n_iter", 1))
+    np.testing.assert_allclose(
+        total, [found.gradient, found.gram, found.passes], rtol=1e-12
+    )
+
+
+def test_work_refuses_an_unknown_estimator():
+    with pytest.raises(ValueError, match="estimator must be"):
+        work("DPSomething", 1, 1, 1, 1)
+
+
+def test_seconds_divide_all_but_the_systems():
+    todo, rates = Work(6.0, 10.0, 7.0, 3.0), Rates(2.0, 5.0, 7.0, 10.0, 20.0)
+    shared = 6 / 2 + 10 / 5 + 3 * (4 * 5) * (1 / 10 + 2 / 20)
+    assert seconds(todo, rates, 4, 5, 1) == pytest.approx(shared + 1)
+    assert seconds(todo, rates, 4, 5, 8) == pytest.approx(shared / 8 + 1)
+
+
+def test_seconds_fall_with_every_rate():
+    todo, slow = Work(1.0, 1.0, 1.0, 1.0), Rates(1.0, 1.0, 1.0, 1.0, 1.0)
+    for i in range(len(fields(Rates))):
+        rates = list(astuple(slow))
+        rates[i] = 2.0
+        assert seconds(todo, Rates(*rates), 1, 1, 1) < seconds(todo, slow, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.5, "1.5 s"), (150, "2.5 min"), (9000, "2.5 h"), (216000, "2.5 d")],
+)
+def test_duration_reads_well(value, text):
+    assert duration(value) == text
