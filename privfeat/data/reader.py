@@ -89,7 +89,7 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _column(self, column: str) -> NDArray[Any] | None:
-        with _open_checked(self.features.path) as file:
+        with open_checked(self.features.path) as file:
             found = file[self.name].get(column)
             if found is None:
                 return None
@@ -127,7 +127,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
         self._splits: dict[str, FeatureSplit] = {}
-        with _open_checked(self.path) as file:
+        with open_checked(self.path) as file:
             self.metadata = read_attributes(file)
             check_shards(file, self.path)
             self.shards = tuple(shard.place(self.path) for shard in read_shards(file))
@@ -257,7 +257,8 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     return FeatureFile(path)
 
 
-def _open_checked(path: str) -> h5py.File:
+def open_checked(path: str) -> h5py.File:
+    """Open a feature file and check its root, but neither splits nor shards."""
     if not os.path.exists(path):
         hint = ""
         if any(os.path.isdir(path + suffix) for suffix in (".partial", ".shards")):

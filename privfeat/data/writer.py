@@ -118,7 +118,8 @@ class FeatureWriter:
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
         column = self._columns[split]["labels"]
-        return np.concatenate(list(column.blocks(column.n_rows)))
+        blocks = list(column.blocks(column.n_rows))
+        return np.concatenate(blocks) if blocks else np.empty(0, column.dtype)
 
     def append(
         self,
