@@ -81,9 +81,14 @@ class NetworkExtractor:
         self._padded = options.compile
         if options.compile:
             self._model = torch.compile(self._model)
-        # In units of the pixels, which saves a pass over every image.
+        # In units of pixels, and as wide as an image: a CPU would take six times as
+        # long to scale three channels that lie side by side with three numbers.
         self._mean, self._std = (
-            torch.tensor(values, device=self.device).mul_(255.0).view(1, 3, 1, 1)
+            torch.tensor(values, device=self.device)
+            .mul_(255.0)
+            .view(1, 3, 1, 1)
+            .expand(1, 3, 1, crop)
+            .contiguous(memory_format=self._layout)
             for values in (mean, std)
         )
         self.metadata = {

@@ -128,6 +128,8 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
     target = rank.target(options.out)
     if target.exists():
         _require_made_by(target, origin)
+        # Left by a process that was killed after its very last step but one.
+        shutil.rmtree(partial_folder(target), ignore_errors=True)
         summary = f"{target}: already complete"
     else:
         summary = _write(options, source, extractor, rank, origin)

@@ -62,6 +62,20 @@ def join_features(
     appears whole or not at all, so that several processes may join the same shards at
     once. Where a shard is missing, programs that read HDF5 directly find NaN and the
     largest integer, not zeros.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from privfeat.data import join_features, open_features, write_features
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [os.path.join(folder, name) for name in ("a.h5", "b.h5", "ab.h5")]
+    ...     write_features(paths[0], {"train": (np.eye(2), [0, 1])})
+    ...     write_features(paths[1], {"train": (np.ones((1, 2)), [1])})
+    ...     join_features(paths[2], paths[:2])
+    ...     train = open_features(paths[2])["train"]
+    ...     print(train.X[:].tolist(), train.y)
+    [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] [0 1 1]
     """
     path = Path(path)
     if path.exists() and not overwrite:

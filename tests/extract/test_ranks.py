@@ -270,9 +270,11 @@ def test_a_process_that_is_started_again_does_nothing(images, joined, scatter_as
 
 def test_a_lost_shard_is_made_again(images, single, joined, shards, scatter_as):
     shards[0].unlink()
+    shards[1].with_name(shards[1].name + ".partial").mkdir()  # killed at the very end
     with pytest.raises(FeatureFileError, match="but there is no such file"):
         open_features(joined)
     assert scatter_as(1, 2, images)[0] == 0  # has its shard, and waits
+    assert names(shards[1].parent) == [shards[1].name]
     assert scatter_as(0, 2, images)[0] == 0
     assert_same(joined, single)
 
