@@ -171,11 +171,10 @@ class NetworkExtractor:
         images = images.sub_(self._mean).div_(self._std)
         with self._autocast():
             features: torch.Tensor = self._model(images)
-        features = features[:count].float().to("cpu", non_blocking=True)
-        done = None
+        features, done = features[:count].float(), None
         if self.device.type == "cuda":
-            # A copy that waited on the stream would wait for the next batch as well.
-            done = torch.cuda.Event()
+            # A copy that is asked for later would wait for the next batch as well.
+            features, done = features.to("cpu", non_blocking=True), torch.cuda.Event()
             done.record(torch.cuda.current_stream(self.device))
         return _Pending(features, batch, done)
 
@@ -196,7 +195,7 @@ class _Pending:
     def collect(self) -> FeatureBatch:
         if self.done is not None:
             self.done.synchronize()
-        rows = np.asarray(self.features)
+        rows = np.asarray(self.features.cpu())
         return FeatureBatch(rows, self.batch.labels, self.batch.failures)
 
 
