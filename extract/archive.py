@@ -7,6 +7,7 @@ import lzma
 import os
 import shutil
 import tarfile
+import uuid
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from .errors import ExtractError
 from .layout import is_image, read_layout
 from .pixels import BadImageError, decode
+from .ranks import one_at_a_time
 from .sources import Source, as_labels, digest_of_list
 
 DAMAGE = (
@@ -147,9 +149,10 @@ def _plain_tar(path: Path, workspace: Path) -> Path:
         return path
     state = path.stat()
     plain = workspace / f"source-{state.st_size}-{state.st_mtime_ns}.tar"
-    if not plain.exists():
-        workspace.mkdir(parents=True, exist_ok=True)
-        unfinished = plain.with_suffix(f".{os.getpid()}.tmp")
+    with one_at_a_time(workspace):
+        if plain.exists():
+            return plain
+        unfinished = plain.with_suffix(f".{uuid.uuid4().hex}.tmp")
         try:
             with opener(path, "rb") as packed, open(unfinished, "wb") as target:
                 shutil.copyfileobj(packed, target, 1 << 20)

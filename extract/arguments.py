@@ -13,8 +13,11 @@ EPILOG = """examples:
   privfeat-extract --data photos/ --model vit_base_patch16_224.augreg_in21k \\
       --out photos.h5
   privfeat-extract --data hfds/uoft-cs/cifar10 --model resnet50 --out cifar10.h5
+  torchrun --nproc-per-node 8 -m privfeat_extract --data photos/ \\
+      --model resnet50 --out photos.h5
 
-An interrupted extraction continues when the same command is run again.
+An interrupted extraction continues when the same command is run again. Under torchrun
+each process takes its share of the images and, by default, its own GPU.
 """
 
 

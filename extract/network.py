@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .backbones import load_backbone
 from .batches import FeatureBatch
 from .errors import ExtractError
 from .loading import Batch, load_batches
+from .ranks import Rank
 from .transforms import ResizeCrop
 
 DTYPES = {
@@ -29,6 +31,8 @@ class NetworkExtractor:
     ----------
     options : Options
         Of the command.
+    rank : Rank
+        Which GPU of the host to take, and with how many processes to share its cores.
 
     Attributes
     ----------
@@ -45,13 +49,16 @@ class NetworkExtractor:
         If the device or precision is not available, or as for `load_backbone`.
     """
 
-    def __init__(self, options: Options) -> None:
-        self.device = _device(options.device)
+    def __init__(self, options: Options, rank: Rank | None = None) -> None:
+        rank = rank or Rank()
+        self.device = _device(options.device, rank.local)
         self.precision = _precision(options.precision, self.device)
         on_gpu = self.device.type == "cuda"
         self.batch_size = options.batch_size or (256 if on_gpu else 32)
         self.workers = (
-            _default_workers(on_gpu) if options.workers is None else options.workers
+            _default_workers(on_gpu, rank.local_count)
+            if options.workers is None
+            else options.workers
         )
         resize, crop = options.sizes(384, 256)
         backbone = load_backbone(
@@ -74,9 +81,16 @@ class NetworkExtractor:
         self._padded = options.compile
         if options.compile:
             self._model = torch.compile(self._model)
-        shape = (1, 3, 1, 1)
-        self._mean = torch.tensor(mean, device=self.device).view(shape)
-        self._std = torch.tensor(std, device=self.device).view(shape)
+        # In units of pixels, and as wide as an image: a CPU would take six times as
+        # long to scale three channels that lie side by side with three numbers.
+        self._mean, self._std = (
+            torch.tensor(values, device=self.device)
+            .mul_(255.0)
+            .view(1, 3, 1, 1)
+            .expand(1, 3, 1, crop)
+            .contiguous(memory_format=self._layout)
+            for values in (mean, std)
+        )
         self.metadata = {
             **backbone.metadata,
             "input_size": [3, crop, crop],
@@ -120,15 +134,15 @@ class NetworkExtractor:
             pin=self.device.type == "cuda",
         )
         try:
-            # One batch is always in flight, so that the GPU does not wait for copies.
-            waiting: tuple[torch.Tensor, Batch] | None = None
+            # One batch is always in flight, so that the GPU does not wait for the disk.
+            waiting: _Pending | None = None
             for batch in loaded:
-                started = self._forward(batch.pixels), batch
+                started = self._start(batch)
                 if waiting is not None:
-                    yield _collect(*waiting)
+                    yield waiting.collect()
                 waiting = started
             if waiting is not None:
-                yield _collect(*waiting)
+                yield waiting.collect()
         except torch.OutOfMemoryError as error:
             raise ExtractError(
                 f"--batch-size must fit into the memory of {self.device}, but "
@@ -143,20 +157,26 @@ class NetworkExtractor:
             ) from error
 
     @torch.inference_mode()
-    def _forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        count = len(pixels)
+    def _start(self, batch: Batch) -> "_Pending":
+        """Ask the device for the features of a batch, without waiting for them."""
+        pixels, count = batch.pixels, len(batch.pixels)
         if count == 0:
-            return torch.empty((0, self.n_features))
+            return _Pending(torch.empty((0, self.n_features)), batch, None)
         if self._padded and count < self.batch_size:  # a new shape compiles anew
             pixels = torch.cat(
                 [pixels, pixels[:1].expand(self.batch_size - count, -1, -1, -1)]
             )
         images = pixels.to(self.device, non_blocking=True)
         images = images.to(torch.float32, memory_format=self._layout)
-        images = images.div_(255.0).sub_(self._mean).div_(self._std)
+        images = images.sub_(self._mean).div_(self._std)
         with self._autocast():
             features: torch.Tensor = self._model(images)
-        return features[:count].float()
+        features, done = features[:count].float(), None
+        if self.device.type == "cuda":
+            # A copy that is asked for later would wait for the next batch as well.
+            features, done = features.to("cpu", non_blocking=True), torch.cuda.Event()
+            done.record(torch.cuda.current_stream(self.device))
+        return _Pending(features, batch, done)
 
     def _autocast(self) -> Any:
         if self.precision == "float32":
@@ -164,31 +184,49 @@ class NetworkExtractor:
         return torch.autocast(self.device.type, DTYPES[self.precision])
 
 
-def _collect(features: torch.Tensor, batch: Batch) -> FeatureBatch:
-    rows = np.asarray(features.cpu())
-    return FeatureBatch(rows, batch.labels, batch.failures)
+@dataclass(frozen=True)
+class _Pending:
+    """Features on their way from the device."""
+
+    features: torch.Tensor
+    batch: Batch
+    done: Any  # a CUDA event, or None where there is nothing to wait for
+
+    def collect(self) -> FeatureBatch:
+        if self.done is not None:
+            self.done.synchronize()
+        rows = np.asarray(self.features.cpu())
+        return FeatureBatch(rows, self.batch.labels, self.batch.failures)
 
 
-def _device(name: str) -> torch.device:
+def _device(name: str, local_rank: int) -> torch.device:
+    """Return the device, and make a GPU the current one, where pinned memory is."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ExtractError(
             f"--device must be available, but torch finds no GPU for {name!r}. "
             "Pass --device cpu."
         )
     try:
-        return torch.device(name)
+        device = torch.device(name)
+        if device.type == "cuda":
+            if device.index is None:
+                device = torch.device("cuda", local_rank % torch.cuda.device_count())
+            torch.cuda.set_device(device)
     except RuntimeError as error:
         raise ExtractError(
-            f"--device must be auto, cpu, cuda or cuda:N, got {name!r}."
+            f"--device must be auto, cpu, cuda or cuda:N, one of the "
+            f"{torch.cuda.device_count()} GPUs, got {name!r}."
         ) from error
+    return device
 
 
-def _default_workers(on_gpu: bool) -> int:
+def _default_workers(on_gpu: bool, local_count: int) -> int:
     """Decode in other processes, but not where the network needs every core itself."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return min(8, cpus) if on_gpu else min(8, cpus // 4)
+    share = cpus // local_count
+    return min(8, max(share, 1)) if on_gpu else min(8, share // 4)
 
 
 def _precision(name: str, device: torch.device) -> str:

@@ -1,14 +1,16 @@
 """The extraction itself: from a source through an extractor into a feature file."""
 
+import os
 import platform
 import shutil
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from tqdm import tqdm
 
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
@@ -16,7 +18,9 @@ from privfeat.data.journal import JOURNAL, partial_folder
 
 from .arguments import Options
 from .errors import ExtractError
-from .sources import Source, digest_of_list, open_source
+from .joining import is_made_by, join_shards
+from .ranks import Rank, read_rank, require_lists
+from .sources import Source, digest_of_rows, open_source
 
 LIBRARIES = (
     "privfeat",
@@ -43,7 +47,7 @@ class Extractor(Protocol):
 
 
 def extract(options: Options) -> str:
-    """Write the feature file that the options ask for.
+    """Write the feature file that the options ask for, or this process's share of it.
 
     Returns
     -------
@@ -55,18 +59,29 @@ def extract(options: Options) -> str:
     ExtractError, FeatureFileError, OSError
         With a message for the user. The output does not exist then; a partial folder
         is kept if it holds features.
+
+    Notes
+    -----
+    Where ``RANK`` and ``WORLD_SIZE`` are set, as by torchrun, every process writes a
+    shard, and whoever finds all shards complete joins them.
     """
-    workspace = partial_folder(options.out)
+    rank = read_rank(os.environ)
+    target = rank.target(options.out)
+    workspace = partial_folder(options.out) if rank.alone else target.parent
     if not options.out.parent.is_dir():
         raise ExtractError(
             f"--out must lie in an existing folder, but there is no "
             f"{options.out.parent}."
         )
-    if options.out.exists() and not (options.overwrite or options.resume):
+    # Among several processes one may be started again when the others are done.
+    again = options.overwrite or options.resume or not rank.alone
+    if options.out.exists() and not again:
         raise ExtractError(
             f"--out must not exist yet, but {options.out} does. Choose another name, "
             "or pass --overwrite to replace it."
         )
+    if options.overwrite and not rank.alone:
+        target.unlink(missing_ok=True)  # the others must not join an old shard
     found = workspace.exists()  # then it is, or may be, of another run
     try:
         source = open_source(
@@ -76,13 +91,17 @@ def extract(options: Options) -> str:
             workspace=workspace,
         )
         with closing(source):
-            return _extract(options, source, _extractor(options))
+            require_lists(source, rank)
+            return _extract(options, source, _extractor(options, rank), rank)
     finally:
-        if not found:
+        if not found and rank.alone:
             _remove_if_empty(workspace)
+        elif not rank.alone:
+            with suppress(OSError):  # not empty, as a rule
+                workspace.rmdir()
 
 
-def _extract(options: Options, source: Source, extractor: Extractor) -> str:
+def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank) -> str:
     arguments = {
         "data": source.name,
         "file_lists": source.digests,
@@ -91,29 +110,64 @@ def _extract(options: Options, source: Source, extractor: Extractor) -> str:
         "dtype": options.dtype,
         **extractor.arguments,
     }
-    if options.out.exists() and options.resume:
-        return _already_there(options.out, arguments)
+    if options.out.exists() and not options.overwrite:
+        _require_made_by(options.out, {"arguments": arguments})
+        try:
+            with open_features(options.out) as file:
+                rows = file.metadata["n_rows"]
+            return f"{options.out}: already complete, {rows} rows"
+        except FeatureFileError:
+            if rank.alone:
+                raise
+            # A shard was lost: if it is that of this process, it is made again.
+    if rank.alone:
+        return _write(options, source, extractor, rank, {"arguments": arguments})
+    n_images = {s: _count(images, options) for s, images in source.splits.items()}
+    shard = {"number": rank.number + 1, "count": rank.count, "n_images": n_images}
+    origin = {"arguments": arguments, "shard": shard}
+    target = rank.target(options.out)
+    if target.exists():
+        _require_made_by(target, origin)
+        # Left by a process that was killed after its very last step but one.
+        shutil.rmtree(partial_folder(target), ignore_errors=True)
+        summary = f"{target}: already complete"
+    else:
+        summary = _write(options, source, extractor, rank, origin)
+    return f"{summary}; {join_shards(options.out, rank, origin, source.digests)}"
+
+
+def _write(
+    options: Options,
+    source: Source,
+    extractor: Extractor,
+    rank: Rank,
+    origin: dict[str, Any],
+) -> str:
+    """Write the file, or the shard, of this process."""
     began = time.perf_counter()
     done = 0
     digests = {}
+    target = rank.target(options.out)
     with FeatureWriter(
-        options.out,
+        target,
         n_features=extractor.n_features,
         dtype=options.dtype,
-        arguments=arguments,
+        arguments={**origin["arguments"], "shard": origin.get("shard")},
         overwrite=options.overwrite,
     ) as writer:
         if writer.resumed:
             found = sum(writer.position(split).n_rows for split in source.splits)
             _notice(f"continuing after {found} rows in {writer.partial}")
         for split, images in source.splits.items():
-            done += _extract_split(writer, split, images, extractor, options)
-            if not writer.position(split).n_rows:
+            done += _extract_split(writer, split, images, extractor, options, rank)
+            if rank.alone and not writer.position(split).n_rows:
                 raise ExtractError(
                     f"split {split!r} must hold an image that can be decoded, "
                     "but holds none."
                 )
-            digests[split] = source.digests.get(split) or _digest(writer, split)
+            digests[split] = source.digests.get(split) or digest_of_rows(
+                writer.labels(split)
+            )
         seconds = time.perf_counter() - began
         writer.finish(
             {
@@ -121,7 +175,7 @@ def _extract(options: Options, source: Source, extractor: Extractor) -> str:
                 "dataset": source.name,
                 "limit": options.limit,
                 "versions": _versions(),
-                "arguments": arguments,
+                **origin,
             },
             class_names=source.class_names,
             split_metadata={
@@ -131,9 +185,17 @@ def _extract(options: Options, source: Source, extractor: Extractor) -> str:
         rows = sum(writer.position(split).n_rows for split in source.splits)
     speed = done / seconds if seconds > 0 else 0.0
     return (
-        f"{options.out}: {rows} rows of {extractor.n_features} features; "
+        f"{target}: {rows} rows of {extractor.n_features} features; "
         f"{done} images in {seconds:.1f} s ({speed:.1f} images/s)"
     )
+
+
+def _count(images: Any, options: Options) -> int | None:
+    """Return the number of images to take of a split, None if unknown."""
+    total = len(images) if hasattr(images, "__len__") else None
+    if options.limit is not None:
+        total = options.limit if total is None else min(total, options.limit)
+    return total
 
 
 def _extract_split(
@@ -142,22 +204,24 @@ def _extract_split(
     images: Any,
     extractor: Extractor,
     options: Options,
+    rank: Rank,
 ) -> int:
     """Write what is missing of one split; return the number of images dealt with."""
-    start = writer.position(split).seen
-    total = len(images) if hasattr(images, "__len__") else None
-    if options.limit is not None:
-        total = options.limit if total is None else min(total, options.limit)
+    before = writer.position(split).seen
+    total = _count(images, options)
+    first, stop = (0, total) if total is None else rank.share(total)
+    if first == stop:  # fewer images than processes: the shard still has the split
+        writer.append(split, np.empty((0, extractor.n_features)), np.empty(0, int))
     bar = tqdm(
-        desc=split,
-        total=total,
-        initial=start,
+        desc=split if rank.alone else f"{split}, share 1 of {rank.count}",
+        total=None if stop is None else stop - first,
+        initial=before,
         unit=" images",
-        disable=options.quiet,
+        disable=options.quiet or rank.number > 0,
         mininterval=0.5 if sys.stderr.isatty() else 10.0,
     )
     with bar:
-        for batch in extractor.batches(images, start=start, stop=total):
+        for batch in extractor.batches(images, start=first + before, stop=stop):
             for name, reason in batch.failures:
                 if not options.skip_bad:
                     raise ExtractError(
@@ -178,10 +242,10 @@ def _extract_split(
                     raise
                 raise ExtractError(f"split {split!r}: {error}") from error
             bar.update(batch.n_seen)
-        return writer.position(split).seen - start
+        return writer.position(split).seen - before
 
 
-def _extractor(options: Options) -> Extractor:
+def _extractor(options: Options, rank: Rank) -> Extractor:
     if options.model == "scattering":
         from .scattering import ScatteringExtractor
 
@@ -193,24 +257,16 @@ def _extractor(options: Options) -> Extractor:
             f"--model {options.model} needs torch and timm, which are not installed "
             f"({error}). Install privfeat[extract], or use --model scattering."
         ) from error
-    return NetworkExtractor(options)
+    return NetworkExtractor(options, rank)
 
 
-def _already_there(path: Path, arguments: dict[str, Any]) -> str:
-    """Accept a complete file that these arguments would give again."""
-    with open_features(path) as file:
-        if file.metadata.get("arguments") != arguments:
-            raise ExtractError(
-                f"--resume needs the arguments that {path} was made with, but they "
-                "differ. Choose another name, or pass --overwrite."
-            )
-        return f"{path}: already complete, {file.metadata['n_rows']} rows"
-
-
-def _digest(writer: FeatureWriter, split: str) -> str:
-    """Return the digest of a split whose images have numbers but no names."""
-    labels = writer.labels(split).tolist()
-    return digest_of_list((str(i) for i in range(len(labels))), labels)
+def _require_made_by(path: Path, origin: dict[str, Any]) -> None:
+    """Accept a complete file only if these arguments would give it again."""
+    if not is_made_by(path, origin):
+        raise ExtractError(
+            f"{path} must be of these arguments to be kept, but was made with others. "
+            "Choose another name, or pass --overwrite."
+        )
 
 
 def _versions() -> dict[str, str]:

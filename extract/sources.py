@@ -77,6 +77,11 @@ def digest_of_list(names: Iterable[str], labels: Iterable[int]) -> str:
     return digest.hexdigest()
 
 
+def digest_of_rows(labels: NDArray[np.int64]) -> str:
+    """Return the digest of a split whose images have numbers but no names."""
+    return digest_of_list(map(str, range(len(labels))), labels.tolist())
+
+
 def open_source(
     data: str,
     *,
@@ -95,7 +100,7 @@ def open_source(
     splits : sequence of str or None
         Splits to extract; None takes those that are there.
     workspace : Path
-        Folder for what has to be unpacked.
+        Folder for what has to be unpacked, the same for all processes.
 
     Raises
     ------
@@ -119,7 +124,7 @@ def open_source(
     if prefix in ("torch", "hfds", "hfids", "tfds", "wds") and "/" in data:
         from .timm_data import open_timm
 
-        return open_timm(data, data_dir, splits)
+        return open_timm(data, data_dir, splits, workspace)
     raise ExtractError(
         "--data must be a folder, an archive, 'digits', or a data set such as "
         f"torch/cifar10 or hfds/uoft-cs/cifar10, got {data!r}. There is no such file."

@@ -6,6 +6,7 @@ from typing import Any
 
 from .errors import ExtractError, one_line
 from .pixels import BadImageError, decode
+from .ranks import one_at_a_time
 from .sources import Source
 
 
@@ -65,8 +66,12 @@ class TimmStream:
             yield image, _number(label)
 
 
-def open_timm(data: str, data_dir: Path | None, splits: Sequence[str] | None) -> Source:
+def open_timm(
+    data: str, data_dir: Path | None, splits: Sequence[str] | None, workspace: Path
+) -> Source:
     """Open the splits (train and test by default) of a data set by its timm name.
+
+    One process at a time does so, since it may download the data.
 
     Raises
     ------
@@ -88,13 +93,14 @@ def open_timm(data: str, data_dir: Path | None, splits: Sequence[str] | None) ->
     opened: dict[str, Any] = {}
     for split in splits or ("train", "test"):
         try:
-            dataset = create_dataset(
-                data,
-                root=None if data_dir is None else str(data_dir),
-                split=split,
-                download=not data.lower().startswith("wds/"),
-                search_split=True,
-            )
+            with one_at_a_time(workspace):
+                dataset = create_dataset(
+                    data,
+                    root=None if data_dir is None else str(data_dir),
+                    split=split,
+                    download=not data.lower().startswith("wds/"),
+                    search_split=True,
+                )
         except (
             OSError,
             RuntimeError,

@@ -74,7 +74,9 @@ RULES = {
             "privfeat.selection",
         },
     ),
-    "privfeat/data": rule(["h5py", "tqdm"], ours=SHARED | {"privfeat.data"}),
+    "privfeat/data": rule(
+        ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}
+    ),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),

@@ -2,10 +2,11 @@
 
 ``open_features`` reads a file lazily and refuses one that is not complete.
 ``write_features`` saves arrays as such a file; ``FeatureWriter`` does so in pieces
-and survives being killed.
+and survives being killed. ``join_features`` joins such files without copying them.
 """
 
 from privfeat.data.arrays import write_features
+from privfeat.data.joining import join_features
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.reader import FeatureFile, FeatureSplit, open_features
 from privfeat.data.schema import FORMAT, FORMAT_VERSION, FeatureFileError
@@ -19,6 +20,7 @@ __all__ = [
     "FeatureSplit",
     "FeatureWriter",
     "LazyFeatures",
+    "join_features",
     "open_features",
     "write_features",
 ]

@@ -12,6 +12,7 @@ import h5py
 from privfeat.data.journal import RawColumn
 from privfeat.data.reader import open_features
 from privfeat.data.schema import (
+    COLUMNS,
     FORMAT,
     FORMAT_VERSION,
     FeatureFileError,
@@ -21,7 +22,6 @@ from privfeat.data.schema import (
 from privfeat.data.sink import Sink
 
 ASSEMBLED = "assembled.h5"
-COLUMNS = ("features", "labels", "groups")
 
 
 def assemble(

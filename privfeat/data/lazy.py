@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from privfeat.data.schema import FeatureFileError
+from privfeat.data.shards import Rows
 
 
 class LazyFeatures:
@@ -48,7 +49,7 @@ class LazyFeatures:
         self.dataset = dataset
         self.shape = shape
         self.dtype = np.dtype(dtype)
-        self._file: h5py.File | None = None
+        self._rows: Rows | None = None
         self._pid = -1
         self._closed = False
 
@@ -161,7 +162,14 @@ class LazyFeatures:
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         if rows.size:
             try:
-                self._open().read_direct(rows, np.s_[start:stop])
+                for part in self._open().parts:
+                    first, last = max(start, part.start), min(stop, part.stop)
+                    if first < last:
+                        part.dataset.read_direct(
+                            rows,
+                            np.s_[first - part.start : last - part.start],
+                            np.s_[first - start : last - start],
+                        )
             except OSError as error:
                 raise FeatureFileError(
                     f"{self.path} must be readable, but reading rows of "
@@ -200,39 +208,40 @@ class LazyFeatures:
         if int(index.min()) < -len(self) or int(index.max()) >= len(self):
             raise IndexError(f"indices must lie within 0 and {len(self) - 1}.")
         index = np.where(index < 0, index + len(self), index).astype(np.intp)
-        return _gather(self._open(), index)
+        rows = np.empty((len(index), self.shape[1]), self.dtype)
+        for part in self._open().parts:
+            here = np.flatnonzero((index >= part.start) & (index < part.stop))
+            if here.size:
+                rows[here] = _gather(part.dataset, index[here] - part.start)
+        return rows
 
     def close(self) -> None:
         """Close the file; later reads raise `FeatureFileError`."""
-        if self._file is not None and self._pid == os.getpid():
-            self._file.close()
-        self._file, self._closed = None, True
+        if self._rows is not None and self._pid == os.getpid():
+            self._rows.close()
+        self._rows, self._closed = None, True
 
-    def _open(self) -> h5py.Dataset:
+    def _open(self) -> Rows:
         if self._closed:
             raise FeatureFileError(
                 f"{self.path} must be open, but was closed. Read the features inside "
                 "the 'with' block, or call open_features without 'with'."
             )
-        if self._file is None or self._pid != os.getpid():
+        if self._rows is None or self._pid != os.getpid():
             try:
-                self._file = h5py.File(self.path, "r")
+                rows = Rows(self.path, self.dataset)
             except OSError as error:
                 raise FeatureFileError(
                     f"{self.path} must be readable: {error}."
                 ) from error
-            self._pid = os.getpid()
-            dataset = self._file.get(self.dataset)
-            if (
-                not isinstance(dataset, h5py.Dataset)
-                or dataset.shape != self.shape
-                or dataset.dtype != self.dtype
-            ):
+            if not rows.fit(self.shape, self.dtype):
+                rows.close()
                 raise FeatureFileError(
                     f"{self.path} must hold {self.dataset!r} with shape {self.shape} "
                     f"and type {self.dtype}, but was changed. Open it again."
                 )
-        return self._file[self.dataset]
+            self._rows, self._pid = rows, os.getpid()
+        return self._rows
 
 
 def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:

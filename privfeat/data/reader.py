@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any
 
 import h5py
-import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
@@ -18,6 +17,7 @@ from privfeat.data.schema import (
     check_split,
     read_attributes,
 )
+from privfeat.data.shards import Rows, check_shards, read_shards
 
 
 class FeatureSplit:
@@ -89,11 +89,18 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _column(self, column: str) -> NDArray[Any] | None:
-        with _open_checked(self.features.path) as file:
-            group = file[self.name]
-            if column not in group:
+        with open_checked(self.features.path) as file:
+            found = file[self.name].get(column)
+            if found is None:
                 return None
-            values = np.asarray(group[column][()])
+            rows = Rows(self.features.path, found.name)
+            if not rows.fit(found.shape, found.dtype):
+                raise FeatureFileError(
+                    f"{self.features.path} must hold {found.shape[0]} {column} of "
+                    f"split {self.name!r}, but was changed. Open it again."
+                )
+        values = rows.read_all()
+        rows.close()
         values.flags.writeable = False
         return values
 
@@ -113,13 +120,17 @@ class FeatureFile(Mapping[str, FeatureSplit]):
         Names of the classes, if known; label ``i`` means ``class_names[i]``.
     n_features : int
         Number of columns of every split.
+    shards : tuple of str
+        The files that hold the rows of a joined file, in order; empty for others.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
         self._splits: dict[str, FeatureSplit] = {}
-        with _open_checked(self.path) as file:
+        with open_checked(self.path) as file:
             self.metadata = read_attributes(file)
+            check_shards(file, self.path)
+            self.shards = tuple(shard.place(self.path) for shard in read_shards(file))
             names = file.get("class_names")
             self.class_names = (
                 tuple(names.asstr()[()]) if isinstance(names, h5py.Dataset) else None
@@ -192,6 +203,11 @@ class FeatureFile(Mapping[str, FeatureSplit]):
         FeatureFileError
             If a split was changed since it was written.
         """
+        if self.shards:
+            for shard in self.shards:
+                with FeatureFile(shard) as file:
+                    file.verify(chunk_rows=chunk_rows)
+            return
         for name, split in self._splits.items():
             checksum = 0
             for start in range(0, len(split), chunk_rows):
@@ -221,7 +237,8 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     ------
     FeatureFileError
         If the file is missing, incomplete, truncated, inconsistent, not a feature
-        file, or of an unknown version.
+        file, or of an unknown version; or if a shard of a joined file is missing,
+        truncated or another.
 
     Examples
     --------
@@ -240,10 +257,11 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     return FeatureFile(path)
 
 
-def _open_checked(path: str) -> h5py.File:
+def open_checked(path: str) -> h5py.File:
+    """Open a feature file and check its root, but neither splits nor shards."""
     if not os.path.exists(path):
         hint = ""
-        if os.path.isdir(f"{path}.partial"):
+        if any(os.path.isdir(path + suffix) for suffix in (".partial", ".shards")):
             hint = " Its extraction is unfinished: run the same command again."
         raise FeatureFileError(f"{path} must exist, but there is no such file.{hint}")
     try:

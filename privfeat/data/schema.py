@@ -1,4 +1,4 @@
-"""The layout of a feature file, format version 1, and the check of an open file.
+"""The layout of a feature file, format version 2, and the check of an open file.
 
 ::
 
@@ -11,6 +11,11 @@
     /<split>/labels              (n,) int64 class indices, or (n, m) uint8 indicators
     /<split>/groups              (n,) int64, optional
     /<split>/skipped             UTF-8 strings, optional: files that gave no row
+
+A file may be joined from shards, feature files by themselves. Then features, labels and
+groups are virtual datasets, the attribute ``shards`` lists path, fingerprint and rows
+of each shard, and checksums are those of the shards. Version 1 had no shards; it is
+still read.
 
 Attributes that are lists or dictionaries are stored as JSON text under their own name
 with the suffix ``_json``. ``complete`` is written last. Any change of this layout
@@ -25,8 +30,10 @@ import h5py
 import numpy as np
 
 FORMAT = "privfeat-features"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE_VERSIONS = (1, 2)
 FEATURE_DTYPES = ("float16", "float32")
+COLUMNS = ("features", "labels", "groups")
 CHUNK_BYTES = 256 * 1024
 RESERVED = (
     "format",
@@ -35,6 +42,7 @@ RESERVED = (
     "n_features",
     "feature_dtype",
     "n_rows",
+    "shards",
 )
 
 
@@ -84,9 +92,9 @@ def check_root(file: h5py.File, path: str) -> None:
             f"attribute is {file.attrs.get('format')!r}, not {FORMAT!r}."
         )
     version = file.attrs.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in READABLE_VERSIONS:
         raise FeatureFileError(
-            f"{path} must have format version {FORMAT_VERSION}, got {version}. "
+            f"{path} must have a format version in {READABLE_VERSIONS}, got {version}. "
             "Install the privfeat release that wrote it, or extract again."
         )
     if not bool(file.attrs.get("complete", False)):
@@ -131,11 +139,7 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
             f"got {labels.shape} {labels.dtype}."
         )
     n_rows = group.attrs.get("n_rows")
-    lengths = {
-        name: len(group[name])
-        for name in ("features", "labels", "groups")
-        if name in group
-    }
+    lengths = {name: len(group[name]) for name in COLUMNS if name in group}
     if any(length != n_rows for length in lengths.values()):
         raise FeatureFileError(
             f"{where} must have n_rows = {n_rows} rows in every array, got {lengths}."

@@ -118,7 +118,8 @@ class FeatureWriter:
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
         column = self._columns[split]["labels"]
-        return np.concatenate(list(column.blocks(column.n_rows)))
+        blocks = list(column.blocks(column.n_rows))
+        return np.concatenate(blocks) if blocks else np.empty(0, column.dtype)
 
     def append(
         self,
@@ -227,12 +228,13 @@ class FeatureWriter:
         OSError
             If the disk is full or fails. The partial folder stays and can be resumed.
         ValueError
-            If ``metadata`` uses a reserved name, or there is no row.
+            If ``metadata`` uses a reserved name, or there is no row and no ``shard``.
         """
         taken = sorted(set(metadata or {}) & set(RESERVED))
         if taken:
             raise ValueError(f"metadata must not use reserved names, got {taken}.")
-        if not any(self.position(split).n_rows for split in self._columns):
+        rows = sum(self.position(split).n_rows for split in self._columns)
+        if not rows and "shard" not in (metadata or {}):
             raise ValueError(f"{self.path} must get at least one row, got none.")
         self.flush()
         assemble(
@@ -289,11 +291,7 @@ class FeatureWriter:
             columns = self._columns[split] = {}
             for name, (dtype, width, checksum) in state["columns"].items():
                 columns[name] = RawColumn(
-                    self._raw_path(split, name),
-                    dtype,
-                    width,
-                    state["n_rows"],
-                    checksum,
+                    self._raw_path(split, name), dtype, width, state["n_rows"], checksum
                 )
             self._seen[split] = state["seen"]
         self.resumed = bool(self._columns)

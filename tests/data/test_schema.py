@@ -81,7 +81,7 @@ def make_labels_real(file):
     ("damage", "message"),
     [
         (change_format, "must be a feature file"),
-        (change_version, "must have format version 1, got 2"),
+        (change_version, r"must have a format version in \(1, 2\), got 3"),
         (remove_mark, "completion mark is missing"),
         (clear_mark, "completion mark is missing"),
         (shorten_features, "must have n_rows = 7 rows in every array"),

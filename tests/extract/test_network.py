@@ -116,6 +116,31 @@ def test_network_names_a_missing_gpu(images, network):
     assert "torch finds no GPU for 'cuda'. Pass --device cpu." in err
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("auto", 1), ("cuda", 1), ("cuda:3", 3)]
+)
+def test_network_takes_the_gpu_of_its_local_rank(monkeypatch, name, expected):
+    from privfeat_extract.network import _device
+
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    assert _device(name, 5) == torch.device("cuda", expected)
+    assert chosen == [torch.device("cuda", expected)]
+
+
+def test_network_shares_the_cores_of_a_host(monkeypatch):
+    from privfeat_extract import network
+
+    cores = set(range(24))
+    monkeypatch.setattr(network.os, "sched_getaffinity", lambda pid: cores)
+    assert network._default_workers(True, 1) == 8
+    assert network._default_workers(True, 8) == 3
+    assert network._default_workers(True, 99) == 1
+    assert network._default_workers(False, 2) == 3
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_network_features_agree_on_a_gpu(images, network, tmp_path):

@@ -189,7 +189,7 @@ def test_extract_resume_accepts_a_complete_file(images, scatter):
     assert "already complete, 14 rows" in out
     status, _, err = scatter(images, "--resume", "--model-kwargs", "L=4")
     assert status == 1
-    assert "--resume needs the arguments" in err
+    assert "was made with others" in err
 
 
 def test_extract_limits_each_split(images, scatter, tmp_path):

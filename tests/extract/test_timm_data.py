@@ -81,6 +81,39 @@ def test_timm_data_that_streams_gives_the_same_rows(provide, network, tmp_path):
     assert found.metadata["file_list_sha256"] == digest
 
 
+def test_timm_data_is_shared_by_processes(provide, network, tmp_path, monkeypatch):
+    """Its file list is known afterwards alone, so that of the joined file is made."""
+    provide(Listed())
+    assert network("torch/cifar10", *HERE)[0] == 0
+    single = open_features(tmp_path / "out.h5")["train"]
+    rows, labels, known = single.X[:], single.y, single.metadata["file_list_sha256"]
+    (tmp_path / "out.h5").unlink()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for number in ("1", "0"):
+        monkeypatch.setenv("RANK", number)
+        status, _, err = network("torch/cifar10", *HERE)
+        assert status == 0, err
+    joined = open_features(tmp_path / "out.h5")["train"]
+    np.testing.assert_allclose(joined.X[:], rows, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(joined.y, labels)
+    assert joined.metadata["file_list_sha256"] == known
+    assert len(list((tmp_path / "out.h5.shards").iterdir())) == 2
+
+
+def test_timm_data_of_another_length_is_not_joined(
+    provide, network, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for number, length in (("0", 7), ("1", 6)):
+        monkeypatch.setattr(Listed, "__len__", lambda self, length=length: length)
+        provide(Listed())
+        monkeypatch.setenv("RANK", number)
+        status, out, _ = network("torch/cifar10", *HERE)
+        assert status == 0
+        assert "1 of 2 shards to come" in out
+    assert not (tmp_path / "out.h5").exists()
+
+
 class Unlabelled(Listed):
     """Stands for a test split whose labels are secret."""
 

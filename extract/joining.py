@@ -1,0 +1,93 @@
+"""Join the shards of several processes as soon as all are there."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privfeat.data import join_features, open_features
+from privfeat.data.reader import open_checked
+from privfeat.data.schema import read_attributes
+
+from .errors import ExtractError
+from .ranks import Rank
+from .sources import digest_of_rows
+
+
+def is_made_by(path: Path, origin: dict[str, Any]) -> bool:
+    """Whether a complete feature file has these arguments, and is this shard.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its own shards, if any, are not looked at.
+    origin : dict
+        ``arguments``, and ``shard`` of a shard, as stored.
+    """
+    with open_checked(os.fspath(path)) as file:
+        stored = read_attributes(file)
+    return all(stored.get(key) == origin.get(key) for key in ("arguments", "shard"))
+
+
+def join_shards(
+    out: Path, rank: Rank, origin: dict[str, Any], digests: dict[str, str]
+) -> str:
+    """Write the joined file if all shards are complete.
+
+    Several processes may do so at once: each writes the same file and puts it in
+    place in one step. The last one to complete its shard finds all others.
+
+    Parameters
+    ----------
+    out : Path
+        The file to write.
+    rank : Rank
+        This process.
+    origin : dict
+        ``arguments`` and ``shard`` of this process's shard.
+    digests : dict of str to str
+        SHA-256 of the file list of each split, where it was known beforehand.
+
+    Returns
+    -------
+    summary : str
+        What was done, in a few words.
+
+    Raises
+    ------
+    ExtractError
+        If there is not one row of a split.
+    FeatureFileError
+        As for `privfeat.data.join_features`.
+    """
+    targets = rank.targets(out)
+    # The folder is listed, since a network file system may have kept in mind for a
+    # while that a file was not there.
+    present = {entry.name for entry in os.scandir(targets[0].parent)}
+    missing = [
+        target.name
+        for number, target in enumerate(targets, 1)
+        if target.name not in present
+        or not is_made_by(
+            target, {**origin, "shard": {**origin["shard"], "number": number}}
+        )
+    ]
+    if missing:
+        return f"{len(missing)} of {rank.count} shards to come, first {missing[0]}"
+    metadata = {}
+    for split in origin["arguments"]["splits"]:
+        labels = np.concatenate([open_features(path)[split].y for path in targets])
+        if not len(labels):
+            raise ExtractError(
+                f"split {split!r} must hold an image that can be decoded, but holds "
+                "none."
+            )
+        metadata[split] = {
+            "file_list_sha256": digests.get(split) or digest_of_rows(labels)
+        }
+    join_features(out, targets, split_metadata=metadata, overwrite=True)
+    for leftover in targets[0].parent.glob("source*"):
+        leftover.unlink(missing_ok=True)
+    with open_features(out) as file:
+        return f"joined {rank.count} shards into {out}, {file.metadata['n_rows']} rows"

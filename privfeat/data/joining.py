@@ -1,0 +1,217 @@
+"""Join feature files into one whose rows stay where they are."""
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from privfeat._files import write_atomically
+from privfeat.data.reader import FeatureFile
+from privfeat.data.schema import (
+    COLUMNS,
+    FORMAT,
+    FORMAT_VERSION,
+    RESERVED,
+    FeatureFileError,
+    write_attributes,
+)
+from privfeat.data.shards import SHARDS, Shard, fingerprint
+
+OF_ONE_SHARD = (*RESERVED, "shard", "n_skipped", *(f"{c}_crc32" for c in COLUMNS))
+
+
+def join_features(
+    path: str | os.PathLike[str],
+    shards: Sequence[str | os.PathLike[str]],
+    *,
+    split_metadata: Mapping[str, Mapping[str, Any]] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Join feature files, one after the other, into one file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file to write. It holds virtual datasets and the relative paths of the
+        shards, so all can be moved together.
+    shards : sequence of str or path-like
+        Complete feature files, in the order of their rows.
+    split_metadata : mapping of split name to mapping
+        Attributes of each split, beside those that all shards share.
+    overwrite : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    FeatureFileError
+        If the file exists and ``overwrite`` is False; a shard is missing, damaged or
+        itself joined; the shards differ in splits, columns, types, class names or the
+        arguments of their extraction, or are not all shards of it in their order; or a
+        split has no row.
+    OSError
+        If the disk is full or fails.
+
+    Notes
+    -----
+    The file keeps a fingerprint of each shard, which covers its attributes and its
+    checksums: `open_features` refuses it when a shard was replaced or is gone. It
+    appears whole or not at all, so that several processes may join the same shards at
+    once. Where a shard is missing, programs that read HDF5 directly find NaN and the
+    largest integer, not zeros.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from privfeat.data import join_features, open_features, write_features
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [os.path.join(folder, name) for name in ("a.h5", "b.h5", "ab.h5")]
+    ...     write_features(paths[0], {"train": (np.eye(2), [0, 1])})
+    ...     write_features(paths[1], {"train": (np.ones((1, 2)), [1])})
+    ...     join_features(paths[2], paths[:2])
+    ...     train = open_features(paths[2])["train"]
+    ...     print(train.X[:].tolist(), train.y)
+    [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] [0 1 1]
+    """
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise FeatureFileError(
+            f"{path} must not exist yet, but does. Choose another name, or pass "
+            "overwrite to replace it."
+        )
+    files = [FeatureFile(shard) for shard in shards]
+    _check(files)
+    first = files[0]
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as joined:
+        write_attributes(joined, _shared([file.metadata for file in files]))
+        joined.attrs["format"] = FORMAT
+        joined.attrs["format_version"] = FORMAT_VERSION
+        joined.attrs["n_features"] = first.n_features
+        joined.attrs["feature_dtype"] = first.metadata["feature_dtype"]
+        joined.attrs["n_rows"] = sum(file.metadata["n_rows"] for file in files)
+        known = [_describe(file, path) for file in files]
+        write_attributes(joined, {SHARDS: [shard._asdict() for shard in known]})
+        if first.class_names is not None:
+            joined.create_dataset(
+                "class_names", data=first.class_names, dtype=h5py.string_dtype()
+            )
+        for split in first:
+            group = joined.create_group(split)
+            _write_split(group, files, known)
+            write_attributes(group, (split_metadata or {}).get(split, {}))
+        joined.attrs["complete"] = True
+    write_atomically(path, buffer.getvalue())
+
+
+def _check(files: Sequence[FeatureFile]) -> None:
+    """Raise `FeatureFileError` unless the files belong together, in this order."""
+    if not files:
+        raise FeatureFileError("shards must be at least one file, got none.")
+    first = files[0]
+    for number, file in enumerate(files, 1):
+        if file.shards:
+            raise FeatureFileError(
+                f"{file.path} must be a plain feature file, but is itself joined. Join "
+                "its shards."
+            )
+        then, now = _identity(first), _identity(file)
+        for name in sorted({*then, *now}):
+            if then.get(name) != now.get(name):
+                raise FeatureFileError(
+                    f"{file.path} must agree with {first.path}, but {name} is "
+                    f"{now.get(name)!r} and there {then.get(name)!r}. Extract it with "
+                    "the same arguments."
+                )
+        shard = file.metadata.get("shard")
+        if shard is not None and (shard["number"], shard["count"]) != (
+            number,
+            len(files),
+        ):
+            raise FeatureFileError(
+                f"{file.path} must be shard {number} of {len(files)}, but is shard "
+                f"{shard['number']} of {shard['count']}. Join all shards in order."
+            )
+    for split in first:
+        if not any(len(file[split]) for file in files):
+            raise FeatureFileError(
+                f"split {split!r} must have a row in some shard, but has none. Leave "
+                "that split out."
+            )
+
+
+def _identity(file: FeatureFile) -> dict[str, Any]:
+    """Return what the shards of one file have in common."""
+    shard = file.metadata.get("shard") or {}
+    identity = {
+        **file.metadata.get("arguments", {}),
+        "n_features": file.n_features,
+        "feature_dtype": file.metadata["feature_dtype"],
+        "class_names": file.class_names,
+        "splits": list(file),
+        **{f"shard {name}": shard[name] for name in shard if name != "number"},
+    }
+    with h5py.File(file.path, "r") as source:
+        for split in file:
+            for column in (c for c in COLUMNS if c in source[split]):
+                values = source[split][column]
+                identity[f"{split}/{column}"] = f"{values.dtype}{values.shape[1:]}"
+    return identity
+
+
+def _shared(attributes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the attributes that are the same everywhere."""
+    return {
+        name: value
+        for name, value in attributes[0].items()
+        if name not in OF_ONE_SHARD
+        and all(name in other and other[name] == value for other in attributes)
+    }
+
+
+def _describe(file: FeatureFile, joined: Path) -> Shard:
+    relative = os.path.relpath(file.path, os.path.abspath(joined.parent))
+    with h5py.File(file.path, "r") as source:
+        return Shard(
+            Path(relative).as_posix(),
+            fingerprint(source),
+            {split: len(rows) for split, rows in file.items()},
+        )
+
+
+def _write_split(
+    group: h5py.Group, files: Sequence[FeatureFile], known: Sequence[Shard]
+) -> None:
+    split = group.name.strip("/")
+    parts = [file[split] for file in files]
+    n_rows = sum(map(len, parts))
+    with h5py.File(files[0].path, "r") as source:
+        kinds = {c: source[split][c] for c in COLUMNS if c in source[split]}
+        layouts = {
+            name: h5py.VirtualLayout((n_rows, *kind.shape[1:]), kind.dtype)
+            for name, kind in kinds.items()
+        }
+    start = 0
+    for part, shard in zip(parts, known, strict=True):
+        for name, layout in layouts.items():
+            if len(part):
+                layout[start : start + len(part)] = h5py.VirtualSource(
+                    shard.file,
+                    f"{split}/{name}",
+                    shape=(len(part), *layout.shape[1:]),
+                    dtype=layout.dtype,
+                )
+        start += len(part)
+    for name, layout in layouts.items():
+        real = np.issubdtype(layout.dtype, np.floating)
+        missing = np.nan if real else np.iinfo(layout.dtype).max
+        group.create_virtual_dataset(name, layout, fillvalue=missing)
+    skipped = [name for part in parts for name in part.skipped]
+    if skipped:
+        group.create_dataset("skipped", data=skipped, dtype=h5py.string_dtype())
+    write_attributes(group, _shared([part.metadata for part in parts]))
+    group.attrs["n_rows"], group.attrs["n_skipped"] = n_rows, len(skipped)

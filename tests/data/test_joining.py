@@ -1,0 +1,300 @@
+import os
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from privfeat.data import (
+    FeatureFileError,
+    FeatureWriter,
+    join_features,
+    open_features,
+    write_features,
+)
+
+D = 5
+SIZES = {"train": (700, 0, 41), "test": (3, 2, 0)}
+
+
+@pytest.fixture
+def rows():
+    """Return features, labels and groups of each split and shard."""
+    rng = np.random.default_rng(5)
+    return {
+        split: [
+            (
+                rng.normal(size=(n, D)).astype(np.float16),
+                rng.integers(3, size=n),
+                rng.integers(9, size=n),
+            )
+            for n in sizes
+        ]
+        for split, sizes in SIZES.items()
+    }
+
+
+@pytest.fixture
+def write_shard(tmp_path, rows):
+    """Return a function that writes shard ``number`` and returns its path."""
+
+    def write(number, *, count=3, arguments=(("crop", 16),), shift=0):
+        (tmp_path / "shards").mkdir(exist_ok=True)
+        path = tmp_path / "shards" / f"{number}.h5"
+        with FeatureWriter(path, n_features=D, overwrite=True) as writer:
+            for split, parts in rows.items():
+                features, labels, groups = parts[number - 1]
+                writer.append(
+                    split,
+                    features + np.float16(shift),
+                    labels,
+                    groups=groups,
+                    skipped=[f"{split}{number}.png"],
+                )
+            writer.finish(
+                {
+                    "model": "toy",
+                    "arguments": dict(arguments),
+                    "shard": {"number": number, "count": count},
+                    "host": f"host {number}",
+                },
+                class_names=["a", "b", "c"],
+                split_metadata={split: {"file_list_sha256": "f"} for split in rows},
+            )
+        return path
+
+    return write
+
+
+@pytest.fixture
+def shards(write_shard):
+    return [write_shard(number) for number in (1, 2, 3)]
+
+
+@pytest.fixture
+def joined(tmp_path, shards):
+    path = tmp_path / "joined.h5"
+    join_features(path, shards)
+    return path
+
+
+def whole(rows, split, column):
+    return np.concatenate([part[column] for part in rows[split]])
+
+
+def test_join_features_has_the_rows_of_all_shards_in_order(joined, rows, shards):
+    with open_features(joined) as file:
+        assert set(file) == set(SIZES)
+        assert file.shards == tuple(map(str, shards))
+        assert file.class_names == ("a", "b", "c")
+        assert file.metadata["n_rows"] == 746
+        for split in file:
+            np.testing.assert_array_equal(file[split].X[:], whole(rows, split, 0))
+            np.testing.assert_array_equal(file[split].y, whole(rows, split, 1))
+            np.testing.assert_array_equal(file[split].groups, whole(rows, split, 2))
+            assert file[split].skipped == tuple(f"{split}{i}.png" for i in (1, 2, 3))
+            assert file[split].metadata["n_skipped"] == 3
+        file.verify()
+
+
+def test_join_features_keeps_the_attributes_that_all_shards_share(joined):
+    file = open_features(joined)
+    assert file.metadata["model"] == "toy"
+    assert file.metadata["arguments"] == {"crop": 16}
+    assert not {"host", "shard"} & set(file.metadata)
+    assert file["train"].metadata["file_list_sha256"] == "f"
+    assert not any(name.endswith("crc32") for name in file["train"].metadata)
+
+
+def test_join_features_takes_attributes_of_splits(tmp_path, shards):
+    path = tmp_path / "joined.h5"
+    join_features(path, shards, split_metadata={"train": {"file_list_sha256": "g"}})
+    assert open_features(path)["train"].metadata["file_list_sha256"] == "g"
+
+
+@pytest.mark.parametrize(
+    "key", [[699, 700, -1, 0, 700], slice(690, 710), slice(None, None, -97), 740]
+)
+def test_lazy_features_index_across_shards_like_numpy(joined, rows, key):
+    expected = whole(rows, "train", 0)[key]
+    np.testing.assert_array_equal(open_features(joined)["train"].X[key], expected)
+
+
+def test_lazy_features_read_any_range_across_shards(joined, rows):
+    lazy, matrix = open_features(joined)["test"].X, whole(rows, "test", 0)
+    for start in range(6):
+        for stop in range(start, 6):
+            np.testing.assert_array_equal(lazy.read(start, stop), matrix[start:stop])
+
+
+def test_joined_file_moves_together_with_its_shards(joined, rows, tmp_path):
+    joined = shutil.move(joined, shutil.move(tmp_path / "shards", tmp_path / "a"))
+    with pytest.raises(FeatureFileError, match="there is no such file"):
+        open_features(joined)
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.move(joined, home / "other name.h5")
+    shutil.move(tmp_path / "a", home / "shards")
+    train = open_features(home / "other name.h5")["train"]
+    np.testing.assert_array_equal(train.X[:], whole(rows, "train", 0))
+
+
+def test_joined_file_is_a_virtual_dataset_for_other_programs(
+    joined, rows, shards, monkeypatch
+):
+    monkeypatch.chdir(os.sep)
+    with h5py.File(joined) as file:
+        assert file["train/features"].is_virtual
+        np.testing.assert_array_equal(
+            file["train/features"][()], whole(rows, "train", 0)
+        )
+    shards[2].unlink()
+    with h5py.File(joined) as file:  # never zeros, which would be features
+        assert np.isnan(file["train/features"][700:]).all()
+        assert (file["train/labels"][700:] == np.iinfo(np.int64).max).all()
+
+
+def remove(path, write_shard):
+    path.unlink()
+
+
+def truncate(path, write_shard):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def empty(path, write_shard):
+    path.write_bytes(b"")
+
+
+def replace_features(path, write_shard):
+    write_shard(1, shift=1)
+
+
+def replace_arguments(path, write_shard):
+    write_shard(1, arguments=[("crop", 8)])
+
+
+def put_another_there(path, write_shard):
+    shutil.copy(path.with_name("3.h5"), path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (remove, r"needs its shard shards/1\.h5, but there is no such file"),
+        (truncate, "readable shard, but is truncated"),
+        (empty, "readable shard, but is truncated"),
+        (replace_features, "but was replaced"),
+        (replace_arguments, "but was replaced"),
+        (put_another_there, "but was replaced"),
+    ],
+)
+def test_reader_refuses_a_joined_file_without_its_shards(
+    joined, shards, write_shard, damage, message
+):
+    before = open_features(joined)
+    damage(shards[0], write_shard)
+    with pytest.raises(FeatureFileError, match=message):
+        open_features(joined)
+    for read in (lambda: before["test"].X[4:], lambda: before["test"].labels):
+        with pytest.raises(FeatureFileError, match=message):
+            read()
+
+
+def test_open_rows_outlive_a_shard_that_is_removed(joined, rows, shards):
+    lazy = open_features(joined)["train"].X
+    lazy.read(0, 1)
+    shards[2].unlink()
+    np.testing.assert_array_equal(lazy[:], whole(rows, "train", 0))
+
+
+def test_reader_accepts_a_shard_that_was_made_again(joined, write_shard):
+    write_shard(2)
+    open_features(joined).verify()
+
+
+def test_verify_notices_one_changed_value_of_a_shard(joined, shards):
+    with h5py.File(shards[2], "r+") as file:
+        file["train/features"][3, 1] += 1
+    with pytest.raises(FeatureFileError, match="must have the checksum"):
+        open_features(joined).verify()
+
+
+def test_reader_refuses_virtual_datasets_without_a_list_of_shards(joined):
+    with h5py.File(joined, "r+") as file:
+        del file.attrs["shards_json"]
+    with pytest.raises(FeatureFileError, match="shards of all its 5 rows"):
+        open_features(joined)
+
+
+def test_reader_refuses_a_list_that_lacks_a_shard(joined):
+    with h5py.File(joined, "r+") as file:
+        entries = file.attrs["shards_json"]
+        file.attrs["shards_json"] = entries[: entries.index("}, {")] + "}]"
+    with pytest.raises(FeatureFileError, match="must list the shards of all its"):
+        open_features(joined)
+
+
+def test_reader_still_takes_version_1(feature_file, arrays):
+    with h5py.File(feature_file, "r+") as file:
+        file.attrs["format_version"] = 1
+    train = open_features(feature_file)["train"]
+    np.testing.assert_array_equal(train.X[:], arrays["train"][0])
+
+
+def test_join_features_twice_gives_the_same_bytes(joined, shards):
+    before = joined.read_bytes()
+    join_features(joined, shards, overwrite=True)
+    assert joined.read_bytes() == before
+    with pytest.raises(FeatureFileError, match="must not exist yet"):
+        join_features(joined, shards)
+
+
+def test_join_features_refuses_what_does_not_belong_together(
+    tmp_path, shards, write_shard, joined, feature_file
+):
+    out = tmp_path / "out.h5"
+
+    def refused(files, message):
+        with pytest.raises(FeatureFileError, match=message):
+            join_features(out, files)
+
+    refused([], "at least one file")
+    refused([shards[0], shards[2], shards[1]], "must be shard 2 of 3, but is shard 3")
+    refused(shards[:2], "must be shard 1 of 2, but is shard 1 of 3")
+    refused([*shards, shards[0]], "must be shard 1 of 4")
+    refused([joined], "is itself joined")
+    refused([feature_file, shards[0]], "must agree with .* but class_names is")
+    refused([shards[0], tmp_path / "none.h5"], "must exist")
+    write_shard(2, arguments=[("crop", 8)])
+    refused(shards, "crop is 8 and there 16")
+    write_shard(2, count=4)
+    refused(shards, "shard count is 4 and there 3")
+    assert not out.exists()
+
+
+def test_join_features_takes_files_of_ones_own(tmp_path):
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(6, 2)).astype(np.float32)
+    indicators = rng.integers(2, size=(6, 3))
+    for i in range(2):
+        part = slice(3 * i, 3 * i + 3)
+        write_features(
+            tmp_path / f"{i}.h5", {"all": (features[part], indicators[part])}
+        )
+    join_features(tmp_path / "out.h5", [tmp_path / "0.h5", tmp_path / "1.h5"])
+    split = open_features(tmp_path / "out.h5")["all"]
+    np.testing.assert_array_equal(split.X[:], features)
+    np.testing.assert_array_equal(split.y, indicators)
+    assert split.groups is None
+
+
+def test_join_features_refuses_a_split_without_rows(tmp_path):
+    path = tmp_path / "a.h5"
+    with FeatureWriter(path, n_features=1) as writer:
+        writer.append("train", np.empty((0, 1)), np.empty(0, int))
+        with pytest.raises(ValueError, match="at least one row"):
+            writer.finish()
+        writer.finish({"shard": {"number": 1, "count": 1}})
+    with pytest.raises(FeatureFileError, match="'train' must have a row in some shard"):
+        join_features(tmp_path / "out.h5", [path])
