@@ -1,0 +1,231 @@
+"""How close is ``fit`` to the matrix products that it cannot do without?
+
+Times whole fits, with defaults, against the bare products alone: Gram matrices,
+forward and backward products, Cholesky solves, written in NumPy and in JAX, in one
+process, one after the other, after compilation. The exact sums of privfeat need float64
+products, so that is what the bars compare with; float32 is beside it.
+
+    python benchmarks/speed.py --out speed.json
+    python benchmarks/speed.py --gpu --out gpu.json      # resident on one accelerator
+
+``--gpu`` fits DPFC with ten steps on synthetic features of ImageNet's size (n =
+1,281,167, d = 1,664, m = 1,000) and gives the share of the device's measured rate of
+matrix products; without an accelerator it runs at a fraction of that size.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from _results import markdown_table, write_json
+from scipy.linalg import cho_factor, cho_solve
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+
+N_ITER = 10
+IMAGENET = (1_281_167, 1_664, 1_000)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Synthetic features, unit rows, with their labels."""
+
+    X: np.ndarray
+    y: np.ndarray
+    n_classes: int
+
+    def onehot(self, dtype: Any) -> np.ndarray:
+        """Return the label indicators, the shape of residuals."""
+        return np.eye(self.n_classes, dtype=dtype)[self.y]
+
+
+def main() -> None:
+    """Print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--size", type=int, nargs=3, default=(50_000, 768, 100))
+    parser.add_argument("--newton-classes", type=int, default=10)
+    parser.add_argument("--gpu", action="store_true", help="one large resident fit")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    results = measure_device(args) if args.gpu else measure_ratios(args)
+    if args.out:
+        write_json(args.out, {"results": results})
+
+
+def measure_ratios(args: argparse.Namespace) -> dict[str, Any]:
+    """Time every estimator and its bare products in turn."""
+    n, d, m = args.size
+    data, few = synthetic(n, d, m), synthetic(n, d, args.newton_classes)
+    cases = {
+        "DPFC": (DPFC(**options(m), n_iter=N_ITER), bare_steps, 1.25, data),
+        "DPLeastSquares, class Grams": (
+            DPLeastSquares(**options(m), class_gram=True),
+            bare_least_squares,
+            1.3,
+            data,
+        ),
+        "DPNewton, 2 steps": (
+            DPNewton(**options(args.newton_classes), n_iter=2),
+            bare_newton,
+            1.5,
+            few,
+        ),
+        "DPAdamLinear": (
+            DPAdamLinear(**options(m), n_iter=N_ITER),
+            partial(bare_steps, gram=False),
+            1.25,
+            data,
+        ),
+    }
+    results, rows = {}, []
+    for name, (estimator, bare, bar, case) in cases.items():
+        contenders = {
+            "fit": partial(estimator.fit, case.X, case.y),
+            "NumPy, float64": prepared(bare, case, np.float64, np),
+            "JAX, float64": prepared(bare, case, np.float64, jnp),
+            "NumPy, float32": prepared(bare, case, np.float32, np),
+        }
+        seconds = timed_in_turn(contenders, args.repeats)
+        fit = seconds.pop("fit")
+        ratios = {other: fit / spent for other, spent in seconds.items()}
+        results[name] = {"fit": fit, "bare": seconds, "ratios": ratios, "bar": bar}
+        shown = [f"{ratios[other]:.2f}" for other in seconds]
+        rows.append([name, f"{fit:.2f}", *shown, f"{bar:.2f}"])
+        print(f"{name}: {fit:.2f} s", flush=True)
+    head = [f"n={n}, d={d}, m={m}", "fit, s", *seconds, "bar"]
+    print(f"\nfit over bare products\n\n{markdown_table(head, rows)}")
+    return results
+
+
+def options(n_classes: int) -> dict[str, Any]:
+    """Return what all fits share; the rest are defaults."""
+    return {"epsilon": 1.0, "classes": range(n_classes)}
+
+
+def synthetic(n: int, d: int, m: int) -> Data:
+    """Return unit rows of noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d), np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return Data(X, rng.integers(0, m, n), m)
+
+
+def prepared(
+    bare: Callable[..., Any], data: Data, dtype: Any, xp: Any
+) -> Callable[[], None]:
+    """Return the bare products with their operands in place."""
+
+    def run() -> None:
+        with jax.enable_x64(True):
+            jax.block_until_ready(bare(*operands, xp))
+
+    with jax.enable_x64(True):
+        X, Y = (xp.asarray(part, dtype) for part in (data.X, data.onehot(dtype)))
+        parts = [X[data.y == label] for label in range(data.n_classes)]
+        operands = X, Y, parts
+    return run
+
+
+def bare_steps(X: Any, Y: Any, parts: Any, xp: Any, *, gram: bool = True) -> Any:
+    """Gram matrix, and the forward and backward products of every step."""
+    done = [X.T @ X] if gram else []
+    coef = xp.zeros((Y.shape[1], X.shape[1]), X.dtype)
+    for _ in range(N_ITER):
+        done += [(X @ coef.T)[:1], Y.T @ X]
+    return done
+
+
+def bare_least_squares(X: Any, Y: Any, parts: Any, xp: Any) -> Any:
+    """One Gram matrix of all, one of each class, their systems, the class sums."""
+    gram, sums = X.T @ X, Y.T @ X
+    return [solve(gram + part.T @ part, b) for part, b in zip(parts, sums, strict=True)]
+
+
+def bare_newton(X: Any, Y: Any, parts: Any, xp: Any) -> Any:
+    """Two gradients, one Gram matrix, then one weighted matrix a class, and systems."""
+    coef = xp.zeros((Y.shape[1], X.shape[1]), X.dtype)
+    done = [(X @ coef.T)[:1], Y.T @ X, X.T @ X, (X @ coef.T)[:1]]
+    gradient = Y.T @ X
+    for label in range(Y.shape[1]):
+        weighted = X * (0.5 + 0.1 * Y[:, label : label + 1])
+        done.append(solve(weighted.T @ weighted, gradient[label]))
+    return done
+
+
+def solve(matrix: Any, b: Any) -> Any:
+    """Solve a positive definite system."""
+    if isinstance(matrix, np.ndarray):
+        return cho_solve(cho_factor(matrix + np.eye(len(b), dtype=b.dtype)), b)
+    shifted = matrix + jnp.eye(len(b), dtype=b.dtype)
+    return jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(shifted), b)
+
+
+def timed_in_turn(
+    contenders: dict[str, Callable[[], Any]], repeats: int
+) -> dict[str, float]:
+    """Return the least seconds of each, run one after the other again and again."""
+    best = {name: float("inf") for name in contenders}
+    for run in contenders.values():
+        run()  # compiles
+    for _ in range(repeats):
+        for name, run in contenders.items():
+            started = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - started)
+    return best
+
+
+def measure_device(args: argparse.Namespace) -> dict[str, Any]:
+    """Fit DPFC on resident features and compare with the rate of products."""
+    n, d, m = IMAGENET
+    on_gpu = jax.default_backend() == "gpu"
+    if not on_gpu:
+        n, d, m = n // 64, d // 2, m // 10
+        print(f"no accelerator found: n={n}, d={d}, m={m} on the CPU instead")
+    rates = product_rates()
+    data = synthetic(n, d, m)
+    clf = DPFC(**options(m), n_iter=N_ITER)
+    seconds = timed_in_turn(
+        {"fit": partial(clf.fit, data.X, data.y)}, max(1, args.repeats // 3)
+    )["fit"]
+    operations = 2.0 * n * d * (d + 2 * m * N_ITER)
+    share = operations / seconds / rates["float64"]
+    rows = [[name, f"{rate / 1e12:.3f}"] for name, rate in rates.items()]
+    print(markdown_table([str(jax.devices()[0]), "product rate, TFLOP/s"], rows))
+    print(
+        f"DPFC, n={n}, d={d}, m={m}, T={N_ITER}: {seconds:.2f} s, "
+        f"{operations / seconds / 1e12:.3f} TFLOP/s, {share:.0%} of the float64 rate"
+    )
+    size = {"n": n, "d": d, "m": m, "T": N_ITER}
+    return {"size": size, "gpu": on_gpu, "seconds": seconds, "rates": rates}
+
+
+def product_rates() -> dict[str, float]:
+    """Return operations per second of large matrix products on the first device."""
+    size = 8192 if jax.default_backend() == "gpu" else 2048
+    found = {}
+    with jax.enable_x64(True):
+        for name, dtype, precision in (
+            ("float64", jnp.float64, "highest"),
+            ("float32", jnp.float32, "highest"),
+            ("float32 as TF32", jnp.float32, "default"),
+        ):
+            a = jnp.ones((size, size), dtype)
+            product = jax.jit(partial(jnp.matmul, precision=precision))
+            run = {"": lambda product=product, a=a: product(a, a).block_until_ready()}
+            found[name] = 2.0 * size**3 / timed_in_turn(run, 3)[""]
+    return found
+
+
+if __name__ == "__main__":
+    main()
