@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Shaped
 
 from privfeat._types import Loss
 from privfeat.core import kernels
@@ -34,11 +34,19 @@ class ExactSum:
 
     Attributes
     ----------
-    value : array of float64
-        In units of the statistic.
+    total : array of int64, or of float64 without privacy
+        In units of the grid.
+    unit : float
+        Of the grid, in units of the statistic; a power of two.
     """
 
-    value: Float64[np.ndarray, "..."]
+    total: Shaped[np.ndarray, "..."]
+    unit: float = 1.0
+
+    @property
+    def value(self) -> Float64[np.ndarray, "..."]:
+        """The sum in units of the statistic, rounded to float64."""
+        return np.asarray(self.total.astype(np.float64) * self.unit)
 
 
 def exact_gram(
@@ -149,5 +157,5 @@ class _Total:
             self._total += part.astype(self._dtype)
 
     def sum(self, unit: float) -> ExactSum:
-        value = np.asarray(self._total, np.float64) * unit
-        return ExactSum(np.array(np.broadcast_to(value, self._shape)))
+        total = np.asarray(self._total, self._dtype)
+        return ExactSum(np.array(np.broadcast_to(total, self._shape)), unit)
