@@ -92,9 +92,10 @@ def grid_variance(stddev: float, unit: float, *, halved: bool = False) -> int:
     variance = math.ceil(planned) + SMOOTHING
     if not variance <= MAX_VARIANCE:
         raise PrivacyError(
-            f"noise must be at most 2**58 units of the grid with arithmetic='exact', "
-            f"got a stddev of {stddev:.6g} in units of {unit:.6g}. Pass a larger "
-            "budget, a smaller max_group_size or arithmetic='float64'."
+            "noise must be at most 2**58 units of the grid with arithmetic='exact', "
+            f"got a stddev of {stddev:.6g} in units of {unit:.6g}; what was drawn "
+            "before is spent. Pass a larger budget, a smaller max_group_size or "
+            "arithmetic='float64'."
         )
     return variance
 
