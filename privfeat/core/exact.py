@@ -8,6 +8,11 @@ noise at ``c = 2**17``: that is a sum of rows at a noise multiplier of one fourt
 the diagonal of a symmetric matrix ``c^2`` is half as large, as in
 ``noise.symmetric_gaussian``.
 
+Continuous draws in floating point reach only some of the numbers between which a sum
+lies, and which ones depends on the sum (Mironov 2012); combining several draws into one
+makes that harder to exploit, not private ([2]_). Here every whole number is possible,
+with the stated probability, whatever the sum is.
+
 **Sensitivity.** Sums are int64 totals of whole contributions (``statistics``), neither
 rounded before the noise nor after it on the grid, and float64 appears only when a noisy
 whole number is divided by its unit, a power of two: post-processing. So is the residue
@@ -17,7 +22,8 @@ zero before they are summed (``clipping``), so the bounds of ``sensitivity``, wi
 
 **Theorem.** If the planned fit with continuous noise is (epsilon, delta)-DP, the exact
 one is ``(epsilon + 2 xi, exp(xi) delta)``-DP with ``xi = 3e-34`` times the number of
-released entries, for adaptive releases, sampled records and selections alike.
+released entries, however they depend on each other, with sampled records as without.
+A selection is bounded by the profile of its runs, to each of which this applies.
 
 *Proof.* Let ``g(x) = exp(-x^2 / 8)`` and ``h(y) = sum_j g(j - y)`` over all whole
 ``j``. By Poisson summation, ``h(y) = sqrt(8 pi) (1 + 2 sum_(n >= 1) exp(-8 pi^2 n^2)
@@ -32,10 +38,9 @@ again as ``s >= 2``. The two probabilities of every ``k`` are within a factor ``
 3e-34)``. Both laws of ``k - q`` depend on nothing but ``s``, and noise is drawn
 independently for every entry: the laws ``P`` (discrete) and ``Q`` of *all* noise of a
 fit are within ``exp(+- xi)``. What a fit releases is a function of its data set, all
-noise and draws that are the same for both, however the releases depend on each other.
-So for neighbours ``x`` and ``z`` and a set ``S`` of outcomes, ``P(x in S) <= e^xi Q(x
-in S) <= e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi
-delta``.
+noise and draws that are the same for both, such as which records are sampled. So for
+neighbours ``x`` and ``z`` and a set ``S`` of outcomes, ``P(x in S) <= e^xi Q(x in S) <=
+e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta``.
 
 **Charge.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the stated
 epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. The
@@ -50,6 +55,8 @@ References
 ----------
 .. [1] Canonne, Kamath & Steinke. The Discrete Gaussian for Differential Privacy.
    NeurIPS 2020 (arXiv:2004.00010).
+.. [2] Haney et al. Precision-based Attacks and Interval Refining: How to Break, then
+   Fix, Differential Privacy on Finite Computers. 2022 (arXiv:2207.13793).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The only place where noise is drawn."""
+"""The only place where noise is drawn in floating point; ``discrete`` has the other."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ def gaussian(
 
     Continuous noise in floating point has known weaknesses in its low bits (Mironov
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
-    protect against.
+    protect against; ``exact`` does.
     """
     with jax.enable_x64(True):
         draws = jax.random.normal(key, shape, jnp.float64)
