@@ -5,6 +5,7 @@ from typing import Literal, get_args
 Adjacency = Literal["add_remove", "replace_one"]
 Unit = Literal["record", "user"]
 Accounting = Literal["exact", "zcdp", "pld"]
+Arithmetic = Literal["float64", "exact"]
 Loss = Literal["sigmoid", "softmax", "squared"]
 LossOption = Literal["auto", "softmax", "sigmoid", "squared"]
 RowScaling = Literal["unit", "clip"]
@@ -13,6 +14,7 @@ Iterate = Literal["average", "last"]
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
+ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 LOSS_OPTIONS: tuple[LossOption, ...] = get_args(LossOption)
 ROW_SCALINGS: tuple[RowScaling, ...] = get_args(RowScaling)
 MATRIX_NOISES: tuple[MatrixNoise, ...] = get_args(MatrixNoise)

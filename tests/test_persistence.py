@@ -347,6 +347,13 @@ def test_load_refuses_a_model_from_before_there_was_a_center(folder):
         load(folder)
 
 
+def test_load_returns_a_model_from_before_there_was_exact_noise(folder):
+    document = json.loads((folder / "model.json").read_text())
+    del document["params"]["arithmetic"], document["privacy"]["arithmetic"]
+    rewrite(folder, **document)
+    assert load(folder).arithmetic == load_statement(folder).arithmetic == "float64"
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (4, 1), (1, 4)])
 def test_load_refuses_a_center_of_another_shape(folder, shape):
     """Some of them would broadcast."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import ACCOUNTINGS, ADJACENCIES
+from privfeat._types import ACCOUNTINGS, ADJACENCIES, ARITHMETICS
 
 if TYPE_CHECKING:
     from privfeat.data import FeatureSplit
@@ -43,6 +43,11 @@ def add_budget_options(parser: argparse.ArgumentParser) -> None:
         help="how noise converts to epsilon and delta (default exact)",
     )
     group.add_argument(
+        "--arithmetic",
+        choices=ARITHMETICS,
+        help="how noise is drawn (default float64); exact: no leak by low bits",
+    )
+    group.add_argument(
         "--seed",
         type=int,
         help="reproducible noise, for tests and published experiments: not private",
@@ -58,6 +63,7 @@ def budget_parameters(args: argparse.Namespace) -> dict[str, Any]:
         "delta": args.delta,
         "adjacency": args.adjacency,
         "accounting": args.accounting,
+        "arithmetic": args.arithmetic,
         "random_state": args.seed,
     }
     return {name: value for name, value in given.items() if value is not None}

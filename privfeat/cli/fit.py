@@ -30,6 +30,7 @@ _RESERVED = {
     "noise_multiplier": "--noise-multiplier",
     "adjacency": "--adjacency",
     "accounting": "--accounting",
+    "arithmetic": "--arithmetic",
     "random_state": "--seed",
     "classes": "--n-classes",
     "max_labels": "--max-labels",

@@ -1,11 +1,13 @@
 """Keys of the noise: operating-system entropy, one key for one draw."""
 
+import hashlib
+import os
 import secrets
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Key, UInt64
 
 
 class KeyStream:
@@ -52,6 +54,21 @@ class KeyStream:
         """Return 64 bits of a key of their own: the seed of another stream, say."""
         high, low = np.asarray(jax.random.key_data(self.draw())).tolist()
         return int(high) << 32 | int(low)
+
+    def draw_words(self, n_words: int) -> UInt64[np.ndarray, " n"]:
+        """Return so many words of 64 random bits that no other call returns.
+
+        Without a seed all bits come from the operating system's cryptographic source,
+        not from a key of 64 bits that is stretched; with one, from SHAKE-256.
+        """
+        self._drawn += 1
+        if self._seed is None:
+            content = os.urandom(8 * n_words)
+        else:
+            name = b"privfeat %d %d" % (self._seed, self._drawn)
+            name += b" %d" % self._process if self._process else b""
+            content = hashlib.shake_256(name).digest(8 * n_words)
+        return np.frombuffer(content, "<u8").astype(np.uint64)
 
 
 def _key(bits: int) -> Key[Array, ""]:

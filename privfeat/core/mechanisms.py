@@ -6,7 +6,10 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool
 
-from privfeat.core import noise
+from privfeat._checks import check_choice
+from privfeat._types import ARITHMETICS, Arithmetic
+from privfeat.core import discrete, noise
+from privfeat.core.exact import noisy_total
 from privfeat.core.keys import KeyStream
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import current_team
@@ -23,6 +26,9 @@ class GaussianMechanism:
     plan : ReleasePlan
         Its cost has been stated, and charged, before the first draw.
     keys : KeyStream
+    arithmetic : {"float64", "exact"}
+        Continuous noise in float64, or discrete noise on the grid of the sums: see
+        ``exact`` for what it costs (nothing that shows).
 
     Notes
     -----
@@ -31,9 +37,12 @@ class GaussianMechanism:
     guarantee of ``plan``, since no query can be drawn more often than the plan counts.
     """
 
-    def __init__(self, plan: ReleasePlan, keys: KeyStream) -> None:
+    def __init__(
+        self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
+    ) -> None:
         self._plan = plan
         self._keys = keys
+        self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
         self._blocks_left = Counter(
             {
                 release.query.name: release.query.count * release.query.n_blocks
@@ -73,8 +82,10 @@ class GaussianMechanism:
         if self._plan.private and not np.all(np.isfinite(exact.value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         self._blocks_left[name] -= 1
-        value, team = np.array(exact.value, np.float64), current_team()
-        if stddev > 0.0 and team.index == 0:
+        value, team = exact.value, current_team()
+        if stddev > 0.0 and team.index == 0 and self._exact:
+            value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
+        elif stddev > 0.0 and team.index == 0:
             key = self._keys.draw()
             if symmetric:
                 value += noise.symmetric_gaussian(key, value.shape[0], stddev)
@@ -97,6 +108,8 @@ class GaussianMechanism:
         probability = self._plan[name].query.sampling_prob
         if probability == 1.0:
             return None
+        if self._exact:
+            return lambda n: discrete.bernoulli(self._keys, n, probability)
         return lambda n: noise.bernoulli(self._keys.draw(), n, probability)
 
     def check_complete(self) -> None:

@@ -1,9 +1,12 @@
-"""The only place where noise is drawn."""
+"""The only place where noise is drawn in floating point; ``discrete`` has the other."""
+
+import math
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 
 def gaussian(
@@ -13,7 +16,7 @@ def gaussian(
 
     Continuous noise in floating point has known weaknesses in its low bits (Mironov
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
-    protect against.
+    protect against; ``exact`` does.
     """
     with jax.enable_x64(True):
         draws = jax.random.normal(key, shape, jnp.float64)
@@ -29,11 +32,20 @@ def symmetric_gaussian(
     -----
     The map from a symmetric matrix to (diagonal, ``sqrt(2)`` times the upper triangle)
     is an isometry, so noise ``N(0, stddev^2)`` on those coordinates makes a Gaussian
-    release: stddev on the diagonal and ``stddev / sqrt(2)`` off it. The symmetric part
-    of a matrix of independent ``N(0, stddev^2)`` has exactly this distribution.
+    release: stddev on the diagonal and ``stddev / sqrt(2)`` off it.
     """
-    draws = gaussian(key, (size, size), stddev)
-    return np.asarray(0.5 * (draws + draws.T))
+    noise = np.zeros((size, size))
+    noise[_upper_triangle(size)] = gaussian(key, (size * (size + 1) // 2,), stddev)
+    # the diagonal is added to itself
+    noise += noise.T
+    noise *= math.sqrt(0.5)
+    noise[np.diag_indices(size)] *= math.sqrt(0.5)
+    return noise
+
+
+@lru_cache(maxsize=1)
+def _upper_triangle(size: int) -> tuple[Int[np.ndarray, " p"], Int[np.ndarray, " p"]]:
+    return np.triu_indices(size)
 
 
 def bernoulli(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dp_accounting import DpEvent
 
-from privfeat._types import Accounting, Adjacency, Unit
+from privfeat._types import Accounting, Adjacency, Arithmetic, Unit
 from privfeat._version import __version__
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan, composed_event
 from privfeat.core.repetition import Selection
@@ -20,6 +20,10 @@ _METHODS = {
     "zcdp": "zCDP, epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun & Steinke 2016)",
     "pld": "privacy loss distribution (dp-accounting)",
     "selection": "privacy profile of the best of a random number of Gaussian runs",
+}
+_NOISE: dict[Arithmetic, str] = {
+    "float64": "Gaussian noise",
+    "exact": "discrete Gaussian noise on whole sums, arithmetic='exact'",
 }
 _NEIGHBOURS: dict[tuple[Unit, Adjacency], str] = {
     ("record", "add_remove"): "one record is present in one data set and absent from "
@@ -85,6 +89,9 @@ class PrivacyStatement:
         How the fit was selected among several, which the guarantee covers.
     unit : {"record", "user"}
         What neighbours differ in: one record, or all records of one user.
+    arithmetic : {"float64", "exact"}
+        Continuous noise in float64, or discrete noise on whole numbers, whose stddev is
+        at least the stated one (``privfeat.core.exact``).
     """
 
     epsilon: float
@@ -99,6 +106,7 @@ class PrivacyStatement:
     version: str = __version__
     selection: Selection | None = None
     unit: Unit = "record"
+    arithmetic: Arithmetic = "float64"
 
     @classmethod
     def from_plan(
@@ -108,6 +116,7 @@ class PrivacyStatement:
         public: tuple[str, ...],
         seeded: bool,
         unit: Unit = "record",
+        arithmetic: Arithmetic = "float64",
     ) -> "PrivacyStatement":
         """Return the statement of a fit that draws exactly ``plan``."""
         records = tuple(
@@ -132,6 +141,7 @@ class PrivacyStatement:
             public=public,
             seeded=seeded,
             unit=unit,
+            arithmetic=arithmetic,
         )
 
     @property
@@ -219,7 +229,8 @@ class PrivacyStatement:
         if self.selection is not None:
             lines += self.selection.lines()
         lines += [
-            "  releases (Gaussian noise; stddev = noise multiplier x L2 sensitivity):",
+            f"  releases ({_NOISE[self.arithmetic]}; stddev = noise multiplier x L2 "
+            "sensitivity):",
         ]
         lines += [
             f"    {record.count} x {record.name}: noise multiplier "

@@ -16,7 +16,14 @@ from sklearn.utils.validation import (
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._compilation import keep_compiled_code
-from privfeat._types import ROW_SCALINGS, Accounting, Adjacency, RowScaling
+from privfeat._types import (
+    ARITHMETICS,
+    ROW_SCALINGS,
+    Accounting,
+    Adjacency,
+    Arithmetic,
+    RowScaling,
+)
 from privfeat.core.calibration import plan_releases
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.keys import KeyStream
@@ -57,6 +64,7 @@ class DPLinearModel(BaseEstimator, ABC):
         noise_multiplier: float | None,
         adjacency: Adjacency,
         accounting: Accounting,
+        arithmetic: Arithmetic,
         budget_split: Mapping[str, float] | None,
         max_group_size: int | None,
         row_scaling: RowScaling,
@@ -72,6 +80,7 @@ class DPLinearModel(BaseEstimator, ABC):
         self.noise_multiplier = noise_multiplier
         self.adjacency = adjacency
         self.accounting = accounting
+        self.arithmetic = arithmetic
         self.budget_split = budget_split
         self.max_group_size = max_group_size
         self.row_scaling = row_scaling
@@ -147,6 +156,7 @@ class DPLinearModel(BaseEstimator, ABC):
             ),
             seeded=keys.seeded,
             unit="record" if users is None else "user",
+            arithmetic=self.arithmetic,
         )
         if team.size > 1:
             check_team(team, statement, problem, features, users is not None)
@@ -160,7 +170,7 @@ class DPLinearModel(BaseEstimator, ABC):
             kept=kept,
             private=plan.private,
         )
-        mechanism = GaussianMechanism(plan, keys)
+        mechanism = GaussianMechanism(plan, keys, self.arithmetic)
         # From here on the budget is spent, whatever happens: the statement stands, and
         # coefficients of an earlier fit do not.
         self.privacy_ = statement
@@ -227,6 +237,7 @@ class DPLinearModel(BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Check the parameters that ``plan_releases`` does not; nothing is stored."""
+        check_choice("arithmetic", self.arithmetic, ARITHMETICS)
         check_choice("row_scaling", self.row_scaling, ROW_SCALINGS)
         low, high = CLIP_RANGE
         check_real("clip_norm", self.clip_norm, low=low, high=high)

@@ -21,6 +21,10 @@ BUDGET = """epsilon : float, optional
         How noise converts to (epsilon, delta): the exact curve of the composed
         Gaussian, the zCDP bound that the papers use, or dp-accounting's privacy loss
         distribution.
+    arithmetic : {"float64", "exact"}, default="float64"
+        Continuous Gaussian noise in float64, or discrete Gaussian noise, drawn exactly
+        from the operating system's random bits and added to whole numbers: then no low
+        bits of a release tell of the records. The budget buys the same.
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
         where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
@@ -90,9 +94,9 @@ GUARANTEES = """**Public.** The number of features, the classes of a classifier,
     constructor parameters, and under replace-one the number of records (or users).
 
     **Not protected.** Timing and memory use; a fit with a seed, from whoever guesses
-    it; the low bits of floating-point noise; several fits on the same records, unless
-    their costs are added; predictions on the training records count as use of the
-    released coefficients and cost nothing more."""
+    it; the low bits of floating-point noise, without ``arithmetic="exact"``; several
+    fits on the same records, unless their costs are added; predictions on the training
+    records count as use of the released coefficients and cost nothing more."""
 
 
 def document(cls: T) -> T:

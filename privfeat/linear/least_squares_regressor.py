@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real
-from privfeat._types import Accounting, Adjacency, RowScaling
+from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core import sensitivity
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
@@ -122,6 +122,7 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
         noise_multiplier: float | None = None,
         adjacency: Adjacency = "add_remove",
         accounting: Accounting = "exact",
+        arithmetic: Arithmetic = "float64",
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
         target_bounds: tuple[float, float] | None = None,
@@ -141,6 +142,7 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
             noise_multiplier=noise_multiplier,
             adjacency=adjacency,
             accounting=accounting,
+            arithmetic=arithmetic,
             budget_split=budget_split,
             max_group_size=max_group_size,
             row_scaling=row_scaling,

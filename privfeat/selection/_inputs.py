@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils.multiclass import check_classification_targets
 
-from privfeat._types import Adjacency
+from privfeat._types import Adjacency, Arithmetic
 from privfeat.core.repetition import Selection
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
@@ -20,7 +20,14 @@ from privfeat.linear._inputs import LARGE_DELTA, LARGE_EPSILON
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
-SHARED = ("classes", "max_group_size", "random_state", "sampling_prob", "verbose")
+SHARED = (
+    "arithmetic",
+    "classes",
+    "max_group_size",
+    "random_state",
+    "sampling_prob",
+    "verbose",
+)
 RESERVED = (*BUDGET, *SHARED)
 
 
@@ -91,6 +98,7 @@ def statement_of(
     n_features: int,
     classes_given: bool,
     seeded: bool,
+    arithmetic: Arithmetic,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     public = [
@@ -114,6 +122,7 @@ def statement_of(
         public=tuple(public),
         seeded=seeded,
         selection=selection,
+        arithmetic=arithmetic,
     )
 
 

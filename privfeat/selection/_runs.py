@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
 
+from privfeat._types import Arithmetic
 from privfeat.core.accounting import rho_from_mu
 from privfeat.core.calibration import plan_releases
 from privfeat.core.keys import KeyStream
@@ -45,18 +46,26 @@ class HoldoutScore:
     """Correct minus incorrect held-out records, with Gaussian noise."""
 
     def __init__(
-        self, X: NDArray[Any], y: NDArray[Any], plan: ReleasePlan, keys: KeyStream
+        self,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        plan: ReleasePlan,
+        keys: KeyStream,
+        arithmetic: Arithmetic = "float64",
     ) -> None:
         self._X, self._y, self._plan, self._keys = X, y, plan, keys
+        self._arithmetic = arithmetic
 
     def __call__(self, fitted: Any) -> float:
         """Return one release of the sum, under the plan of a run."""
-        exact = 0.0
+        exact = 0
         if len(self._X):
             correct = np.asarray(fitted.predict(self._X) == self._y)
-            exact = float(2 * np.count_nonzero(correct) - len(self._y))
-        mechanism = GaussianMechanism(self._plan, self._keys)
-        return float(mechanism.release("score", ExactSum(np.array(exact))).value)
+            exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
+        mechanism = GaussianMechanism(self._plan, self._keys, self._arithmetic)
+        # on a fine grid, where the exact mode adds next to nothing to the noise
+        total = ExactSum(np.array(exact * 2**20, np.int64), 2.0**-20)
+        return float(mechanism.release("score", total).value)
 
     def records(self) -> tuple[ReleaseRecord, ...]:
         """Return what the statement of the search says of the released score."""
@@ -167,6 +176,7 @@ class Runner:
             or said.adjacency != self._estimator.adjacency
             or said.seeded != self._keys.seeded
             or getattr(said, "unit", "record") != "record"
+            or said.arithmetic != getattr(self._estimator, "arithmetic", "float64")
         ):
             raise PrivacyError(
                 f"every fit must cost mu = {self._run_mu:.6g} and be independent of "

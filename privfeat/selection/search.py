@@ -204,6 +204,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         runner = Runner(
             self.estimator, self.param_distributions, classes, selection.run_mu, keys
         )
+        arithmetic = self.estimator.get_params().get("arithmetic", "float64")
         statement = statement_of(
             selection,
             epsilon=self._epsilon(),
@@ -212,13 +213,16 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             n_features=self.n_features_in_,
             classes_given=given is not None,
             seeded=keys.seeded,
+            arithmetic=arithmetic,
         )
         warn_of_weak_choices(statement, classes_given=given is not None)
         score: HoldoutScore | PublicScore
         if X_val is None:
             held_out = bernoulli(keys.draw(), len(features), fraction)
             plan = runner.score_plan()
-            score = HoldoutScore(features[held_out], labels[held_out], plan, keys)
+            score = HoldoutScore(
+                features[held_out], labels[held_out], plan, keys, arithmetic
+            )
             features, labels = features[~held_out], labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)

@@ -71,6 +71,12 @@ def test_fit_passes_all_privacy_options(run, features, tmp_path):
     assert statement.accounting == "zcdp"
 
 
+def test_fit_passes_the_arithmetic(run, features, tmp_path):
+    arguments = ("--arithmetic", "exact", "--train", features, "--out", tmp_path / "m")
+    assert run(*FIT, *arguments)[0] == 0
+    assert persistence.load_statement(tmp_path / "m").arithmetic == "exact"
+
+
 def test_fit_passes_the_noise_multiplier(run, features, tmp_path):
     arguments = ("--noise-multiplier", 2, "--train", features, "--out", tmp_path / "m")
     assert run(*FIT, *arguments)[0] == 0

@@ -1,3 +1,4 @@
+import hashlib
 import itertools
 
 import jax
@@ -65,3 +66,34 @@ def test_key_stream_knows_whether_it_is_seeded(seed, seeded):
 def test_key_stream_refuses_a_seed_outside_its_range(seed):
     with pytest.raises(ValueError, match="seed must be in"):
         KeyStream(seed)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 2**64 - 1])
+def test_key_stream_repeats_no_word(seed):
+    keys = KeyStream(seed)
+    words = np.concatenate([keys.draw_words(n) for n in (300, 1, 0, 200)])
+    assert words.dtype == np.uint64
+    assert len(set(words.tolist())) == 501
+
+
+def test_key_stream_with_a_seed_draws_the_same_words_everywhere():
+    """Of two seeds and two calls no words are shared; SHAKE-256 has no platform."""
+    one, two = (
+        [KeyStream(seed) for seed in (1, 1, 11)],
+        KeyStream(1),
+    )
+    two.draw_words(3)
+    first = [keys.draw_words(3).tolist() for keys in (*one, two)]
+    assert first[0] == first[1]
+    assert not set(first[0]) & {*first[2], *first[3]}
+    digest = hashlib.shake_256(b"privfeat 1 1").digest(24)
+    assert first[0] == [int.from_bytes(digest[i : i + 8], "little") for i in (0, 8, 16)]
+
+
+@pytest.mark.statistical
+def test_key_stream_without_seed_draws_all_64_bits():
+    """Of 200 words each bit is set in 60 to 140; false-positive rate below 1e-5."""
+    words = KeyStream(None).draw_words(200)
+    counts = [int(np.sum(words >> np.uint64(bit) & np.uint64(1))) for bit in range(64)]
+    assert 60 <= min(counts)
+    assert max(counts) <= 140

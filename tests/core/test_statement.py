@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 
@@ -142,6 +143,21 @@ def test_statement_says_when_users_are_protected(adjacency):
     assert "all records of one user" in str(of_users)
     assert json.loads(of_users.to_json())["unit"] == "user"
     assert PrivacyStatement.from_json(of_users.to_json()) == of_users
+
+
+def test_statement_says_which_arithmetic_was_used():
+    plan = plan_releases(QUERIES)
+    options = {"public": (), "seeded": False}
+    ordinary = PrivacyStatement.from_plan(plan, **options)
+    exact = PrivacyStatement.from_plan(plan, arithmetic="exact", **options)
+    assert ordinary.arithmetic == "float64"
+    assert "(Gaussian noise;" in str(ordinary)
+    assert "(discrete Gaussian noise on whole sums" in str(exact)
+    assert PrivacyStatement.from_json(exact.to_json()) == exact
+    fields = json.loads(exact.to_json())
+    del fields["arithmetic"]  # as statements were written before
+    older = PrivacyStatement.from_json(json.dumps(fields))
+    assert older == dataclasses.replace(exact, arithmetic="float64")
 
 
 def test_statement_written_before_units_is_of_records():

@@ -423,7 +423,7 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeyp
 
     def counted(rows, n_outputs):
         exact = genuine(rows, n_outputs)
-        exact.value[0, -1] *= 10.0
+        exact.total[0, -1] *= 10
         return exact
 
     monkeypatch.setattr(_center, "exact_class_sums", counted)

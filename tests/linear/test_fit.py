@@ -237,9 +237,9 @@ def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch)
     """The event of the plan that the mechanism holds, in the PLD accountant."""
     plans = []
 
-    def spy(plan, keys):
+    def spy(plan, *rest):
         plans.append(plan)
-        return genuine(plan, keys)
+        return genuine(plan, *rest)
 
     genuine = _base.GaussianMechanism
     monkeypatch.setattr(_base, "GaussianMechanism", spy)

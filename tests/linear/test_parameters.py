@@ -27,6 +27,7 @@ WRONG = {
     "noise_multiplier": POSITIVE,
     "adjacency": CHOICE,
     "accounting": CHOICE,
+    "arithmetic": CHOICE,
     "budget_split": [0.5, "a", [0.5, 0.5], {}, {"other": 1.0}, True, NAN],
     "max_group_size": [*POSITIVE, 1.5],
     "classes": [0, "ab", [1], [], 3.0, True, [[0, 1], [1, 2]], [0.0, 1.0, 2.0, NAN]],

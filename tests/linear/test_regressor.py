@@ -44,7 +44,11 @@ def data():
 
 
 @parametrize_with_checks(
-    [DPLeastSquaresRegressor(epsilon=epsilon) for epsilon in (None, np.inf)]
+    [
+        DPLeastSquaresRegressor(),
+        DPLeastSquaresRegressor(epsilon=np.inf),
+        DPLeastSquaresRegressor(epsilon=1, arithmetic="exact"),
+    ]
 )
 def test_regressor_passes_every_check_of_sklearn(estimator, check):
     check(estimator)

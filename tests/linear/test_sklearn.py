@@ -21,7 +21,15 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @parametrize_with_checks(
-    [cls(epsilon=epsilon) for cls in ESTIMATORS for epsilon in (None, np.inf)]
+    [
+        cls(**options)
+        for cls in ESTIMATORS
+        for options in (
+            {},
+            {"epsilon": np.inf},
+            {"epsilon": 1, "arithmetic": "exact"},
+        )
+    ]
 )
 def test_estimator_passes_every_check_of_sklearn(estimator, check):
     check(estimator)

@@ -104,8 +104,21 @@ def test_score_has_the_noise_and_sensitivity_of_a_run(
     assert record.noise_multiplier == pytest.approx(1 / plan.mu)
 
 
+def test_search_in_exact_arithmetic_releases_whole_numbers(make, data, monkeypatch):
+    def fail(*_):
+        raise AssertionError
+
+    for name in ("gaussian", "symmetric_gaussian"):
+        monkeypatch.setattr(f"privfeat.core.noise.{name}", fail)
+    search = make(DPFC(n_iter=2, classes=range(3), arithmetic="exact")).fit(*data)
+    assert search.privacy_.arithmetic == "exact"
+    assert search.best_score_ * 2**20 == round(search.best_score_ * 2**20)
+    assert search.best_score_ != round(search.best_score_)
+
+
 @pytest.mark.statistical
-def test_score_is_noisy_by_the_stated_stddev(make, data):
+@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
+def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
     """Chi-square of 400 scores of one fit; false-positive rate 1e-6.
 
     Half the noise fails with power > 0.999.
@@ -115,7 +128,7 @@ def test_score_is_noisy_by_the_stated_stddev(make, data):
     search = make(random_state=0)
     runner = Runner(search.estimator, {}, range(3), 0.5, _runs.KeyStream(20261121))
     plan = runner.score_plan()
-    score = _runs.HoldoutScore(X, y, plan, runner._keys)
+    score = _runs.HoldoutScore(X, y, plan, runner._keys, arithmetic)
     exact = 2 * np.sum(fitted.predict(X) == y) - len(y)
     draws = np.array([score(fitted) for _ in range(400)]) - exact
     statistic = np.sum((draws / plan["score"].noise_stddev) ** 2)
@@ -387,6 +400,7 @@ def test_search_knows_all_classes_though_a_run_may_not_see_them(make, data):
         lambda said: dataclasses.replace(said, mu=NAN),
         lambda said: dataclasses.replace(said, seeded=True),
         lambda said: dataclasses.replace(said, adjacency="replace_one"),
+        lambda said: dataclasses.replace(said, arithmetic="exact"),
         lambda said: None,
     ],
 )
