@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--size", type=int, nargs=3, default=(50_000, 768, 100))
     parser.add_argument("--newton-classes", type=int, default=10)
+    parser.add_argument("--only", default="", help="cases whose name begins so")
     parser.add_argument("--gpu", action="store_true", help="one large resident fit")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
@@ -89,6 +90,8 @@ def measure_ratios(args: argparse.Namespace) -> dict[str, Any]:
     }
     results, rows = {}, []
     for name, (estimator, bare, bar, case) in cases.items():
+        if not name.startswith(args.only):
+            continue
         contenders = {
             "fit": partial(estimator.fit, case.X, case.y),
             "NumPy, float64": prepared(bare, case, np.float64, np),

@@ -67,7 +67,7 @@ class BoundedRows:
         self._intercept_scaling = intercept_scaling
         self._private = private
         self._team = current_team()
-        self._center = np.zeros(n_features)
+        self._center, self._shifted = np.zeros(n_features), False
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
@@ -82,7 +82,8 @@ class BoundedRows:
         rows that result.
         """
         rows = copy(self)
-        rows._center, rows._cache = center, None
+        rows._center, rows._shifted = center, bool(np.any(center))
+        rows._cache = None
         return rows
 
     def with_constant(self, constant: float) -> Self:
@@ -137,41 +138,24 @@ class BoundedRows:
         labels = np.pad(self._labels[start:stop], padding, constant_values=-1)
         if padding[0][1] or not rows.flags.c_contiguous:
             rows = np.ascontiguousarray(np.pad(rows, padding))
-        with jax.enable_x64(True), jax.default_device(device):
-            bounded, norms, finite = self._bound(
-                *jax.device_put((rows, self._center, kept), device)
+        with jax.enable_x64(True):
+            placed = jax.device_put((rows, self._center, kept, labels), device)
+            bounded, norms, finite = _bounded(
+                *placed[:3],
+                shifted=self._shifted,
+                row_scaling=self._row_scaling,
+                clip_norm=self._clip_norm,
+                intercept_scaling=self._intercept_scaling,
+                private=self._private,
             )
             if not finite:
                 raise ValueError("X must not contain NaN or infinity.")
-            return Chunk(bounded, norms, jax.device_put(labels, device))
+            return Chunk(bounded, norms, placed[3])
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
         return self._features[start:stop]
-
-    def _bound(
-        self, features: Array, center: Array, kept: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return bounded rows, their norms in feature units, and if all was finite."""
-        finite = _all_finite(features)
-        if np.any(self._center):
-            features = _shifted(features, center, self._row_scaling)
-        elif features.dtype == jnp.float16:
-            features = features.astype(jnp.float32)
-        unit = 1.0
-        if self._private or self._row_scaling == "unit":
-            rows = clip_rows(
-                features,
-                clip_norm=self._clip_norm,
-                row_scaling=self._row_scaling,
-                intercept_scaling=self._intercept_scaling,
-            )
-            if not self._private:
-                unit = grid_step(self._clip_norm)
-        else:
-            rows = _with_constant(features, self._intercept_scaling)
-        return *_kept_rows(rows, kept, unit, self.step or 1.0), finite
 
 
 def scaled_rows(
@@ -201,28 +185,51 @@ def unit_rows(rows: Any, xp: Any = np) -> Any:
     return rows / xp.where(norms > 0.0, norms, 1.0)
 
 
-_shifted = jax.jit(partial(shifted_rows, xp=jnp), static_argnames="row_scaling")
+@partial(
+    jax.jit,
+    static_argnames=(
+        "shifted",
+        "row_scaling",
+        "clip_norm",
+        "intercept_scaling",
+        "private",
+    ),
+)
+def _bounded(
+    features: Array,
+    center: Array,
+    kept: Array,
+    *,
+    shifted: bool,
+    row_scaling: RowScaling,
+    clip_norm: float,
+    intercept_scaling: float | None,
+    private: bool,
+) -> tuple[Array, Array, Array]:
+    """Return bounded rows, their norms in feature units, and if all was finite.
 
-
-@jax.jit
-def _all_finite(features: Array) -> Array:
-    return jnp.all(jnp.isfinite(features))
-
-
-@jax.jit
-def _kept_rows(
-    rows: Array, kept: Array, unit: float, step: float
-) -> tuple[Array, Array]:
-    """Empty the slots that are not kept: no constant coordinate either."""
-    rows = jnp.where(kept[:, None], rows * jnp.float32(unit), jnp.float32(0.0))
+    Slots that are not kept are empty: they have no constant coordinate either.
+    """
+    finite = jnp.all(jnp.isfinite(features))
+    step = grid_step(clip_norm)
+    if shifted:
+        features = shifted_rows(features, center, row_scaling, jnp)
+    elif features.dtype == jnp.float16:
+        features = features.astype(jnp.float32)
+    if private or row_scaling == "unit":
+        rows = clip_rows(
+            features,
+            clip_norm=clip_norm,
+            row_scaling=row_scaling,
+            intercept_scaling=intercept_scaling,
+        )
+        if not private:
+            rows, step = rows * jnp.float32(step), 1.0
+    else:
+        rows, step = features.astype(jnp.float32), 1.0
+        if intercept_scaling is not None:
+            constant = jnp.full((len(rows), 1), intercept_scaling, jnp.float32)
+            rows = jnp.concatenate([rows, constant], axis=1)
+    rows = jnp.where(kept[:, None], rows, jnp.float32(0.0))
     # a float64 norm can round down, the clip factor allows for it
-    return rows, jnp.linalg.norm(rows.astype(jnp.float64), axis=1) * step
-
-
-@partial(jax.jit, static_argnames="constant")
-def _with_constant(features: Array, constant: float | None) -> Array:
-    rows = features.astype(jnp.float32)
-    if constant is None:
-        return rows
-    column = jnp.full((len(rows), 1), constant, jnp.float32)
-    return jnp.concatenate([rows, column], axis=1)
+    return rows, jnp.linalg.norm(rows.astype(jnp.float64), axis=1) * step, finite
