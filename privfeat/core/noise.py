@@ -34,20 +34,21 @@ def symmetric_gaussian(
     is an isometry, so noise ``N(0, stddev^2)`` on those coordinates makes a Gaussian
     release: stddev on the diagonal and ``stddev / sqrt(2)`` off it.
     """
-    noise = np.zeros((size, size))
     # size (size + 1) / 2 draws, as a matrix: XLA fills a vector four times as slowly
     half = (size // 2, size + 1) if size % 2 == 0 else ((size + 1) // 2, size)
-    noise[_upper_triangle(size)] = gaussian(key, half, stddev).ravel()
-    # the diagonal is added to itself
-    noise += noise.T
-    noise *= math.sqrt(0.5)
-    noise[np.diag_indices(size)] *= math.sqrt(0.5)
+    draws = gaussian(key, half, stddev * math.sqrt(0.5))
+    noise: Float[np.ndarray, "d d"] = np.take(draws, _places_in_triangle(size))
+    noise[np.diag_indices(size)] *= math.sqrt(2.0)
     return noise
 
 
 @lru_cache(maxsize=1)
-def _upper_triangle(size: int) -> tuple[Int[np.ndarray, " p"], Int[np.ndarray, " p"]]:
-    return np.triu_indices(size)
+def _places_in_triangle(size: int) -> Int[np.ndarray, "d d"]:
+    """Return which draw stands at an entry and at its mirror image."""
+    places = np.zeros((size, size), np.intp)
+    upper = np.triu_indices(size)
+    places[upper] = places.T[upper] = np.arange(len(upper[0]))
+    return places
 
 
 def bernoulli(
