@@ -12,6 +12,7 @@ MatrixNoise = Literal["symmetric", "full"]
 Iterate = Literal["average", "last"]
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
+UNITS: tuple[Unit, ...] = get_args(Unit)
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
 LOSS_OPTIONS: tuple[LossOption, ...] = get_args(LossOption)
 ROW_SCALINGS: tuple[RowScaling, ...] = get_args(RowScaling)

@@ -20,7 +20,14 @@ from privfeat.linear._inputs import LARGE_DELTA, LARGE_EPSILON
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
-SHARED = ("classes", "max_group_size", "random_state", "sampling_prob", "verbose")
+SHARED = (
+    "classes",
+    "ledger",
+    "max_group_size",
+    "random_state",
+    "sampling_prob",
+    "verbose",
+)
 RESERVED = (*BUDGET, *SHARED)
 
 
@@ -32,6 +39,11 @@ def check_estimator(estimator: Any) -> None:
         raise TypeError(
             "estimator must be a private classifier with the parameters "
             f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
+        )
+    if estimator.get_params().get("ledger") is not None:
+        raise ValueError(
+            "ledger must be None in the estimator of a search, which is charged as a "
+            "whole, got a ledger. Pass it to the search."
         )
     if estimator.get_params().get("max_group_size") is not None:
         raise UnsupportedEventError(
