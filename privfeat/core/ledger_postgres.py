@@ -18,9 +18,9 @@ class PostgresStore:
         self._url = url
 
     def __str__(self) -> str:
-        # The URL may hold a password, and errors and reprs are printed.
-        head, at, tail = self._url.rpartition("@")
-        return f"{head.partition('://')[0]}://...@{tail}" if at else tail
+        # Without user and query, which may hold a password: errors are printed.
+        scheme, _, place = self._url.partition("?")[0].partition("://")
+        return f"{scheme}://{place.rpartition('@')[2]}"
 
     def create(self, schema: Sequence[str]) -> None:
         """Make the tables in one transaction; PostgreSQL takes all of it or nothing."""

@@ -198,7 +198,8 @@ def _fields(value: Any) -> Any:
 
 
 def _digest(*fields: Any) -> str:
-    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+    text = json.dumps(fields, default=repr)  # a damaged field may be of any type
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _damaged(dataset: str, why: str) -> LedgerError:

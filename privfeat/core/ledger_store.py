@@ -8,10 +8,10 @@ commit itself, may have charged what was never released.
 
 import os
 import sqlite3
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from privfeat.exceptions import LedgerError
@@ -66,31 +66,31 @@ class SQLiteStore:
         return self.path
 
     def create(self, schema: Sequence[str]) -> None:
-        """Make the file under another name first: it is never seen half made."""
+        """Make the file in another folder first: it is never seen half made."""
         if os.path.exists(self.path):
             return
-        temporary = f"{self.path}.{uuid.uuid4().hex}.tmp"
+        folder = os.path.dirname(self.path)
         try:
-            with closing(_connect(temporary, "rwc")) as connection:
-                (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-                if mode != "wal":
-                    raise LedgerError(
-                        f"ledger {self} must be on a file system with a write-ahead "
-                        f"log, got journal mode {mode!r}."
-                    )
-                connection.execute("BEGIN")
-                connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-                for statement in schema:
-                    connection.execute(statement)
-                connection.execute("COMMIT")
-            os.link(temporary, self.path)  # fails if another process was first
-            _sync_folder(self.path)
+            with TemporaryDirectory(dir=folder, prefix=".ledger-") as made_in:
+                made = os.path.join(made_in, "ledger")
+                with closing(_connect(made, "rwc")) as connection:
+                    (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+                    if mode != "wal":
+                        raise LedgerError(
+                            f"ledger {self} must be on a file system that can have a "
+                            f"write-ahead log, got journal mode {mode!r}."
+                        )
+                    connection.execute("BEGIN")
+                    connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+                    for statement in schema:
+                        connection.execute(statement)
+                    connection.execute("COMMIT")
+                os.link(made, self.path)  # fails if another process was first
+            _sync(folder)
         except FileExistsError:
             pass
         except (OSError, sqlite3.Error) as error:
             raise LedgerError(f"ledger {self} cannot be created: {error}.") from error
-        finally:
-            Path(temporary).unlink(missing_ok=True)
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Execute]:
@@ -110,7 +110,8 @@ class SQLiteStore:
                 self._check(execute)
                 yield execute
                 execute("COMMIT")
-        except sqlite3.Error as error:
+        # Python decodes what SQLite says, which may quote from a damaged file.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise LedgerError(
                 f"ledger {self} cannot be used, so nothing was charged or released: "
                 f"{error}."
@@ -139,10 +140,10 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _sync_folder(path: str) -> None:
-    """Put the name of a new file on disk."""
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+def _sync(folder: str) -> None:
+    """Put the names of the files in a folder on disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
