@@ -6,8 +6,8 @@ Read in this order: ``sensitivity`` (what one record changes, with proofs),
 and ``calibration`` (what the noise must be), ``keys``, ``noise`` and ``mechanisms``
 (the only place where a sum becomes a ``Release``), ``statement`` (what is said of it),
 ``repetition``, ``selection`` and ``composition`` (what several fits cost), and
-``budget``, ``ledger``, ``ledger_rows`` and ``ledger_store`` (how they are held to a
-budget).
+``budget``, ``ledger``, ``ledger_rows``, ``ledger_store`` and ``charging`` (how they are
+held to a budget).
 Everything outside this folder handles releases, not sums, so it can change
 accuracy but not privacy.
 """

@@ -1,22 +1,13 @@
 """The budget of a private data set over many fits: charge first, then draw noise."""
 
 import os
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 from privfeat._types import Adjacency, Unit
 from privfeat.core import ledger_rows as rows
 from privfeat.core.budget import PrivacyValue, left_of, new_budget, spent_of
 from privfeat.core.ledger_store import open_store
 from privfeat.core.statement import PrivacyStatement
-from privfeat.exceptions import (
-    BudgetExceededError,
-    LedgerError,
-    PrivacyError,
-    PrivacyWarning,
-)
+from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
 
 
 class PrivacyLedger:
@@ -197,34 +188,3 @@ def find_datasets(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the data sets that have a budget in an existing ledger."""
     with open_store(path).transaction(write=False) as execute:
         return rows.find_datasets(execute)
-
-
-@contextmanager
-def charged(
-    ledger: PrivacyLedger | None, statement: PrivacyStatement, *, estimator: str
-) -> Iterator[None]:
-    """Charge the fit that the body makes, before the body starts.
-
-    If the body fails the charge stands. Without a ledger nothing happens.
-    """
-    if ledger is None:
-        yield
-        return
-    number = ledger.charge(statement, estimator=estimator)
-    yield
-    try:
-        ledger.finish(number)
-    except LedgerError as error:  # the fit is paid for: it must not be lost as well
-        warnings.warn(
-            f"the ledger keeps the charge, but not that its fit is finished: {error}",
-            PrivacyWarning,
-            stacklevel=4,
-        )
-
-
-def check_ledger(ledger: Any) -> None:
-    """Raise TypeError unless ``ledger`` is one, or None."""
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise TypeError(
-            f"ledger must be None or a PrivacyLedger, got {type(ledger).__name__}."
-        )

@@ -17,9 +17,10 @@ from sklearn.utils.validation import (
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._types import ROW_SCALINGS, Accounting, Adjacency, RowScaling
 from privfeat.core.calibration import plan_releases
+from privfeat.core.charging import charged, check_ledger
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.keys import KeyStream
-from privfeat.core.ledger import PrivacyLedger, charged, check_ledger
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statement import PrivacyStatement

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
 from privfeat.core.calibration import DEFAULT_EPSILON
+from privfeat.core.charging import charged, check_ledger
 from privfeat.core.keys import KeyStream
-from privfeat.core.ledger import PrivacyLedger, charged, check_ledger
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.noise import bernoulli
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from privfeat.core.calibration import plan_releases
-from privfeat.core.ledger import PrivacyLedger, charged
+from privfeat.core.charging import charged
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.plan import Query
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import BudgetExceededError, LedgerError
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["privfeat.core.ledger", "tests.core.ledgers"])
+# Imported once, not by every child; JAX computes nothing before the children fork.
+CONTEXT.set_forkserver_preload(["privfeat.linear", "tests.core.ledgers"])
 
 
 def make_statement(
