@@ -54,8 +54,7 @@ class PostgresStore:
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", error)).partition("\n")[0]
             raise LedgerError(
-                f"ledger {self} cannot be used, so nothing was charged or released: "
-                f"{reason}."
+                f"ledger {self} must be readable and writable, got: {reason}."
             ) from error
 
 

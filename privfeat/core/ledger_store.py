@@ -113,8 +113,7 @@ class SQLiteStore:
         # Python decodes what SQLite says, which may quote from a damaged file.
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise LedgerError(
-                f"ledger {self} cannot be used, so nothing was charged or released: "
-                f"{error}."
+                f"ledger {self} must be readable and writable, got: {error}."
             ) from error
 
     def _check(self, execute: Execute) -> None:

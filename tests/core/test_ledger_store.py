@@ -160,7 +160,7 @@ def run_child(target, *args):
 def test_a_full_disk_stops_the_fits_and_loses_none(path, small, n_bytes):
     ledger = make(path)
     numbers, error = run_child(charge_on_a_full_disk, ledger, small, n_bytes)
-    assert "cannot be used, so nothing was charged" in error
+    assert "must be readable and writable, got" in error
     assert numbers == list(range(1, len(numbers) + 1))
     assert len(ledger.history) >= len(numbers)
     assert ledger.charge(small, estimator="Next") == len(ledger.history)
@@ -195,7 +195,7 @@ def test_a_read_only_ledger_stops_the_fits(small):
         folder.chmod(0o555)
         numbers, error = run_child(charge_as_a_stranger, ledger, small)
         assert numbers == []
-        assert "cannot be used, so nothing was charged" in error
+        assert "must be readable and writable, got" in error
         folder.chmod(0o755)
         path.chmod(0o644)
         assert ledger.charge(small, estimator="Next") == 1
