@@ -101,7 +101,9 @@ def test_what_is_left_may_be_cut_into_parts(epsilon, n_parts):
     assert spent_of(budget, [part] * (n_parts + 1)).epsilon > epsilon
 
 
-@pytest.mark.parametrize("other", [sampled, selected])
+@pytest.mark.parametrize(
+    "other", [pytest.param(sampled, marks=pytest.mark.slow), selected]
+)
 def test_what_is_left_beside_other_fits_fits(other):
     budget = make_budget(epsilon=4.0)
     fits = [other(), make_statement(epsilon=0.5)]

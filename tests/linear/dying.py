@@ -8,8 +8,8 @@ from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from tests.core.ledgers import kill_this_process
 
-# What a fit does last, in this order.
-STEPS = ("before charge", "after charge", "draw 1", "draw 2", "finish", None)
+# What a fit has just done, or is about to do.
+STEPS = ("before charge", "after charge", "draw 1", "finish")
 
 
 def fit_until_killed(ledger, noise, step):

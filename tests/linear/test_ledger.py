@@ -205,16 +205,12 @@ def test_grid_search_ends_where_the_budget_does(ledger, three_classes):
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_fit_is_charged_if_it_drew(ledger, tmp_path, step):
     noise = tmp_path / "noise"
-    code = exit_code(fit_until_killed, ledger, str(noise), step)
-    assert code == (0 if step is None else -9)
+    assert exit_code(fit_until_killed, ledger, str(noise), step) == -9
     n_draws = int(noise.read_text()) if noise.exists() else 0
+    assert n_draws == {"draw 1": 1, "finish": 3}.get(step, 0)
     charges = ledger.history
     assert len(charges) == (step != "before charge")
-    assert len(charges) >= (n_draws > 0)
-    assert n_draws == {"draw 1": 1, "draw 2": 2, "finish": 3, None: 3}.get(step, 0)
-    assert [c.status for c in charges] == ["fitted" if step is None else "asked"] * len(
-        charges
-    )
+    assert {charge.status for charge in charges} <= {"asked"}
 
 
 def test_a_saved_model_has_no_ledger(ledger, three_classes, tmp_path):
