@@ -2,6 +2,7 @@
 # make test         environment with everything, then lint, types and the fast tests
 # make lint         ruff and mypy alone
 # make test-slow    the tests that `make test` leaves out, save those that need a GPU or outside data
+# make test-postgres  the ledger on a PostgreSQL server that the tests start (Debian: apt install postgresql)
 # make test-shapes  the tests again, with every array shape checked while running
 # make clean        remove what these targets made, the environment included
 
@@ -17,10 +18,10 @@ FULL_STAMP := $(VENV)/.stamp-test
 REQUIREMENTS := pyproject.toml constraints.txt privfeat/_version.py
 
 PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
-NOT_HERE := not gpu and not realdata
+NOT_HERE := not gpu and not realdata and not postgres
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-shapes clean
+.PHONY: quickstart test lint test-slow test-postgres test-shapes clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -41,6 +42,9 @@ lint: $(FULL_STAMP)
 test-slow: $(FULL_STAMP)
 	$(PYTEST) -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and slow"
 
+test-postgres: $(FULL_STAMP)
+	$(PYTEST) -q -m postgres tests
+
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.
 comma := ,
 empty :=
@@ -57,7 +61,7 @@ $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 
 # Holds all of the smaller environment, so that one is then fresh as well.
 $(FULL_STAMP): $(REQUIREMENTS) | $(BIN)/python
-	$(PIP_INSTALL) -q -e '.[quickstart,extract,plot,dev]'
+	$(PIP_INSTALL) -q -e '.[quickstart,extract,plot,postgres,dev]'
 	@touch $(BASE_STAMP) $@
 
 $(BIN)/python:

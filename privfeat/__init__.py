@@ -12,9 +12,15 @@ from privfeat._version import __version__
 
 if TYPE_CHECKING:
     from privfeat.core.composition import TotalCost, compose
+    from privfeat.core.ledger import PrivacyLedger
     from privfeat.core.statement import PrivacyStatement
     from privfeat.data import FeatureFileError, open_features
-    from privfeat.exceptions import PrivacyError, PrivacyWarning
+    from privfeat.exceptions import (
+        BudgetExceededError,
+        LedgerError,
+        PrivacyError,
+        PrivacyWarning,
+    )
     from privfeat.linear import (
         DPFC,
         DPAdamLinear,
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
 _HOMES = {
+    "BudgetExceededError": "privfeat.exceptions",
     "DPAdamLinear": "privfeat.linear",
     "DPFC": "privfeat.linear",
     "DPLeastSquares": "privfeat.linear",
@@ -34,8 +41,10 @@ _HOMES = {
     "DPNewton": "privfeat.linear",
     "DPRandomizedSearch": "privfeat.selection",
     "FeatureFileError": "privfeat.data",
+    "LedgerError": "privfeat.exceptions",
     "ModelFileError": "privfeat.persistence",
     "PrivacyError": "privfeat.exceptions",
+    "PrivacyLedger": "privfeat.core.ledger",
     "PrivacyStatement": "privfeat.core.statement",
     "PrivacyWarning": "privfeat.exceptions",
     "TotalCost": "privfeat.core.composition",
@@ -48,14 +57,17 @@ _HOMES = {
 
 __all__ = [
     "DPFC",
+    "BudgetExceededError",
     "DPAdamLinear",
     "DPLeastSquares",
     "DPLeastSquaresRegressor",
     "DPNewton",
     "DPRandomizedSearch",
     "FeatureFileError",
+    "LedgerError",
     "ModelFileError",
     "PrivacyError",
+    "PrivacyLedger",
     "PrivacyStatement",
     "PrivacyWarning",
     "TotalCost",

@@ -13,6 +13,7 @@ MatrixNoise = Literal["symmetric", "full"]
 Iterate = Literal["average", "last"]
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
+UNITS: tuple[Unit, ...] = get_args(Unit)
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
 ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 LOSS_OPTIONS: tuple[LossOption, ...] = get_args(LossOption)

@@ -9,6 +9,10 @@ class BudgetExceededError(PrivacyError):
     """A release would cost more than what is left of a budget."""
 
 
+class LedgerError(PrivacyError):
+    """A ledger is missing, damaged, or cannot be read or written."""
+
+
 class UnsupportedEventError(PrivacyError):
     """The chosen accounting has no valid bound for what the fit would do."""
 

@@ -34,6 +34,7 @@ _DOCUMENT = "model.json"
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
 _COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
+_NOT_WRITTEN = ("random_state", "ledger")
 _OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
 _FIELDS = {
     "estimator": str,
@@ -86,7 +87,8 @@ def save(
     Notes
     -----
     ``random_state`` is never written: with the seed of a fit, anyone can subtract its
-    noise. A loaded estimator has ``random_state=None``.
+    noise. Nor is ``ledger``, which may be found by a password. A loaded estimator has
+    None for both: give it its ledger again before it is fitted again.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def save(
     content = _npz(arrays)
     digest = hashlib.sha256(content).hexdigest()
     arrays_name = f"arrays-{digest[:16]}.npz"
-    params = estimator.get_params(deep=False) | {"random_state": None}
+    params = estimator.get_params(deep=False) | dict.fromkeys(_NOT_WRITTEN)
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -35,6 +35,7 @@ _RESERVED = {
     "classes": "--n-classes",
     "max_labels": "--max-labels",
     "max_group_size": "--max-group-size",
+    "ledger": "--ledger",
 }
 
 
@@ -105,10 +106,20 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--quiet", action="store_true", help="print warnings alone")
     add_budget_options(parser)
+    parser.add_argument(
+        "--ledger",
+        metavar="LEDGER",
+        help="charge the fit to a ledger, as `privfeat budget` makes one",
+    )
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="with --ledger: whose budget is charged"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
+    from privfeat import PrivacyLedger
+
     if args.distributed:
         _join_job()
     settings = parse_settings(args.set)
@@ -125,6 +136,10 @@ def run(args: argparse.Namespace) -> None:
     groups = train.groups if args.groups else None
     if args.groups and groups is None:
         raise CommandError(f"{args.train} must hold groups for --groups.")
+    if (args.ledger is None) != (args.dataset is None):
+        raise CommandError("--ledger and --dataset must be given together, got one.")
+    if args.ledger is not None:
+        params["ledger"] = PrivacyLedger(args.ledger, dataset=args.dataset)
     estimator = make_estimator(args.estimator, **params)
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
         raise CommandError(

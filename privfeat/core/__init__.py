@@ -5,8 +5,10 @@ Read in this order: ``sensitivity`` (what one record changes, with proofs),
 ``statistics`` (sums over records, free of rounding), ``accounting``, ``pld``, ``plan``
 and ``calibration`` (what the noise must be), ``keys``, ``noise``, ``discrete``,
 ``exact`` (noise without floating point, and what it costs) and ``mechanisms`` (the only
-place where a sum becomes a ``Release``), ``statement`` (what is said of it), and
-``repetition``, ``selection`` and ``composition`` (what several fits cost).
+place where a sum becomes a ``Release``), ``statement`` (what is said of it),
+``repetition``, ``selection`` and ``composition`` (what several fits cost), and
+``budget``, ``ledger``, ``ledger_rows``, ``ledger_store`` and ``charging`` (how they are
+held to a budget). ``processes`` lets several hosts share one fit.
 Everything outside this folder handles releases, not sums, so it can change
 accuracy but not privacy.
 """

@@ -25,8 +25,10 @@ from privfeat._types import (
     RowScaling,
 )
 from privfeat.core.calibration import plan_releases
+from privfeat.core.charging import charged, check_ledger
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.keys import KeyStream
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.processes import current_team
@@ -67,6 +69,7 @@ class DPLinearModel(BaseEstimator, ABC):
         arithmetic: Arithmetic,
         budget_split: Mapping[str, float] | None,
         max_group_size: int | None,
+        ledger: PrivacyLedger | None,
         row_scaling: RowScaling,
         clip_norm: float,
         fit_intercept: bool,
@@ -83,6 +86,7 @@ class DPLinearModel(BaseEstimator, ABC):
         self.arithmetic = arithmetic
         self.budget_split = budget_split
         self.max_group_size = max_group_size
+        self.ledger = ledger
         self.row_scaling = row_scaling
         self.clip_norm = clip_norm
         self.fit_intercept = fit_intercept
@@ -123,6 +127,8 @@ class DPLinearModel(BaseEstimator, ABC):
             ``classes``, or only one of ``groups`` and ``max_group_size`` is given.
             Nothing has been released then; that a fit is refused tells of the
             data. Messages hold no data.
+        BudgetExceededError, LedgerError
+            If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         FloatingPointError
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
@@ -171,19 +177,20 @@ class DPLinearModel(BaseEstimator, ABC):
             private=plan.private,
         )
         mechanism = GaussianMechanism(plan, keys, self.arithmetic)
-        # From here on the budget is spent, whatever happens: the statement stands, and
-        # coefficients of an earlier fit do not.
-        self.privacy_ = statement
-        for name in ("coef_", "intercept_"):
-            self.__dict__.pop(name, None)
-        rows = self._centred(rows, mechanism)
-        coef = self._solve(rows, mechanism, problem.shape)
-        mechanism.check_complete()
-        if not np.all(np.isfinite(coef)):
-            raise FloatingPointError(
-                "coefficients must be finite, got overflow; the budget is spent. Pass "
-                "a smaller learning_rate or a larger ridge."
-            )
+        with charged(self.ledger, statement, estimator=type(self).__name__):
+            # From here on the budget is spent, whatever happens: the statement stands,
+            # and coefficients of an earlier fit do not.
+            self.privacy_ = statement
+            for name in ("coef_", "intercept_"):
+                self.__dict__.pop(name, None)
+            rows = self._centred(rows, mechanism)
+            coef = self._solve(rows, mechanism, problem.shape)
+            mechanism.check_complete()
+            if not np.all(np.isfinite(coef)):
+                raise FloatingPointError(
+                    "coefficients must be finite, got overflow; the budget is spent. "
+                    "Pass a smaller learning_rate or a larger ridge."
+                )
         for name, value in problem.fitted.items():
             setattr(self, name, value)
         self.n_iter_ = self._n_steps()
@@ -246,6 +253,7 @@ class DPLinearModel(BaseEstimator, ABC):
         check_int("verbose", self.verbose, low=0)
         if self.max_group_size is not None:
             check_int("max_group_size", self.max_group_size, low=1)
+        check_ledger(self.ledger)
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None

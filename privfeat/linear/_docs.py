@@ -32,7 +32,10 @@ BUDGET = """epsilon : float, optional
     max_group_size : int, optional
         For the privacy of users with several records, together with ``groups`` in
         ``fit``: how many records of a user count, >= 1, others being dropped at random.
-        The noise grows in proportion."""
+        The noise grows in proportion.
+    ledger : PrivacyLedger, optional
+        Charged before any noise is drawn; a ``fit`` that its budget has no room for
+        fails and changes nothing. Copies of the estimator charge the same budget."""
 
 SHARED_PARAMETERS = (
     BUDGET
@@ -95,8 +98,9 @@ GUARANTEES = """**Public.** The number of features, the classes of a classifier,
 
     **Not protected.** Timing and memory use; a fit with a seed, from whoever guesses
     it; the low bits of floating-point noise, without ``arithmetic="exact"``; several
-    fits on the same records, unless their costs are added; predictions on the training
-    records count as use of the released coefficients and cost nothing more."""
+    fits on the same records, unless a ``ledger`` adds their costs; predictions on the
+    training records count as use of the released coefficients and cost nothing
+    more."""
 
 
 def document(cls: T) -> T:

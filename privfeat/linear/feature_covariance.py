@@ -20,6 +20,7 @@ from privfeat._types import (
 )
 from privfeat.core import sensitivity
 from privfeat.core.clipping import CLIP_RANGE
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.release import Release
@@ -116,6 +117,7 @@ class DPFC(DPLinearClassifier):
         arithmetic: Arithmetic = "float64",
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
+        ledger: PrivacyLedger | None = None,
         classes: ArrayLike | None = None,
         max_labels: int | None = None,
         center: bool | ArrayLike = True,
@@ -144,6 +146,7 @@ class DPFC(DPLinearClassifier):
             arithmetic=arithmetic,
             budget_split=budget_split,
             max_group_size=max_group_size,
+            ledger=ledger,
             classes=classes,
             max_labels=max_labels,
             center=center,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from privfeat._checks import check_real
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core import sensitivity
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.statistics import exact_gram
@@ -125,6 +126,7 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
         arithmetic: Arithmetic = "float64",
         budget_split: Mapping[str, float] | None = None,
         max_group_size: int | None = None,
+        ledger: PrivacyLedger | None = None,
         target_bounds: tuple[float, float] | None = None,
         row_scaling: RowScaling = "clip",
         clip_norm: float = 1.0,
@@ -145,6 +147,7 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
             arithmetic=arithmetic,
             budget_split=budget_split,
             max_group_size=max_group_size,
+            ledger=ledger,
             row_scaling=row_scaling,
             clip_norm=clip_norm,
             fit_intercept=fit_intercept,

@@ -23,6 +23,7 @@ BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacenc
 SHARED = (
     "arithmetic",
     "classes",
+    "ledger",
     "max_group_size",
     "random_state",
     "sampling_prob",
@@ -39,6 +40,11 @@ def check_estimator(estimator: Any) -> None:
         raise TypeError(
             "estimator must be a private classifier with the parameters "
             f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
+        )
+    if estimator.get_params().get("ledger") is not None:
+        raise ValueError(
+            "ledger must be None in the estimator of a search, which is charged as a "
+            "whole, got a ledger. Pass it to the search."
         )
     if estimator.get_params().get("max_group_size") is not None:
         raise UnsupportedEventError(

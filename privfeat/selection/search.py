@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
 from privfeat.core.calibration import DEFAULT_EPSILON
+from privfeat.core.charging import charged, check_ledger
 from privfeat.core.keys import KeyStream
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.noise import bernoulli
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu
@@ -67,6 +69,8 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         used with public validation data.
     scoring : str or callable, optional
         A scikit-learn scorer for public validation data. Default: accuracy.
+    ledger : PrivacyLedger, optional
+        Charged for the whole search before its first run; ``estimator`` has none.
     random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
         and published experiments: it is marked in ``privacy_`` and warns.
@@ -133,6 +137,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         eta: float = 1.0,
         validation_fraction: float = 0.1,
         scoring: str | Callable[..., float] | None = None,
+        ledger: PrivacyLedger | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -143,6 +148,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.eta = eta
         self.validation_fraction = validation_fraction
         self.scoring = scoring
+        self.ledger = ledger
         self.random_state = random_state
 
     def fit(
@@ -175,6 +181,8 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             budget, or the data is refused.
         UnsupportedEventError
             If the estimator samples records.
+        BudgetExceededError, LedgerError
+            If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         PrivacyError
             If a fit does not state the cost that it was given.
         FloatingPointError
@@ -183,6 +191,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_estimator(self.estimator)
         check_candidates(self.param_distributions, self.estimator)
+        check_ledger(self.ledger)
         fraction = check_real(
             "validation_fraction", self.validation_fraction, low=1e-3, high=0.9
         )
@@ -226,11 +235,13 @@ class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             features, labels = features[~held_out], labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)
-        # From here on the budget is spent, whatever happens.
-        self.privacy_ = statement
-        for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
-            self.__dict__.pop(name, None)
-        best = runner.best(features, labels, score, selection.runs)
+        title = f"{type(self).__name__}({type(self.estimator).__name__})"
+        with charged(self.ledger, statement, estimator=title):
+            # From here on the budget is spent, whatever happens.
+            self.privacy_ = statement
+            for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
+                self.__dict__.pop(name, None)
+            best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records()
         self.privacy_ = dataclasses.replace(statement, releases=releases)
         best.estimator.privacy_ = self.privacy_

@@ -1,11 +1,15 @@
-"""Records as the core's ``Rows``, made of given whole numbers."""
+"""Records as the core's ``Rows``, made of given whole numbers; places for ledgers."""
+
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.records import CHUNK_ROWS, Chunk
+from tests.postgres import find_program, postgres_server
 
 
 class GridRows:
@@ -42,3 +46,30 @@ class GridRows:
 @pytest.fixture
 def grid_rows():
     return GridRows
+
+
+@pytest.fixture(scope="session")
+def postgres_url():
+    """Return the URL of a server that runs as long as the tests."""
+    pytest.importorskip("sqlalchemy")
+    if find_program("initdb") is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def location(request, tmp_path):
+    """Return where a ledger may be: a path without a file, or a database."""
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_url")
+    return str(tmp_path / "team.ledger")
+
+
+_names = (f"data set {number}" for number in itertools.count())
+
+
+@pytest.fixture
+def ledger(location):
+    """Return the ledger of a new data set."""
+    return PrivacyLedger(location, dataset=next(_names), epsilon=3.0, delta=1e-5)

@@ -30,6 +30,7 @@ WRONG = {
     "arithmetic": CHOICE,
     "budget_split": [0.5, "a", [0.5, 0.5], {}, {"other": 1.0}, True, NAN],
     "max_group_size": [*POSITIVE, 1.5],
+    "ledger": ["a.ledger", 1, True, {}],
     "classes": [0, "ab", [1], [], 3.0, True, [[0, 1], [1, 2]], [0.0, 1.0, 2.0, NAN]],
     "max_labels": [value for value in COUNT if value is not None],
     "center": [*FLAG, [1.0, 2.0], [0.0] * 3 + [NAN], [INF] * 4, ["a"] * 4, [True] * 4],

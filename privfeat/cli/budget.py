@@ -1,0 +1,166 @@
+"""``privfeat budget``: make the budget of a data set, and see what is left of it."""
+
+import argparse
+import json
+from dataclasses import asdict
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import TYPE_CHECKING, Any
+
+from privfeat._types import ADJACENCIES, UNITS
+
+if TYPE_CHECKING:
+    from privfeat.core.budget import PrivacyValue
+    from privfeat.core.ledger import PrivacyLedger
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    parser = verbs.add_parser(
+        "budget",
+        help="the privacy ledger of a data set: create, show, history",
+        description="A ledger records every fit on a private data set and refuses one "
+        "that would exceed its budget. LEDGER is a file on this machine, or a "
+        "postgresql:// URL.",
+    )
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    create = verbs.add_parser("create", help="fix the budget of a data set for good")
+    _add_names(create, dataset_required=True)
+    create.add_argument("--epsilon", type=float, required=True)
+    create.add_argument("--delta", type=float, required=True)
+    create.add_argument(
+        "--adjacency", choices=ADJACENCIES, help="of every fit (default add_remove)"
+    )
+    create.add_argument(
+        "--unit", choices=UNITS, help="whom every fit protects (default record)"
+    )
+    create.set_defaults(run=run_create)
+
+    show = verbs.add_parser("show", help="budget, spent, and left for one more fit")
+    _add_names(show, dataset_required=False)
+    show.add_argument("--json", action="store_true", help="for programs")
+    show.set_defaults(run=run_show)
+
+    history = verbs.add_parser("history", help="every fit that was charged")
+    _add_names(history, dataset_required=True)
+    history.add_argument("--json", action="store_true", help="for programs")
+    history.set_defaults(run=run_history)
+
+
+def _add_names(parser: argparse.ArgumentParser, *, dataset_required: bool) -> None:
+    parser.add_argument("ledger", metavar="LEDGER")
+    parser.add_argument(
+        "--dataset",
+        metavar="NAME",
+        required=dataset_required,
+        help=None if dataset_required else "one of them (default: all)",
+    )
+
+
+def run_create(args: argparse.Namespace) -> None:
+    """Create the budget, or find that it exists with these very numbers."""
+    from privfeat import PrivacyLedger
+
+    ledger = PrivacyLedger(
+        args.ledger,
+        dataset=args.dataset,
+        epsilon=args.epsilon,
+        delta=args.delta,
+        adjacency=args.adjacency,
+        unit=args.unit,
+    )
+    print(_describe(ledger))
+
+
+def run_show(args: argparse.Namespace) -> None:
+    """Print budget, spent and left of one data set, or of all."""
+    from privfeat import PrivacyLedger
+    from privfeat.core.ledger import find_datasets
+
+    names = find_datasets(args.ledger) if args.dataset is None else [args.dataset]
+    ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
+    if not args.json:
+        print("\n\n".join(map(_describe, ledgers)))
+        return
+    report = []
+    for ledger in ledgers:
+        n_fits, spent, left = _state(ledger)
+        report.append(
+            {
+                "budget": asdict(ledger.budget),
+                "fits": n_fits,
+                "spent": asdict(spent),
+                "remaining": asdict(left),
+            }
+        )
+    print(json.dumps(report, indent=2))
+
+
+def run_history(args: argparse.Namespace) -> None:
+    """Print one line for each fit and one for each of its releases."""
+    from privfeat import PrivacyLedger
+
+    charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
+    if args.json:
+        report = [
+            {
+                "number": charge.number,
+                "estimator": charge.estimator,
+                "asked": charge.asked,
+                "fitted": charge.fitted,
+                "statement": json.loads(charge.statement_json),
+            }
+            for charge in charges
+        ]
+        print(json.dumps(report, indent=2))
+        return
+    for charge in charges:
+        said = charge.statement
+        print(
+            f"{charge.number}  {charge.asked}  {charge.estimator}  {charge.status}  "
+            f"epsilon = {_up(said.epsilon)}, delta = {said.delta:g}"
+        )
+        for record in said.releases:
+            print(
+                f"     {record.count} x {record.name}: noise multiplier "
+                f"{record.noise_multiplier:.6g}"
+            )
+        if said.selection is not None:
+            print("\n".join(f"   {line}" for line in said.selection.lines()[:2]))
+
+
+def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"]:
+    """Return the number of fits, what they spent and what is left, at one moment."""
+    from privfeat.core.budget import left_of, spent_of
+
+    fits = [charge.statement for charge in ledger.history]
+    return len(fits), spent_of(ledger.budget, fits), left_of(ledger.budget, fits)
+
+
+def _describe(ledger: "PrivacyLedger") -> str:
+    budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
+    return "\n".join(
+        [
+            f"{budget.dataset}: {budget.unit}, {budget.adjacency}, delta = "
+            f"{budget.delta:g}, since {budget.created}",
+            f"  budget  epsilon = {budget.epsilon:g}",
+            f"  spent   epsilon = {_up(spent.epsilon)}"
+            + (f", rho = {_up(spent.rho)}" if spent.rho is not None else "")
+            + f" in {n_fits} fit{'' if n_fits == 1 else 's'}",
+            f"  left    epsilon = {_down(left.epsilon)}, or rho = {_down(left.rho)}, "
+            "for one more fit",
+        ]
+    )
+
+
+def _up(value: float) -> str:
+    return _six_digits(value, ROUND_CEILING)
+
+
+def _down(value: float | None) -> str:
+    """Return a number that, typed in again, is not more than was left."""
+    return _six_digits(value or 0.0, ROUND_FLOOR)
+
+
+def _six_digits(value: float, rounding: str) -> str:
+    return f"{float(Context(prec=6, rounding=rounding).create_decimal(value)):.6g}"

@@ -1,0 +1,72 @@
+"""A ledger in a PostgreSQL database, through SQLAlchemy and psycopg."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from privfeat.core.ledger_store import TIMEOUT, Execute
+from privfeat.exceptions import LedgerError
+
+_LOCK = 0x70664C64  # one for all writers to the database
+
+
+class PostgresStore:
+    """A PostgreSQL database, through SQLAlchemy and psycopg: for several hosts."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __str__(self) -> str:
+        # Without user and query, which may hold a password: errors are printed.
+        scheme, _, place = self._url.partition("?")[0].partition("://")
+        return f"{scheme}://{place.rpartition('@')[2]}"
+
+    def create(self, schema: Sequence[str]) -> None:
+        """Make the tables in one transaction; PostgreSQL takes all of it or nothing."""
+        with self.transaction(write=True) as execute:
+            if execute("SELECT to_regclass('privfeat_budget')") == [(None,)]:
+                for statement in schema:
+                    execute(statement)
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Execute]:
+        """Run the body in one transaction; see `Store`."""
+        engine = _engine(self._url)
+        from sqlalchemy import text
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with engine.begin() as connection:
+
+                def execute(sql: str, **values: Any) -> list[tuple[Any, ...]]:
+                    result = connection.execute(text(sql), values)
+                    return [tuple(row) for row in result] if result.returns_rows else []
+
+                # Durable whatever the server's default; and a host that vanishes
+                # without a word does not keep the lock.
+                execute("SET LOCAL synchronous_commit = on")
+                execute(f"SET LOCAL lock_timeout = '{TIMEOUT}s'")
+                execute(f"SET LOCAL idle_in_transaction_session_timeout='{TIMEOUT}s'")
+                if write:
+                    execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                yield execute
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", error)).partition("\n")[0]
+            raise LedgerError(
+                f"ledger {self} must be readable and writable, got: {reason}."
+            ) from error
+
+
+@lru_cache
+def _engine(url: str) -> Any:
+    """Return an engine that keeps no connection open, so that processes may fork."""
+    try:
+        from sqlalchemy import create_engine, make_url
+        from sqlalchemy.pool import NullPool
+    except ImportError as error:
+        raise LedgerError(
+            "a ledger on PostgreSQL needs SQLAlchemy: pip install privfeat[postgres]"
+        ) from error
+    target = make_url(url).set(drivername="postgresql+psycopg")
+    return create_engine(target, poolclass=NullPool)

@@ -1,0 +1,59 @@
+"""A fit is charged before it starts, and stays charged if it fails."""
+
+import pytest
+
+from privfeat import BudgetExceededError, LedgerError, PrivacyLedger
+from privfeat.core.charging import charged, check_ledger
+from privfeat.exceptions import PrivacyWarning
+from tests.core.ledgers import make_statement
+
+
+@pytest.fixture
+def fit():
+    return make_statement(epsilon=0.5)
+
+
+def test_charged_marks_what_it_finished(ledger, fit):
+    with charged(ledger, fit, estimator="DPFC"):
+        assert [charge.status for charge in ledger.history] == ["asked"]
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+def test_charged_keeps_the_charge_of_what_failed(ledger, fit):
+    with pytest.raises(KeyboardInterrupt), charged(ledger, fit, estimator="DPFC"):
+        raise KeyboardInterrupt
+    assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+def test_charged_does_not_start_what_it_refuses(ledger):
+    with (
+        pytest.raises(BudgetExceededError),
+        charged(ledger, make_statement(epsilon=4.0), estimator="DPFC"),
+    ):
+        pytest.fail("the body ran")
+
+
+def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, monkeypatch):
+    def fail(*_):
+        raise LedgerError("disk full")
+
+    monkeypatch.setattr(PrivacyLedger, "finish", fail)
+    with (
+        pytest.warns(PrivacyWarning, match="keeps the charge.*disk full"),
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        pass
+    assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+def test_charged_without_a_ledger_does_nothing(fit):
+    with charged(None, fit, estimator="DPFC"):
+        pass
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("value", ["team.ledger", 1, True, {}])
+def test_check_ledger_refuses_anything_else(value):
+    with pytest.raises(TypeError, match="ledger must be None or a PrivacyLedger"):
+        check_ledger(value)
+    check_ledger(None)
