@@ -5,7 +5,8 @@ Read in this order: ``sensitivity`` (what one record changes, with proofs),
 ``statistics`` (sums over records, free of rounding), ``accounting``, ``pld``, ``plan``
 and ``calibration`` (what the noise must be), ``keys``, ``noise`` and ``mechanisms``
 (the only place where a sum becomes a ``Release``), ``statement`` (what is said of it),
-and ``repetition``, ``selection`` and ``composition`` (what several fits cost).
+``repetition``, ``selection`` and ``composition`` (what several fits cost), and
+``confidence`` (one sum more, with its bound).
 Everything outside this folder handles releases, not sums, so it can change
 accuracy but not privacy.
 """
