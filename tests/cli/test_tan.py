@@ -12,7 +12,7 @@ def test_tan_prints_the_settings_of_the_paper(run):
     status, out, _ = run(*IMAGENET, "--factor", 64, "--learning-rate", 8)
     assert status == 0
     assert "epsilon = 7.46" in out
-    assert "by Rényi 7.95" in out
+    assert "by Rényi 8.028" in out
     assert "batch size 256, noise multiplier 0.03906" in out
     assert "     32768      18000             32" in out
 
