@@ -64,6 +64,7 @@ RULES = {
             "privfeat.core",
             "privfeat.data",
             "privfeat.linear._inputs",
+            "privfeat.linear._notebook",
             "privfeat.selection",
         },
     ),

@@ -6,9 +6,9 @@ loss follows ``-(dL/df) M (dL/df)^T`` with ``M = sum_r H_r``, ``H C`` for flat c
 or ``sum_r H_r C_r`` for layerwise clipping. With ``k`` outputs a record, its factor
 stands ``k`` times in ``C``.
 
-For pure functions of a pytree of parameters, whose top-level entries are the layers: a
-flax module's ``apply`` for instance. Computed exactly on the records given, so for
-public ones.
+For pure functions of a pytree of parameters, whose top-level entries are the layers; of
+a flax module: ``lambda params, x: module.apply({"params": params}, x)``. Computed
+exactly on the records given, so for public ones.
 
 References
 ----------

@@ -97,7 +97,8 @@ class TAN:
             In [1e-100, 1).
         accountant : {"pld", "rdp"}
             dp-accounting's loss distributions, or its Rényi bounds, which the paper
-            uses: about 7 % larger and always fast.
+            uses: about 7 % larger and always fast. Of whole orders, so behind the
+            privacy wall, above an epsilon of about 30, far too large.
         """
         check_choice("accountant", accountant, ACCOUNTANTS)
         query = Query(

@@ -29,13 +29,16 @@ from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
+from privfeat.linear._notebook import ShowsPrivacy
 
 # Base-2 logarithms of the temperatures to choose from.
 LOG_RANGE = (-4.0, 4.0)
 _SMALLEST = 1e-12
 
 
-class TemperatureScaling(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TemperatureScaling(
+    ShowsPrivacy, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Make a fitted classifier as confident as it is accurate.
 
     Probabilities ``p`` become ``p**(1/T)``, normalized: for a softmax, its scores are
@@ -76,7 +79,11 @@ class TemperatureScaling(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     sum says on which side of ``T`` mean confidence equals accuracy, the condition of
     [2]_. A wrong sign costs little: it happens where the two are nearly equal.
 
-    **Public.** ``estimator``, ``classes_``, and that all labels are among them.
+    **Public.** ``estimator``, ``classes_``, that all labels are among them and all
+    values finite, all parameters but ``random_state``.
+
+    **Not protected.** As the linear estimators: timing, the low bits of the noise, a
+    seed; and records that the estimator was trained on without privacy.
 
     References
     ----------
@@ -118,8 +125,9 @@ class TemperatureScaling(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Records as ``estimator.predict_proba`` takes them. Sensitive unless public.
+        X : array-like or LazyFeatures of shape (n_samples, n_features)
+            Records for ``estimator.predict_proba``, which gets dense arrays of 1,024
+            rows, the last filled up with zeros. Sensitive unless public.
         y : array-like of shape (n_samples,)
             Their labels. Sensitive unless public.
 
@@ -152,7 +160,8 @@ class TemperatureScaling(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.privacy_ = PrivacyStatement.from_plan(
                 plan,
                 public=(
-                    "the classifier and its classes",
+                    "the classifier, its classes, and all constructor parameters but "
+                    "random_state",
                     "that all values are finite and all labels among the classes",
                     *_counted(self.adjacency),
                 ),

@@ -40,7 +40,7 @@ class FitReport:
         On test records, which are public.
     test_name : str
         Where the test records came from.
-    ledger : sequence of mappings
+    ledger : iterable of mappings
         Every spending on the same records, in order: one row each.
     audit : mapping
         Results of an audit by name.
@@ -54,7 +54,7 @@ class FitReport:
     statement: PrivacyStatement
     calibration: CalibrationReport | None = None
     test_name: str = ""
-    ledger: Sequence[Mapping[str, Any]] | None = None
+    ledger: Iterable[Mapping[str, Any]] | None = None
     audit: Mapping[str, Any] | None = None
     provenance: Mapping[str, Any] | None = None
     reproduce: str | None = None
@@ -86,7 +86,7 @@ def render_html(report: FitReport) -> str:
             _section(
                 "Spent on these records",
                 element("p", "Every use of the same records, in order."),
-                _rows_table("Ledger", report.ledger),
+                _rows_table("Ledger", list(report.ledger)),
             )
         )
     if report.audit:

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from privfeat import DPLeastSquares
+from privfeat import DPLeastSquares, DPRandomizedSearch
+from privfeat.analysis.temperature import TemperatureScaling
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +18,14 @@ def test_notebook_shows_the_statement(fitted):
     assert "assumed public" in shown
     assert shown.startswith("<style>")  # after scikit-learn's own view
     assert "epsilon = 2, delta = 1e-05" in fitted._repr_html_()
+
+
+@pytest.mark.parametrize("cls", [DPRandomizedSearch, TemperatureScaling])
+def test_estimators_around_others_show_their_own_statement(fitted, cls):
+    outer = cls(fitted, {}) if cls is DPRandomizedSearch else cls(fitted)
+    assert "Differential privacy" not in outer._repr_mimebundle_()["text/html"]
+    outer.privacy_ = fitted.privacy_
+    assert "epsilon = 2, delta = 1e-05" in outer._repr_mimebundle_()["text/html"]
 
 
 def test_unfitted_estimators_look_as_in_scikit_learn(fitted):
