@@ -4,9 +4,7 @@ Everything that is shown is passed as text to `privfeat.report.svg.element`, whi
 escapes it.
 """
 
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -22,6 +20,7 @@ from privfeat.report.guarantee import (
     membership_tradeoff,
 )
 from privfeat.report.svg import Series, bar_chart, element, line_chart
+from privfeat.report.tables import format_value, pairs_table, rows_table
 
 __all__ = ["FitReport", "render_html"]
 
@@ -86,7 +85,7 @@ def render_html(report: FitReport) -> str:
             _section(
                 "Spent on these records",
                 element("p", "Every use of the same records, in order."),
-                _rows_table("Ledger", list(report.ledger)),
+                rows_table("Ledger", list(report.ledger)),
             )
         )
     if report.audit:
@@ -98,11 +97,11 @@ def render_html(report: FitReport) -> str:
                     "Attacks on the training itself. They can refute a guarantee, "
                     "never prove one.",
                 ),
-                _pairs_table("Audit", report.audit.items()),
+                pairs_table("Audit", report.audit.items()),
             )
         )
     if report.provenance:
-        table = _pairs_table("Data and weights", report.provenance.items())
+        table = pairs_table("Data and weights", report.provenance.items())
         sections.append(_section("Data and weights", table))
     if report.reproduce:
         sections.append(
@@ -144,7 +143,9 @@ def render_html(report: FitReport) -> str:
 def _promise(statement: PrivacyStatement) -> list[ET.Element]:
     style = "" if statement.private else "warn"
     words = [element("p", text, class_=style) for text in in_words(statement)]
-    budget = f"ε = {_number(statement.epsilon)}, δ = {_number(statement.delta)}"
+    budget = (
+        f"ε = {format_value(statement.epsilon)}, δ = {format_value(statement.delta)}"
+    )
     return [
         element("p", element("strong", budget), class_="budget"),
         *words,
@@ -181,9 +182,9 @@ def _symbols(statement: PrivacyStatement) -> list[ET.Element]:
             "For all neighbouring data sets D, D′ and all events S: P[M(D) ∈ S] ≤ "
             "exp(ε) P[M(D′) ∈ S] + δ.",
         ),
-        _pairs_table("Guarantee", [pair for pair in pairs if pair[1] is not None]),
+        pairs_table("Guarantee", [pair for pair in pairs if pair[1] is not None]),
         element("p", "What was released, with Gaussian noise:"),
-        _rows_table("Releases", releases),
+        rows_table("Releases", releases),
     ]
 
 
@@ -196,8 +197,8 @@ def _curves(statement: PrivacyStatement) -> list[ET.Element]:
             Series("guarantee", list(zip(epsilons, deltas, strict=True))),
             Series("stated", [(statement.epsilon, statement.delta)]),
         ],
-        title=f"delta against epsilon; {_number(statement.delta)} at "
-        f"{_number(statement.epsilon)}",
+        title=f"delta against epsilon; {format_value(statement.delta)} at "
+        f"{format_value(statement.epsilon)}",
         x_label="ε",
         y_label="δ",
         log_y=True,
@@ -260,7 +261,7 @@ def _quality(report: CalibrationReport, test_name: str) -> ET.Element:
             "be public, or be accounted for separately: the guarantee does not cover "
             "these numbers.",
         ),
-        _pairs_table("Accuracy", pairs),
+        pairs_table("Accuracy", pairs),
         element(
             "div",
             _figure(reliability, "Reliability: bars on the dashed line are honest."),
@@ -276,49 +277,6 @@ def _section(title: str, *children: ET.Element) -> ET.Element:
 
 def _figure(chart: ET.Element, caption: str) -> ET.Element:
     return element("figure", chart, element("figcaption", caption))
-
-
-def _pairs_table(label: str, pairs: Iterable[tuple[str, Any]]) -> ET.Element:
-    rows = [
-        element(
-            "tr",
-            element("th", str(name), scope="row"),
-            element("td", _number(value), class_="long"),
-        )
-        for name, value in pairs
-    ]
-    return _scrolling(label, element("table", element("tbody", *rows)))
-
-
-def _rows_table(label: str, rows: Sequence[Mapping[str, Any]]) -> ET.Element:
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    head = element("tr", *(element("th", str(c), scope="col") for c in columns))
-    body = [
-        element(
-            "tr",
-            *(element("td", _number(row.get(c, "")), class_="number") for c in columns),
-        )
-        for row in rows
-    ]
-    table = element("table", element("thead", head), element("tbody", *body))
-    return _scrolling(label, table)
-
-
-def _scrolling(label: str, table: ET.Element) -> ET.Element:
-    """Wide tables scroll by themselves, by keyboard as well."""
-    return element(
-        "div", table, class_="scroll", tabindex=0, role="region", aria_label=label
-    )
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return str(value)
-    if isinstance(value, float):
-        return "∞" if value == math.inf else f"{value:.6g}"
-    if isinstance(value, str | int):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _footer(statement: PrivacyStatement) -> ET.Element:
