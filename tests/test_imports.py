@@ -71,6 +71,7 @@ RULES = {
             "privfeat.core",
             "privfeat.data",
             "privfeat.linear._inputs",
+            "privfeat.linear._notebook",
             "privfeat.selection",
         },
     ),
@@ -78,6 +79,9 @@ RULES = {
         ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}
     ),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
+    "privfeat/analysis": rule(
+        ["jax", "jaxtyping", "sklearn"], ours={"privfeat"}, lazy=["matplotlib"]
+    ),
     "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
     "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
@@ -92,6 +96,7 @@ RULES = {
 
 # Imports that single files may make beside those of their folder.
 ALSO_ALLOWED = {
+    "privfeat/analysis/tan.py": {"dp_accounting"},
     "privfeat/core/pld.py": {"dp_accounting"},
     "privfeat/core/calibration.py": {"dp_accounting"},
     "privfeat/core/composition.py": {"dp_accounting"},

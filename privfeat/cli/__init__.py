@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from privfeat._version import __version__
-from privfeat.cli import budget, fit, predict, quickstart, statement
+from privfeat.cli import (
+    budget,
+    fit,
+    plan,
+    predict,
+    quickstart,
+    report,
+    statement,
+    tan,
+)
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -28,7 +37,16 @@ def build_parser() -> argparse.ArgumentParser:
         "--debug", action="store_true", help="on failure, show the Python traceback"
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for module in (fit, predict, statement, budget, quickstart):
+    for module in (
+        fit,
+        predict,
+        statement,
+        budget,
+        report,
+        plan,
+        tan,
+        quickstart,
+    ):
         module.add_parser(verbs)
     return parser
 

@@ -8,7 +8,8 @@ and ``calibration`` (what the noise must be), ``keys``, ``noise``, ``discrete``,
 place where a sum becomes a ``Release``), ``statement`` (what is said of it),
 ``repetition``, ``selection`` and ``composition`` (what several fits cost), and
 ``budget``, ``ledger``, ``ledger_rows``, ``ledger_store`` and ``charging`` (how they are
-held to a budget). ``processes`` lets several hosts share one fit.
+held to a budget). ``confidence`` is one sum more, with its bound;
+``processes`` lets several hosts share one fit.
 Everything outside this folder handles releases, not sums, so it can change
 accuracy but not privacy.
 """

@@ -47,7 +47,7 @@ epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most
 conversions of ``accounting`` state a delta that is a relative ``1e-8`` too large, of
 which their rounding takes ``1e-9``; for delta of at least ``1e-10``, which a plan
 requires, the growth is a relative ``1e-11``. The PLD accountant rounds losses up to
-multiples of ``1e-4``; besides, all noise is a relative ``2**-24`` larger than whole
+multiples of ``1e-4``; besides, all noise is a relative ``2**-20`` larger than whole
 sums need (``sensitivity.ROUNDING``). The zCDP statement needs no charge: the discrete
 Gaussian satisfies it itself, coordinate by coordinate ([1]_, Theorem 4 and its proof).
 

@@ -10,6 +10,8 @@ from jaxtyping import Array, Float32, Float64, Int
 
 # Rows of a chunk: with these, its sums are exact (see ``statistics``).
 CHUNK_ROWS = 2**10
+# Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
+MAX_ROWS = 2**32
 
 
 @partial(

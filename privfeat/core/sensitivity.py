@@ -9,8 +9,8 @@ contribution ``f(r)`` of one record, or the difference ``f(r) - f(r')`` of two.
 Each function returns the largest L2 (Frobenius) norm of that change, times
 ``1 + ROUNDING``. Sums are exact (see ``statistics``); the margin covers the one
 rounding of each finished integer sum to float64: a relative ``2**-53`` of a sum whose
-norm is at most ``2**22`` contributions, in each of two neighbours, so below ``2**-30``
-of the contribution of one record.
+norm is at most ``2**32`` contributions, in each of two neighbours, so at most
+``2**-20`` of the contribution of one record.
 
 Notation: ``x`` is the bounded row of a record, ``norm(x) <= C``; ``p`` its predicted
 probabilities, ``y`` its label indicator.
@@ -22,7 +22,7 @@ from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import ADJACENCIES, Adjacency, Loss
 from privfeat.exceptions import UnsupportedEventError
 
-ROUNDING = 2.0**-24
+ROUNDING = 2.0**-20
 
 
 def gram(clip_norm: float, adjacency: Adjacency) -> float:

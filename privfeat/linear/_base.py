@@ -42,6 +42,7 @@ from privfeat.linear._inputs import (
     seed_of,
     warn_of_weak_choices,
 )
+from privfeat.linear._notebook import ShowsPrivacy
 from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows, scaled_rows
 
@@ -49,7 +50,7 @@ _FLOATS = (np.float64, np.float32, np.float16)
 _PREDICT_ROWS = 2**14
 
 
-class DPLinearModel(BaseEstimator, ABC):
+class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
     """A linear model computed from noisy sums over bounded records.
 
     ``fit`` is a template: check, plan the releases, state their cost, and only then

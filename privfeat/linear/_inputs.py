@@ -12,7 +12,7 @@ from numpy.random import RandomState  # noqa: TID251
 from privfeat._types import Adjacency
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import Team
-from privfeat.core.records import CHUNK_ROWS
+from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 from privfeat.linear._problem import Problem
@@ -128,6 +128,8 @@ def check_team(
             "groups must be None if every process has its own rows: a user may have "
             "records in several. Pass the same rows to all processes."
         )
+    if sum(team.each(features.shape[0])) > MAX_ROWS:
+        raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
     first = np.ascontiguousarray(features[:CHUNK_ROWS])
     team.check_distinct("rows", first.tobytes() + problem.targets.tobytes())
 

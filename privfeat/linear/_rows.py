@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privfeat._types import RowScaling
 from privfeat.core.clipping import clip_rows, grid_step
 from privfeat.core.processes import current_team
-from privfeat.core.records import CHUNK_ROWS, Chunk
+from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyError
 
@@ -59,6 +59,11 @@ class BoundedRows:
                 f"{jax.default_backend()!r}. Exact sums need IEEE float64."
             )
         n_samples, n_features = features.shape
+        if n_samples > MAX_ROWS:
+            raise ValueError(
+                f"X must have at most {MAX_ROWS} rows, got more. The margin of the "
+                "sensitivities does not cover the rounding of their sums."
+            )
         self._features = features
         self._kept = np.ones(n_samples, bool) if kept is None else kept
         self._labels = np.where(self._kept[:, None], labels, -1).astype(np.int32)

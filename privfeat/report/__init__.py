@@ -1,4 +1,9 @@
-"""Accuracy tables and figures; nothing here decides a privacy statement."""
+"""Tables, figures, reports and model cards; nothing here decides a privacy statement.
+
+accuracy.py, plots.py: accuracy against epsilon. guarantee.py: what a statement implies.
+html.py, tables.py, svg.py, style.css: one self-contained page about a fit.
+card.py: a model card.
+"""
 
 from privfeat.report.accuracy import AccuracyGrid, format_grid
 from privfeat.report.plots import plot_grid

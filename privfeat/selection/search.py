@@ -21,6 +21,7 @@ from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import messages_without_data as without_data
 from privfeat.linear._inputs import seed_of
+from privfeat.linear._notebook import ShowsPrivacy
 from privfeat.selection._inputs import (
     check_candidates,
     check_estimator,
@@ -38,7 +39,9 @@ from privfeat.selection._runs import (
 _FLOATS = (np.float64, np.float32, np.float16)
 
 
-class DPRandomizedSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class DPRandomizedSearch(
+    ShowsPrivacy, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
     """Private classifier with hyperparameters chosen on the private records.
 
     A random number of times a candidate is drawn, fitted with differential privacy and

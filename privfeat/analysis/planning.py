@@ -1,0 +1,264 @@
+"""What a budget will buy, said before any private record is read.
+
+The noise of every release is exact: it is what ``fit`` will draw. The loss of accuracy
+is a **rough estimate** from that noise and an assumption about the features, that says
+whether a budget is hopeless, tight or ample; for more, pass public features to
+`privfeat.analysis.public_trials`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from privfeat._checks import check_choice, check_int, check_positive
+from privfeat._types import Adjacency
+from privfeat.core.calibration import plan_releases
+from privfeat.core.plan import PlannedRelease, ReleasePlan
+
+ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
+# Leads of real features, rows of unit norm about their mean, reach about this far.
+LARGEST_LEAD = 0.5
+# Memory of one matrix, in float64, that is still at ease on a laptop.
+_MATRIX_BYTES = 2**30
+# The queries that tell classes apart; the others are the mean and curvature.
+_EVIDENCE = ("class_sums", "gradient")
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+
+
+@dataclass(frozen=True)
+class EstimatorPlan:
+    """What one estimator will draw, and what to expect of it.
+
+    Attributes
+    ----------
+    estimator : str
+    releases : tuple of PlannedRelease
+        Noise of every release, as ``fit`` draws it.
+    score_noise : float
+        Stddev that all noise together puts on the score of a class, for a row of the
+        largest norm; 1 is the score of ``n / n_classes`` copies of the row itself.
+    expected_loss : float
+        Part of the records that the noise alone turns to a wrong class; see
+        `expected_loss`.
+    matrix_bytes : int
+        Memory of the matrices that it holds.
+    """
+
+    estimator: str
+    releases: tuple[PlannedRelease, ...]
+    score_noise: float
+    expected_loss: float
+    matrix_bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan` found.
+
+    Attributes
+    ----------
+    n_samples, n_features, n_classes : int
+    epsilon, delta : float
+    adjacency : {"add_remove", "replace_one"}
+    estimators : tuple of EstimatorPlan
+    doubled : tuple of EstimatorPlan
+        The same with twice the records.
+    recommended : str
+    reason : str
+    """
+
+    n_samples: int
+    n_features: int
+    n_classes: int
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    estimators: tuple[EstimatorPlan, ...]
+    doubled: tuple[EstimatorPlan, ...]
+    recommended: str
+    reason: str
+
+
+def plan(
+    n_samples: int,
+    n_features: int,
+    n_classes: int,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    adjacency: Adjacency = "add_remove",
+    estimators: Sequence[str] = ESTIMATORS,
+) -> Plan:
+    """Return the noise of every estimator and what to expect of it.
+
+    Parameters
+    ----------
+    n_samples : int
+        Roughly; it only scales the expectation, never the noise.
+    n_features, n_classes : int
+    epsilon, delta, adjacency
+        The budget; ``epsilon`` is finite.
+    estimators : sequence of str
+        Names of classifiers, with their default parameters.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> found = plan(50_000, 768, 100, epsilon=1.0)
+    >>> found.recommended
+    'DPFC'
+    >>> [f"{row.expected_loss:.2f}" for row in found.estimators[:2]]
+    ['0.04', '0.04']
+    """
+    check_int("n_samples", n_samples, low=1)
+    check_int("n_features", n_features, low=1)
+    check_int("n_classes", n_classes, low=2)
+    check_positive("epsilon", epsilon, remedy="Without privacy there is no noise.")
+    for name in estimators:
+        check_choice("estimator", name, ESTIMATORS)
+    rows = [
+        _estimator_plan(
+            name,
+            releases_of(
+                make(name, n_classes, epsilon, delta, adjacency), n_features, n_classes
+            ),
+            n_samples,
+            n_features,
+            n_classes,
+        )
+        for name in estimators
+    ]
+    twice = [_with_samples(row, 2 * n_samples, n_samples, n_classes) for row in rows]
+    best, reason = _recommend(rows)
+    return Plan(
+        n_samples,
+        n_features,
+        n_classes,
+        epsilon,
+        delta,
+        adjacency,
+        tuple(rows),
+        tuple(twice),
+        best,
+        reason,
+    )
+
+
+def expected_loss(
+    score_noise: float, n_classes: int, *, largest_lead: float = LARGEST_LEAD
+) -> float:
+    """Return the part of records that noise alone turns to a wrong class.
+
+    Parameters
+    ----------
+    score_noise : float
+        Stddev ``t`` of independent noise in the score of each class; >= 0.
+    n_classes : int
+        ``k >= 2``.
+    largest_lead : float
+        Leads of records are taken to be uniform in ``[0, largest_lead]``: the score of
+        their own class over all others, if there were no noise; > 0.
+
+    Returns
+    -------
+    loss : float
+        In ``[0, 1 - 1/k]``, relative to the accuracy without privacy.
+
+    Notes
+    -----
+    With the lead ``g``, the own class stays first with probability ``E Phi(Z + g /
+    t)^(k-1)``, ``Z`` standard normal. **What it cannot say**: how far apart *your*
+    classes are, what a ridge or rows in few directions change, and what the estimator
+    makes of its noisy curvature. On features whose classes are close the loss is
+    larger, on easy ones smaller.
+    """
+    check_int("n_classes", n_classes, low=2)
+    check_positive("largest_lead", largest_lead)
+    if score_noise == 0.0:
+        return 0.0
+    check_positive("score_noise", score_noise)
+    leads = (np.arange(200) + 0.5) / 200 * largest_lead
+    first = ndtr(_NODES + leads[:, None] / score_noise) ** (n_classes - 1)
+    return float(1.0 - np.mean(first @ _WEIGHTS) / _WEIGHTS.sum())
+
+
+def make(
+    name: str, n_classes: int, epsilon: float, delta: float, adjacency: Adjacency
+) -> Any:
+    """Return the estimator called ``name`` with its defaults and this budget."""
+    from privfeat import linear
+
+    return getattr(linear, name)(
+        epsilon=epsilon, delta=delta, adjacency=adjacency, classes=range(n_classes)
+    )
+
+
+def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
+    """Return the plan that ``fit`` of an estimator makes, without any record."""
+    # every class once: the smallest labels that show them all, and hold no data
+    problem = estimator._problem(np.arange(n_classes), n_features)
+    return plan_releases(
+        estimator._all_queries(problem.shape),
+        epsilon=estimator.epsilon,
+        delta=estimator.delta,
+        rho=estimator.rho,
+        noise_multiplier=estimator.noise_multiplier,
+        accounting=estimator.accounting,
+        adjacency=estimator.adjacency,
+        budget_split=estimator.budget_split,
+    )
+
+
+def _estimator_plan(
+    name: str,
+    releases: ReleasePlan,
+    n_samples: int,
+    n_features: int,
+    n_classes: int,
+) -> EstimatorPlan:
+    # averaging all releases that tell of classes: precisions add
+    precision = sum(
+        release.query.count / release.noise_stddev**2
+        for release in releases.releases
+        if release.query.name in _EVIDENCE
+    )
+    noise = n_classes / (n_samples * math.sqrt(precision))
+    matrices = {"DPAdamLinear": 0, "DPNewton": n_classes}.get(name, 1)
+    return EstimatorPlan(
+        name,
+        releases.releases,
+        noise,
+        expected_loss(noise, n_classes),
+        8 * matrices * (n_features + 1) ** 2,
+    )
+
+
+def _with_samples(
+    row: EstimatorPlan, n_samples: int, n_before: int, n_classes: int
+) -> EstimatorPlan:
+    noise = row.score_noise * n_before / n_samples
+    return EstimatorPlan(
+        row.estimator,
+        row.releases,
+        noise,
+        expected_loss(noise, n_classes),
+        row.matrix_bytes,
+    )
+
+
+def _recommend(rows: Sequence[EstimatorPlan]) -> tuple[str, str]:
+    """Return the first estimator, in the order given, that fits in memory."""
+    for row in rows:
+        if row.matrix_bytes <= _MATRIX_BYTES:
+            if row is rows[0]:
+                return row.estimator, "the first choice for nearly everything"
+            return row.estimator, "its matrices fit in 1 GiB, unlike those before it"
+    return rows[0].estimator, "no estimator's matrices fit in 1 GiB"

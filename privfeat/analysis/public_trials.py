@@ -1,0 +1,126 @@
+"""Fits on public features with the noise that private records will get."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from privfeat._checks import check_int, check_positive
+from privfeat._types import Adjacency
+from privfeat.analysis.planning import ESTIMATORS, make, releases_of
+from privfeat.exceptions import PrivacyWarning
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Accuracies of one estimator on public features.
+
+    Attributes
+    ----------
+    estimator : str
+    without_noise : float
+        Accuracy with ``epsilon=inf``.
+    accuracies : tuple of float
+        With noise scaled as `run_trials` says, one for each repetition.
+    """
+
+    estimator: str
+    without_noise: float
+    accuracies: tuple[float, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy with noise."""
+        return float(np.mean(self.accuracies))
+
+    @property
+    def loss(self) -> float:
+        """What the noise costs, in accuracy."""
+        return self.without_noise - self.accuracy
+
+
+def run_trials(
+    X: NDArray[Any],
+    y: NDArray[Any],
+    *,
+    n_samples: int,
+    epsilon: float,
+    delta: float = 1e-5,
+    adjacency: Adjacency = "add_remove",
+    estimators: Sequence[str] = ESTIMATORS[:3],
+    n_repeats: int = 3,
+    max_rows: int = 4000,
+) -> list[Trial]:
+    """Fit estimators on **public** records, as noisily as ``n_samples`` private ones.
+
+    Parameters
+    ----------
+    X : array of shape (n_public, n_features)
+        **Public** features from the same network. They get no protection.
+    y : int array of shape (n_public,)
+        Public labels; their classes need not be those of the private task, but as many
+        and as hard to tell apart.
+    n_samples : int
+        How many private records there will be.
+    epsilon, delta, adjacency
+        The budget of the private fit.
+    estimators : sequence of str
+    n_repeats : int
+        Fits with fresh noise.
+    max_rows : int
+        At most so many public records are trained on; a third more test.
+
+    Returns
+    -------
+    trials : list of Trial
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range, or a class has fewer than two public records.
+
+    Notes
+    -----
+    All statistics are sums, so with ``m`` public records for training the noise is
+    multiplied by ``m / n_samples``, and statistics divided by their number of records
+    are as noisy as those of the private fit. What the noise costs carries over; what
+    few records cost does not: compare with ``without_noise``, measured on the same.
+    """
+    check_int("n_samples", n_samples, low=1)
+    check_int("n_repeats", n_repeats, low=1)
+    check_int("max_rows", max_rows, low=2)
+    check_positive("epsilon", epsilon)
+    classes, codes = np.unique(y, return_inverse=True)
+    n_train = min(max_rows, (3 * len(X)) // 4)
+    train, test, y_train, y_test = train_test_split(
+        X,
+        codes,
+        train_size=n_train,
+        test_size=min(len(X) - n_train, max(n_train // 3, len(classes))),
+        stratify=codes,
+        random_state=0,
+    )
+    trials = []
+    with warnings.catch_warnings():
+        # little noise on few records looks like a large epsilon: nobody is promised it
+        warnings.simplefilter("ignore", PrivacyWarning)
+        for name in estimators:
+            private = make(name, len(classes), epsilon, delta, adjacency)
+            planned = releases_of(private, X.shape[1], len(classes)).releases[-1]
+            # of a release with weight 1, which is what the parameter sets
+            multiplier = planned.noise_multiplier * planned.query.weight**0.5
+            scaled = private.set_params(
+                epsilon=None, noise_multiplier=multiplier * len(train) / n_samples
+            )
+            scores = [
+                float(scaled.fit(train, y_train).score(test, y_test))
+                for _ in range(n_repeats)
+            ]
+            free = scaled.set_params(epsilon=np.inf, noise_multiplier=None)
+            baseline = float(free.fit(train, y_train).score(test, y_test))
+            trials.append(Trial(name, baseline, tuple(scores)))
+    return trials

@@ -1,0 +1,267 @@
+"""Temperature scaling of a fitted classifier, private or on public records.
+
+References
+----------
+.. [1] Guo, Pleiss, Sun & Weinberger. On Calibration of Modern Neural Networks.
+   ICML 2017. Section 4.2.
+.. [2] Clarté, Loureiro, Krzakala & Zdeborová. Expectation Consistency for Calibration
+   of Neural Networks. UAI 2023.
+"""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privfeat._checks import check_bool, check_int
+from privfeat._types import Adjacency
+from privfeat.core.calibration import plan_releases
+from privfeat.core.confidence import confidence_gap, exact_confidence_gap
+from privfeat.core.keys import KeyStream
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.records import CHUNK_ROWS
+from privfeat.core.statement import PrivacyStatement
+from privfeat.data import LazyFeatures
+from privfeat.linear._inputs import seed_of, warn_of_weak_choices
+from privfeat.linear._notebook import ShowsPrivacy
+
+# Base-2 logarithms of the temperatures to choose from.
+LOG_RANGE = (-4.0, 4.0)
+_SMALLEST = 1e-12
+
+
+class TemperatureScaling(
+    ShowsPrivacy, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
+    """Make a fitted classifier as confident as it is accurate.
+
+    Probabilities ``p`` become ``p**(1/T)``, normalized: for a softmax, its scores are
+    divided by the temperature ``T``. Predicted classes do not change.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        With ``predict_proba`` and ``classes_``. It is used as it is, never fitted; in a
+        scikit-learn ``FrozenEstimator`` it stays fitted under ``clone``.
+    public : bool, default=False
+        Whether the records of ``fit`` are **public**: then ``T`` minimizes their
+        negative log-likelihood, at no cost and with no protection.
+    epsilon, delta : float
+        Budget for the records of ``fit``, if they are private; epsilon 1 by default.
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
+    n_steps : int, default=6
+        Halvings of the range ``[1/16, 16]`` of temperatures; in [1, 20]. Each is a
+        release.
+    random_state : None or int
+        An integer makes the noise reproducible: **not private** against who guesses it.
+
+    Attributes
+    ----------
+    temperature_ : float
+    classes_ : array of shape (n_classes,)
+    privacy_ : PrivacyStatement
+        Cost of ``fit`` alone, for its records; only if they are private. For records
+        that the estimator was trained on as well, compose both statements.
+
+    Notes
+    -----
+    **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
+    sum over records of the confidence at the temperature in question, minus 1 where the
+    prediction is correct; sensitivity 1, and 2 under replace-one: see
+    `privfeat.core.confidence.confidence_gap`. Bounded by construction, so nothing is
+    clipped. Confidence falls as ``T`` grows and correctness stays, so the sign of the
+    sum says on which side of ``T`` mean confidence equals accuracy, the condition of
+    [2]_. A wrong sign costs little: it happens where the two are nearly equal.
+
+    **Public.** ``estimator``, ``classes_``, that all labels are among them and all
+    values finite, all parameters but ``random_state``.
+
+    **Not protected.** As the linear estimators: timing, the low bits of the noise, a
+    seed; and records that the estimator was trained on without privacy.
+
+    References
+    ----------
+    .. [2] Clarté et al. Expectation Consistency for Calibration of Neural Networks.
+       UAI 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from privfeat import DPLeastSquares
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DPLeastSquares(epsilon=1, classes=range(10)).fit(X[::2], y[::2])
+    >>> scaled = TemperatureScaling(clf, epsilon=1).fit(X[1::2], y[1::2])
+    >>> scaled.privacy_.epsilon
+    1.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        public: bool = False,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        adjacency: Adjacency = "add_remove",
+        n_steps: int = 6,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.public = public
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.n_steps = n_steps
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Choose the temperature on ``(X, y)``.
+
+        Parameters
+        ----------
+        X : array-like or LazyFeatures of shape (n_samples, n_features)
+            Records for ``estimator.predict_proba``, which gets dense arrays of 1,024
+            rows, the last filled up with zeros. Sensitive unless public.
+        y : array-like of shape (n_samples,)
+            Their labels. Sensitive unless public.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is out of range, the records are both public and given a
+            budget, or a label is not among the classes. Nothing has been released.
+        """
+        check_is_fitted(self.estimator)
+        public = check_bool("public", self.public)
+        if public and self.epsilon is not None:
+            raise ValueError(
+                f"epsilon must be None for public records, got {self.epsilon!r}."
+            )
+        keys = KeyStream(seed_of(self.random_state))
+        plan = None if public else self._plan()
+        classes = np.asarray(self.estimator.classes_)
+        features = X[:] if isinstance(X, LazyFeatures) else np.asarray(X)
+        codes = _codes(y, classes)
+        if len(codes) != len(features) or not len(codes):
+            raise ValueError("X and y must have the same number of rows, at least 1.")
+        log_p, codes = self._in_slots(features, codes)
+        self.__dict__.pop("privacy_", None)
+        if plan is None:
+            self.temperature_ = _likeliest_temperature(log_p, codes)
+        else:
+            warn_of_weak_choices(plan, classes_read=False, seeded=keys.seeded)
+            # From here on the budget is spent, whatever happens.
+            self.privacy_ = PrivacyStatement.from_plan(
+                plan,
+                public=(
+                    "the classifier, its classes, and all constructor parameters but "
+                    "random_state",
+                    "that all values are finite and all labels among the classes",
+                    *_counted(self.adjacency),
+                ),
+                seeded=keys.seeded,
+            )
+            self.temperature_ = self._noisy_bisection(log_p, codes, plan, keys)
+        self.classes_ = classes
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return scaled probabilities, of shape (n_samples, n_classes)."""
+        check_is_fitted(self, "temperature_")
+        return np.asarray(
+            softmax(self._log_probabilities(X) / self.temperature_, axis=1)
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return what the estimator predicts; the temperature does not change it."""
+        check_is_fitted(self, "temperature_")
+        return np.asarray(self.estimator.predict(X))
+
+    def _plan(self) -> ReleasePlan:
+        n_steps = check_int("n_steps", self.n_steps, low=1, high=20)
+        query = Query("confidence_gap", confidence_gap(self.adjacency), count=n_steps)
+        return plan_releases(
+            [query],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
+        )
+
+    def _log_probabilities(self, X: Any) -> NDArray[np.float64]:
+        given = np.asarray(self.estimator.predict_proba(X), np.float64)
+        if not np.all(np.isfinite(given)):
+            raise ValueError("estimator must predict finite probabilities.")
+        return np.log(np.maximum(given, _SMALLEST))
+
+    def _in_slots(
+        self, features: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return log probabilities and labels of whole chunks, -1 in empty slots.
+
+        Products of matrices round differently for different shapes: chunks of one shape
+        make what is computed of a record depend on that record and its slot alone.
+        """
+        empty = -len(features) % CHUNK_ROWS
+        padded = np.concatenate(
+            [features, np.zeros((empty, *features.shape[1:]), features.dtype)]
+        )
+        starts = range(0, len(padded), CHUNK_ROWS)
+        log_p = np.concatenate(
+            [self._log_probabilities(padded[i : i + CHUNK_ROWS]) for i in starts]
+        )
+        return log_p, np.append(codes, np.full(empty, -1))
+
+    def _noisy_bisection(
+        self,
+        log_p: NDArray[np.float64],
+        codes: NDArray[np.intp],
+        plan: ReleasePlan,
+        keys: KeyStream,
+    ) -> float:
+        mechanism = GaussianMechanism(plan, keys)
+        correct = log_p.argmax(axis=1) == codes
+        low, high = LOG_RANGE
+        for _ in range(int(self.n_steps)):
+            middle = 0.5 * (low + high)
+            confidence = softmax(log_p / 2.0**middle, axis=1).max(axis=1)
+            gap = mechanism.release(
+                "confidence_gap",
+                exact_confidence_gap(confidence, correct, codes >= 0),
+            )
+            if float(gap.value) > 0.0:
+                low = middle
+            else:
+                high = middle
+        mechanism.check_complete()
+        return float(2.0 ** (0.5 * (low + high)))
+
+
+def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
+    labels = np.asarray(y)
+    codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+    if labels.ndim != 1 or not np.all(classes[codes] == labels):
+        raise ValueError("y must hold one label a row, each among the classes.")
+    return np.asarray(codes)
+
+
+def _counted(adjacency: Adjacency) -> tuple[str, ...]:
+    return ("the number of records",) if adjacency == "replace_one" else ()
+
+
+def _likeliest_temperature(
+    log_p: NDArray[np.float64], codes: NDArray[np.intp]
+) -> float:
+    rows = np.flatnonzero(codes >= 0)
+
+    def loss(log_temperature: float) -> float:
+        scaled = log_softmax(log_p / math.exp(log_temperature), axis=1)
+        return -float(scaled[rows, codes[rows]].mean())
+
+    bounds = [math.log(2.0) * end for end in LOG_RANGE]
+    return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded").x))

@@ -1,0 +1,101 @@
+"""What a privacy statement implies: curves and plain words. It decides nothing."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from privfeat.core.accounting import gaussian_delta
+from privfeat.core.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
+from privfeat.core.pld import pld_epsilon
+from privfeat.core.statement import PrivacyStatement
+
+__all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
+
+_UNITS = {
+    "record": ("one record", "a record"),
+    "user": ("all records of one user", "a user"),
+}
+
+
+def epsilon_delta_curve(
+    statement: PrivacyStatement, *, n_points: int = 40
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return pairs of epsilon and delta that all hold at once.
+
+    The exact curve of a Gaussian fit; the loss distribution at some deltas for sampled
+    records; the stated pair alone for a selection. Empty without privacy.
+    """
+    if not math.isfinite(statement.epsilon):
+        return np.empty(0), np.empty(0)
+    if statement.mu is not None:
+        highest = max(1.5 * statement.epsilon, 0.1)
+        epsilons = np.linspace(0.0, highest, n_points)
+        deltas = np.array([gaussian_delta(statement.mu, e) for e in epsilons])
+        shown = deltas >= MIN_DELTA
+        return epsilons[shown], deltas[shown]
+    if statement.selection is not None:
+        return np.array([statement.epsilon]), np.array([statement.delta])
+    event = statement.event()
+    deltas = np.geomspace(MIN_SAMPLED_DELTA, 1e-2, 5)
+    return np.array([pld_epsilon(event, delta) for delta in deltas]), deltas
+
+
+def membership_tradeoff(
+    statement: PrivacyStatement, false_positive_rate: ArrayLike
+) -> NDArray[np.float64]:
+    """Return the largest true-positive rate of any membership inference.
+
+    Parameters
+    ----------
+    statement : PrivacyStatement
+    false_positive_rate : array-like
+        Rate at which the attack takes non-members for members, in [0, 1].
+
+    Returns
+    -------
+    true_positive_rate : array
+        1 everywhere for a fit without privacy, or with a seed.
+
+    Notes
+    -----
+    For ``mu``-GDP ``1 - Phi(Phi^-1(1 - a) - mu)``: Dong, Roth & Su 2022, Definition 3;
+    else the two lines of (epsilon, delta)-DP, their Equation 4 (Wasserman & Zhou 2010).
+    """
+    rate = np.asarray(false_positive_rate, np.float64)
+    if not statement.private:
+        return np.ones_like(rate)
+    if statement.mu is not None:
+        return np.asarray(ndtr(statement.mu - ndtri(1.0 - rate)))
+    # exp(epsilon) may overflow to inf, which is right: no bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        steep = np.exp(statement.epsilon) * rate + statement.delta
+    flat = 1.0 - np.exp(-statement.epsilon) * (1.0 - statement.delta - rate)
+    return np.asarray(np.clip(np.fmin(steep, flat), 0.0, 1.0))
+
+
+def in_words(statement: PrivacyStatement) -> list[str]:
+    """Return what the statement promises, as sentences for people."""
+    whole, unit = _UNITS[statement.unit]
+    if not math.isfinite(statement.epsilon):
+        return ["This model has no privacy guarantee: no noise was added."]
+    if statement.seeded:
+        return [
+            "This model is not private against anyone who knows or guesses the seed of "
+            "its noise. The numbers below hold only for those who cannot."
+        ]
+    # in tenths of a per cent, rounded up
+    best = math.ceil(1000.0 * float(membership_tradeoff(statement, 0.01))) / 10.0
+    change = "were left out" if statement.adjacency == "add_remove" else "were replaced"
+    if statement.unit == "record":
+        change = change.replace("were", "was")
+    return [
+        f"If {whole} {change}, the model would come out almost the same: whatever "
+        "anyone does with it would be nearly as likely.",
+        f"Whoever tries to tell from the model whether {unit} took part, and accuses 1 "
+        f"in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
+        "those who did.",
+        "This holds whatever they know about all other records, and for anything made "
+        "of the model, predictions included.",
+    ]

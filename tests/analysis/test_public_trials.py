@@ -1,0 +1,65 @@
+import warnings
+
+import numpy as np
+import pytest
+
+from privfeat import DPFC, DPLeastSquares
+from privfeat.analysis.public_trials import run_trials
+from privfeat.exceptions import PrivacyWarning
+
+
+def draw(n_rows, seed):
+    """Return rows of a Gaussian mixture with six classes."""
+    rng = np.random.default_rng(seed)
+    centers = np.random.default_rng(0).normal(size=(6, 20))
+    y = np.arange(n_rows) % 6
+    return 0.7 * centers[y] + rng.normal(size=(n_rows, 20)), y
+
+
+def test_trials_foretell_the_private_fit():
+    """1,200 public records stand in for 4,000 private ones; within 6 points."""
+    private, test = draw(4000, 1), draw(2000, 2)
+    trials = run_trials(
+        *draw(1600, 3),
+        n_samples=4000,
+        epsilon=0.2,
+        n_repeats=2,
+        estimators=["DPFC", "DPLeastSquares"],
+    )
+    for trial, cls in zip(trials, (DPFC, DPLeastSquares), strict=True):
+        scores = [
+            cls(epsilon=0.2, classes=range(6)).fit(*private).score(*test)
+            for _ in range(2)
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            free = cls(epsilon=np.inf, classes=range(6)).fit(*private).score(*test)
+        assert trial.loss > 0.02  # the budget is tight: noise is seen
+        assert trial.loss == pytest.approx(free - np.mean(scores), abs=0.06)
+        assert trial.without_noise == pytest.approx(free, abs=0.06)
+
+
+def test_noise_follows_the_number_of_private_records():
+    X, y = draw(600, 4)
+    few, many = (
+        run_trials(X, y, n_samples=n, epsilon=0.1, estimators=["DPLeastSquares"])[0]
+        for n in (600, 60_000)
+    )
+    assert many.loss < few.loss - 0.1
+    assert many.without_noise == few.without_noise
+
+
+def test_labels_may_be_anything():
+    X, y = draw(120, 5)
+    names = np.array(["a", "b", "c", "d", "e", "f"])[y]
+    trial = run_trials(
+        X,
+        names,
+        n_samples=10**5,
+        epsilon=1.0,
+        estimators=["DPLeastSquares"],
+        n_repeats=2,
+        max_rows=60,
+    )[0]
+    assert len(trial.accuracies) == 2
+    assert trial.accuracy > 0.6

@@ -1,0 +1,29 @@
+import pytest
+
+PLAN = "plan --n 50000 --d 768 --classes 100 --epsilon 1".split()
+
+
+def test_plan_says_noise_loss_and_what_to_use(run):
+    status, out, _ = run(*PLAN)
+    assert status == 0
+    assert "DPFC             100 x gradient" in out
+    assert "with twice the data" in out
+    assert "8192" in out
+    assert out.rstrip().endswith("use DPFC: the first choice for nearly everything")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_plan_tries_public_features(run, features):
+    status, out, _ = run(
+        *"plan --n 5000 --d 5 --classes 4 --epsilon 1 --repeats 1".split(),
+        "--public",
+        f"{features}:train",
+    )
+    assert status == 0
+    assert "measured on" in out
+    assert "the best on the public features" in out
+
+
+def test_plan_refuses_features_of_another_network(fails, features):
+    command = "plan --n 50 --d 6 --classes 4 --epsilon 1 --public".split()
+    assert "must have 6 features" in fails(*command, features)

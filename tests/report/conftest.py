@@ -1,0 +1,42 @@
+import math
+
+import numpy as np
+import pytest
+
+from privfeat.analysis.metrics import calibration_report
+from privfeat.core.calibration import plan_releases
+from privfeat.core.plan import Query
+from privfeat.core.statement import PrivacyStatement
+from privfeat.report.html import FitReport
+
+
+def state(*, seeded=False, sampling_prob=1.0, unit="record", **budget):
+    """Return the statement of ten releases; epsilon 1 and delta 1e-6 by default."""
+    accounting = "exact" if sampling_prob == 1.0 else "pld"
+    query = Query("gradient", 1.0, count=10, sampling_prob=sampling_prob)
+    budget = {"epsilon": 1.0, "delta": 1e-6, "accounting": accounting} | budget
+    plan = plan_releases([query], **budget)
+    facts = ("the number of features (4) <&>",)
+    return PrivacyStatement.from_plan(plan, public=facts, seeded=seeded, unit=unit)
+
+
+@pytest.fixture
+def statement():
+    return state()
+
+
+@pytest.fixture
+def full_report():
+    """Return a report with every section, and markup in every text."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1.0] * 3, size=200)
+    return FitReport(
+        title="A <b>title</b> & more",
+        statement=state(),
+        calibration=calibration_report(rng.integers(0, 3, size=200), p),
+        test_name="test.h5:<i>test</i>",
+        ledger=[{"what": "fit <one>", "epsilon": 0.5}, {"what": "fit", "delta": 1e-6}],
+        audit={"bound <lower>": 0.2, "inf": math.inf},
+        provenance={"dataset": "<script>alert(1)</script>", "weights": ["a", 1]},
+        reproduce="clf.fit(X < 3, y)",
+    )

@@ -1,0 +1,70 @@
+"""The report in a real browser: narrow and wide, light and dark, and on paper."""
+
+import shutil
+
+import pytest
+
+from privfeat.report.html import render_html
+
+pytestmark = [
+    pytest.mark.slow,
+    # the driver of the browser leaves its event loop to the interpreter
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    path = next(
+        filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None
+    )
+    if path is None:
+        pytest.skip("needs Chromium on the path")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page_file(full_report, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(render_html(full_report), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_report_fits_and_is_accessible(browser, page_file, width, scheme, tmp_path):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = browser.new_page(
+        viewport={"width": width, "height": 800}, color_scheme=scheme
+    )
+    requests, problems = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: problems.append(message.text))
+    page.goto(page_file.as_uri())
+    assert requests == [page_file.as_uri()]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("svg").count() == 4
+    for box in page.locator("svg").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect().width)"
+    ):
+        assert 250 < box <= width
+    page.screenshot(path=tmp_path / "page.png", full_page=True)
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert problems == []
+    page.close()
+
+
+def test_report_prints(browser, page_file):
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    assert 1 <= paper.count(b"/Type /Page\n") <= 8
+    page.close()

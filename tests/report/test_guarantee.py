@@ -1,0 +1,94 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privfeat.core.accounting import gaussian_delta
+from privfeat.report.guarantee import (
+    epsilon_delta_curve,
+    in_words,
+    membership_tradeoff,
+)
+from tests.report.conftest import state
+
+
+def test_tradeoff_is_that_of_the_likelihood_ratio_test(statement):
+    """Two Gaussians ``mu`` apart: the threshold test is the best there is."""
+    thresholds = np.linspace(-4, 4, 50)
+    false, true = stats.norm.sf(thresholds), stats.norm.sf(thresholds - statement.mu)
+    assert membership_tradeoff(statement, false) == pytest.approx(true)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_tradeoff_respects_epsilon_and_delta(epsilon):
+    """The exact curve lies under the two lines of every (epsilon, delta) on it."""
+    statement = state(epsilon=epsilon)
+    rates = np.linspace(0, 1, 201)
+    reached = membership_tradeoff(statement, rates)
+    assert np.all(reached >= rates)
+    assert np.all(np.diff(reached) >= 0)
+    for e, d in zip(*epsilon_delta_curve(statement), strict=True):
+        assert np.all(reached <= np.exp(e) * rates + d + 1e-9)
+        assert np.all(1 - rates <= np.exp(e) * (1 - reached) + d + 1e-9)
+
+
+def test_tradeoff_of_sampled_records_is_that_of_epsilon_and_delta():
+    statement = state(sampling_prob=0.1, epsilon=None, noise_multiplier=2.0)
+    assert statement.mu is None
+    rates = np.array([0.0, 0.01, 0.5, 1.0])
+    e, d = statement.epsilon, statement.delta
+    expected = np.minimum(np.exp(e) * rates + d, 1 - np.exp(-e) * (1 - d - rates))
+    assert membership_tradeoff(statement, rates) == pytest.approx(
+        np.clip(expected, 0, 1)
+    )
+
+
+@pytest.mark.parametrize("unprotected", [{"epsilon": math.inf}, {"seeded": True}])
+def test_without_privacy_an_attack_always_works(unprotected):
+    assert np.all(membership_tradeoff(state(**unprotected), [0.0, 0.5]) == 1)
+
+
+def test_curve_holds_the_stated_pair(statement):
+    epsilons, deltas = epsilon_delta_curve(statement)
+    assert len(epsilons) > 20
+    assert np.all(np.diff(deltas) < 0)
+    assert np.interp(1.0, epsilons, np.log(deltas)) == pytest.approx(
+        math.log(1e-6), abs=0.1
+    )
+    assert deltas[3] == gaussian_delta(statement.mu, epsilons[3])
+
+
+def test_curve_of_sampled_records_holds_the_stated_pair():
+    statement = state(sampling_prob=0.1, epsilon=None, noise_multiplier=2.0)
+    epsilons, deltas = epsilon_delta_curve(statement)
+    assert np.all(np.diff(epsilons) <= 0)
+    near = np.interp(math.log(1e-6), np.log(deltas), epsilons)
+    assert near == pytest.approx(statement.epsilon, rel=0.1)
+
+
+def test_no_curve_without_privacy():
+    epsilons, _ = epsilon_delta_curve(state(epsilon=math.inf))
+    assert len(epsilons) == 0
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({}, "If one record was left out"),
+        ({"adjacency": "replace_one"}, "If one record was replaced"),
+        ({"unit": "user"}, "If all records of one user were left out"),
+        ({"epsilon": math.inf}, "no privacy guarantee"),
+        ({"seeded": True}, "not private against anyone who knows"),
+    ],
+)
+def test_words_fit_the_statement(budget, words):
+    assert words in " ".join(in_words(state(**budget)))
+
+
+def test_words_never_round_a_risk_down():
+    for epsilon in (0.1, 0.5, 1.0, 3.0):
+        statement = state(epsilon=epsilon)
+        sentence = in_words(statement)[1]
+        shown = float(sentence.split("recognizes at most ")[1].split(" in")[0])
+        assert shown >= 100 * membership_tradeoff(statement, 0.01)

@@ -1,0 +1,116 @@
+from html.parser import HTMLParser
+
+import pytest
+
+from privfeat.report.html import FitReport, render_html
+from tests.report.conftest import state
+
+VOID = {"meta"}
+
+
+class Outline(HTMLParser):
+    """Collects headings, texts and tags, and that tags are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.headings, self.text = [], [], [], ""
+        self.links = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [v for k, v in attrs if k in {"href", "src", "srcset", "data"}]
+        assert not any(key.startswith("on") for key, _ in attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] == ["h2"]:
+            self.headings.append(data)
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+
+def read(report):
+    outline = Outline()
+    outline.feed(render_html(report))
+    assert outline.open == []
+    return outline
+
+
+def test_report_has_every_section(full_report):
+    assert read(full_report).headings == [
+        "What is promised",
+        "In symbols",
+        "What it implies",
+        "Accuracy and calibration",
+        "Spent on these records",
+        "Audit",
+        "Data and weights",
+        "How to reproduce",
+    ]
+
+
+def test_sections_without_content_are_left_out(statement):
+    found = read(FitReport("Title", statement)).headings
+    assert found == ["What is promised", "In symbols", "What it implies"]
+
+
+def test_nothing_is_fetched_or_run(full_report):
+    page = render_html(full_report)
+    outline = read(full_report)
+    assert outline.links == []
+    assert not {"script", "link", "img", "iframe", "object", "form"} & {*outline.tags}
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "default-src 'none'" in page
+
+
+def test_texts_are_shown_as_they_are(full_report):
+    outline = read(full_report)
+    assert "A <b>title</b> & more" in outline.text
+    assert "<script>alert(1)</script>" in outline.text
+    assert "test.h5:<i>test</i>" in outline.text
+    assert "fit <one>" in outline.text
+    assert "bound <lower>" in outline.text
+    assert "(4) <&>" in outline.text
+    assert not {"b", "i", "one", "lower"} & {*outline.tags}
+
+
+def test_numbers_are_those_of_the_statement(full_report):
+    text = read(full_report).text
+    statement = full_report.statement
+    assert "ε = 1, δ = 1e-06" in text
+    assert f"{statement.mu:.6g}" in text
+    assert f"{statement.releases[0].noise_multiplier:.6g}" in text
+    assert f"{full_report.calibration.ece:.6g}" in text
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({"epsilon": float("inf")}, "no privacy guarantee"),
+        ({"seeded": True}, "not private against anyone"),
+    ],
+)
+def test_unprotected_fits_are_called_so(budget, words):
+    outline = read(FitReport("Title", state(**budget)))
+    assert words in outline.text
+    assert "What it implies" not in outline.headings
+    assert "warn" in render_html(FitReport("Title", state(**budget)))
+
+
+def test_sampled_statements_are_shown_too():
+    outline = read(
+        FitReport("Title", state(sampling_prob=0.1, epsilon=None, noise_multiplier=2.0))
+    )
+    assert "What it implies" in outline.headings
+    assert "mu μ" not in outline.text
+
+
+def test_style_is_for_light_dark_and_print(statement):
+    page = render_html(FitReport("Title", statement))
+    for rule in ("prefers-color-scheme: dark", "@media print", "width=device-width"):
+        assert rule in page
