@@ -4,8 +4,9 @@ Read in this order: ``sensitivity`` (what one record changes, with proofs),
 ``clipping`` (why the bounds hold in floating point), ``records``, ``kernels`` and
 ``statistics`` (sums over records, free of rounding), ``accounting``, ``pld``, ``plan``
 and ``calibration`` (what the noise must be), ``keys``, ``noise`` and ``mechanisms``
-(the only place where a sum becomes a ``Release``), ``statement`` (what is said of it),
-and ``repetition``, ``selection`` and ``composition`` (what several fits cost).
+(the only place where a sum becomes a ``Release``), ``observation`` (how audits watch
+that), ``statement`` (what is said of it), and ``repetition``, ``selection`` and
+``composition`` (what several fits cost).
 Everything outside this folder handles releases, not sums, so it can change
 accuracy but not privacy.
 """
