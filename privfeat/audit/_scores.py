@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 def class_scores(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``decision_function`` with one column for each of ``classes_``."""
-    scores = np.asarray(model.decision_function(X), np.float64)
+    scores = np.array(model.decision_function(X), np.float64)
     return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
 

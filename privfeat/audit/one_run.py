@@ -149,6 +149,7 @@ def audit_one_run(
         rows.shape[1],
         np.unique(labels) if given is None else np.asarray(given),
         norm=norm,
+        avoid=np.array([rows[labels == c].mean(axis=0) for c in np.unique(labels)]),
         rng=make_rng(seed),
     )
     model = clone(estimator, safe=False)

@@ -303,7 +303,7 @@ def _choose(
     if record is not None:
         if not 0 <= record < n_rows:
             raise ValueError(f"record must be in [0, {n_rows}), got {record!r}.")
-        return np.arange(n_rows) == record
+        return np.asarray(np.arange(n_rows) == record, bool)
     chosen: NDArray[np.bool_] = np.zeros(n_rows, bool)
     if users is not None:
         chosen = np.asarray(users == user, bool)

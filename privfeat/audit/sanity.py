@@ -114,7 +114,10 @@ def random_label_test(
     -----
     **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1.
     """
+    check_int("n_samples", n_samples, low=1)
+    check_int("n_features", n_features, low=1)
     check_int("n_classes", n_classes, low=2)
+    limit = _limit(rate, n_samples, n_classes)
     rng = make_rng(seed)
     X = rng.normal(size=(n_samples, n_features))
     y = rng.integers(n_classes, size=n_samples)
@@ -123,7 +126,7 @@ def random_label_test(
     return SanityResult(
         "random labels",
         (accuracy,),
-        limit=_limit(rate, n_samples, n_classes),
+        limit=limit,
         chance=1.0 / n_classes,
     )
 
@@ -177,23 +180,24 @@ def pattern_test(
     check_int("records_per_user", records_per_user, low=1)
     check_int("patch", patch, low=1, high=side)
     check_int("n_classes", n_classes, low=2)
+    one_user = spread == "one_user"
+    limit = _limit(rate, n_fits, n_classes) if one_user else 0.5
     rng = make_rng(seed)
     grouped = getattr(estimator, "max_group_size", None) is not None
     learned = []
     for _ in range(n_fits):
         users = np.repeat(np.arange(n_users), records_per_user)
         y = rng.integers(n_classes, size=len(users))
-        marked = users == 0 if spread == "one_user" else rng.random(len(users)) < 0.25
+        marked = users == 0 if one_user else rng.random(len(users)) < 0.25
         y[marked] = 0
         X = _images(rng, marked, side, patch)
         model = _fit(estimator, n_classes, X, y, users if grouped else None)
         fresh = _images(rng, np.ones(200, bool), side, patch)
         learned.append(float(np.mean(np.asarray(model.predict(fresh)) == 0) > 0.5))
-    one_user = spread == "one_user"
     return SanityResult(
         f"pattern of {'one user' if one_user else 'all users'}",
         tuple(learned),
-        limit=_limit(rate, n_fits, n_classes) if one_user else 0.5,
+        limit=limit,
         chance=1.0 / n_classes,
         must_stay_below=one_user,
     )
@@ -296,5 +300,10 @@ def _images(
 
 def _limit(rate: float, n_draws: int, n_classes: int) -> float:
     check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
-    check_int("n_samples", n_draws, low=1)
-    return float(stats.binom.isf(rate, n_draws, 1.0 / n_classes)) / n_draws
+    limit = float(stats.binom.isf(rate, n_draws, 1.0 / n_classes)) / n_draws
+    if not limit < 1.0:
+        raise ValueError(
+            f"rate must leave a test that can fail, got {rate!r} for {n_draws} draws. "
+            "Pass a larger one, or more fits or samples."
+        )
+    return limit
