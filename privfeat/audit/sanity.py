@@ -12,7 +12,12 @@ from scipy import stats
 from sklearn.base import clone
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
-from privfeat.audit._randomness import Generator, make_rng, without_privacy_warnings
+from privfeat.audit._randomness import (
+    Generator,
+    make_rng,
+    seed_from,
+    without_privacy_warnings,
+)
 
 
 @dataclass(frozen=True)
@@ -101,14 +106,14 @@ def random_label_test(
     ----------
     estimator : object
         Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. A
-        parameter ``classes`` is set.
+        parameter ``classes`` or ``random_state`` is set.
     n_samples, n_features, n_classes : int
         Of the rows: independent standard normal numbers.
     rate : float
         In (0, 1): false-positive rate. The limit is the quantile of the binomial
         distribution that a fit without memory passes with probability ``1 - rate``.
     seed : int, optional
-        Of the rows and labels.
+        Of the rows, labels and noise.
 
     Notes
     -----
@@ -121,7 +126,7 @@ def random_label_test(
     rng = make_rng(seed)
     X = rng.normal(size=(n_samples, n_features))
     y = rng.integers(n_classes, size=n_samples)
-    model = _fit(estimator, n_classes, X, y, None)
+    model = _fit(estimator, n_classes, rng, X, y, None)
     accuracy = float(np.mean(np.asarray(model.predict(X)) == y))
     return SanityResult(
         "random labels",
@@ -163,7 +168,7 @@ def pattern_test(
     rate : float
         In (0, 1): false-positive rate of the test of one user.
     seed : int, optional
-        Of the images and labels.
+        Of the images, labels and noise.
 
     Notes
     -----
@@ -191,7 +196,7 @@ def pattern_test(
         marked = users == 0 if one_user else rng.random(len(users)) < 0.25
         y[marked] = 0
         X = _images(rng, marked, side, patch)
-        model = _fit(estimator, n_classes, X, y, users if grouped else None)
+        model = _fit(estimator, n_classes, rng, X, y, users if grouped else None)
         fresh = _images(rng, np.ones(200, bool), side, patch)
         learned.append(float(np.mean(np.asarray(model.predict(fresh)) == 0) > 0.5))
     return SanityResult(
@@ -278,6 +283,7 @@ def calibrate_noise(
 def _fit(
     estimator: Any,
     n_classes: int,
+    rng: Generator,
     X: NDArray[Any],
     y: NDArray[Any],
     users: NDArray[Any] | None,
@@ -285,6 +291,8 @@ def _fit(
     model = clone(estimator, safe=False)
     if hasattr(model, "classes"):
         model.classes = range(n_classes)
+    if hasattr(model, "random_state"):  # or all fits would share the noise of one seed
+        model.random_state = seed_from(rng)
     with without_privacy_warnings():
         model.fit(*((X, y) if users is None else (X, y, users)))
     return model

@@ -25,6 +25,7 @@ def one_step():
             "learning_rate": 1.0,
             "center": False,
             "fit_intercept": False,
+            "random_state": 1,
         }
         return DPAdamLinear(**(settings | options))
 

@@ -87,7 +87,7 @@ def test_repetition_p_value_is_one_of_a_correlation(one_step, clusters):
 
 def test_noise_checks_need_every_release_of_the_statement(one_step, clusters):
     with recording() as recorder:
-        clf = one_step().fit(*clusters)
+        clf = one_step(random_state=None).fit(*clusters)
     assert recorder.calls
     with pytest.raises(PrivacyError, match="must be released"):
         noise_checks(clf.privacy_, [])
