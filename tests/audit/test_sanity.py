@@ -103,5 +103,5 @@ def test_calibrate_noise_refuses_an_empty_range(bad):
     ],
 )
 def test_pattern_test_refuses_settings_that_mean_nothing(bad):
-    with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
+    with pytest.raises(ValueError, match=f"{next(iter(bad))} must"):
         PATTERN(make(1.0), **bad)
