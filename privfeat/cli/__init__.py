@@ -12,6 +12,7 @@ from typing import TextIO
 
 from privfeat._version import __version__
 from privfeat.cli import (
+    audit,
     budget,
     fit,
     plan,
@@ -41,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
         fit,
         predict,
         statement,
+        audit,
         budget,
         report,
         plan,

@@ -5,7 +5,8 @@ Read in this order: ``sensitivity`` (what one record changes, with proofs),
 ``statistics`` (sums over records, free of rounding), ``accounting``, ``pld``, ``plan``
 and ``calibration`` (what the noise must be), ``keys``, ``noise``, ``discrete``,
 ``exact`` (noise without floating point, and what it costs) and ``mechanisms`` (the only
-place where a sum becomes a ``Release``), ``statement`` (what is said of it),
+place where a sum becomes a ``Release``), ``observation`` (how audits watch that),
+``statement`` (what is said of it),
 ``repetition``, ``selection`` and ``composition`` (what several fits cost), and
 ``budget``, ``ledger``, ``ledger_rows``, ``ledger_store`` and ``charging`` (how they are
 held to a budget). ``confidence`` is one sum more, with its bound;

@@ -11,6 +11,7 @@ from privfeat._types import ARITHMETICS, Arithmetic
 from privfeat.core import discrete, noise
 from privfeat.core.exact import noisy_total
 from privfeat.core.keys import KeyStream
+from privfeat.core.observation import observed
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import current_team
 from privfeat.core.release import Release
@@ -93,7 +94,7 @@ class GaussianMechanism:
                 value += noise.gaussian(key, value.shape, stddev)
         value = team.from_first(value)
         value.setflags(write=False)
-        return Release(name, value, stddev, symmetric)
+        return observed(exact, Release(name, value, stddev, symmetric))
 
     def noise_stddev(self, name: str) -> float:
         """Return the stddev of the noise in a release of ``name``, in its units."""

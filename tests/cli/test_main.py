@@ -26,7 +26,7 @@ def test_main_prints_the_version(run):
     assert run("--version") == (0, f"{privfeat.__version__}\n", "")
 
 
-@pytest.mark.parametrize("verb", ["fit", "predict", "statement", "quickstart"])
+@pytest.mark.parametrize("verb", ["fit", "predict", "statement", "audit", "quickstart"])
 def test_main_explains_each_verb(run, verb):
     status, out, _ = run(verb, "--help")
     assert status == 0

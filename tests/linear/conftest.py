@@ -1,54 +1,18 @@
 """Small data, and a spy that sees every exact sum entering the mechanism."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.audit import recording
 
 ESTIMATORS = [DPLeastSquares, DPNewton, DPFC, DPAdamLinear]
 
 
-@dataclass
-class Released:
-    name: str
-    exact: np.ndarray
-    release: object
-
-    @property
-    def noise(self):
-        return self.release.value - self.exact
-
-
-@dataclass
-class Spy:
-    """Records what is released; with ``answers`` it returns those instead."""
-
-    calls: list[Released] = field(default_factory=list)
-    answers: list[Released] | None = None
-
-    def of(self, name):
-        return [call for call in self.calls if call.name == name]
-
-    def start(self, answers=None):
-        self.calls, self.answers = [], answers
-
-
 @pytest.fixture
-def spy(monkeypatch):
-    spy, genuine = Spy(), GaussianMechanism.release
-
-    def release(self, name, exact, *, symmetric=False):
-        drawn = genuine(self, name, exact, symmetric=symmetric)
-        if spy.answers is not None:
-            drawn = spy.answers[len(spy.calls)].release
-        spy.calls.append(Released(name, exact.value.copy(), drawn))
-        return drawn
-
-    monkeypatch.setattr(GaussianMechanism, "release", release)
-    return spy
+def spy():
+    with recording() as recorder:
+        yield recorder
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda cls: cls.__name__)

@@ -4,9 +4,9 @@
 as answers, as the definition of adaptive composition has it.
 """
 
-import math
-
 import numpy as np
+
+from privfeat.audit.replay import movements
 
 
 def replay(spy, make, one, two):
@@ -24,16 +24,8 @@ def replay(spy, make, one, two):
 
 def check_sensitivity(statement, calls, other_calls):
     """Fail if a release moves by more than declared, its blocks stacked."""
-    assert [call.name for call in calls] == [call.name for call in other_calls]
-    for record in statement.releases:
-        moves = [
-            np.linalg.norm(one.exact - two.exact)
-            for one, two in zip(calls, other_calls, strict=True)
-            if one.name == record.name
-        ]
-        n_blocks = len(moves) // record.count
-        for start in range(0, len(moves), n_blocks):
-            assert math.hypot(*moves[start : start + n_blocks]) <= record.l2_sensitivity
+    moved = movements(statement, calls, other_calls)
+    assert all(movement.ok for movement in moved), moved
 
 
 def state(clf):

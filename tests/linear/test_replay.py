@@ -4,7 +4,6 @@ Every exact sum may differ by the declared sensitivity only, and nothing else ma
 at all. The same `check_*` functions must notice planted faults.
 """
 
-import itertools
 import math
 
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ import pytest
 from scipy import stats
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.audit.noise_check import noise_checks, repetition_p_value
 from privfeat.core import noise
 from privfeat.core.clipping import grid_step
 from privfeat.core.keys import KeyStream
@@ -98,44 +98,17 @@ def neighbours(X, y, adjacency):
         yield (X, rare), (X, np.where(rare == 2, 1, rare))
 
 
-def independent_part(call):
-    """The draws of a release that are independent, at one stddev."""
-    if not call.release.symmetric:
-        return call.noise.ravel()
-    lower = np.tril_indices(len(call.noise), -1)
-    return np.concatenate([np.diag(call.noise), math.sqrt(2.0) * call.noise[lower]])
-
-
 def check_noise(statement, calls, rate=1e-6):
     """Chi-square test of every query's stddev; false-positive rate ``rate`` each."""
-    for record in statement.releases:
-        draws = np.concatenate(
-            [independent_part(call) for call in calls if call.name == record.name]
-        )
-        stddev = record.noise_multiplier * record.l2_sensitivity
-        assert record.noise_stddev == stddev > 0.0
-        statistic = np.sum((draws / stddev) ** 2)
-        low, high = stats.chi2.ppf([rate / 2, 1 - rate / 2], df=len(draws))
-        assert low < statistic < high
+    checks = noise_checks(statement, calls)
+    for record, check in zip(statement.releases, checks, strict=True):
+        assert record.noise_stddev == record.noise_multiplier * record.l2_sensitivity
+        assert rate / 2 < check.p_value < 1 - rate / 2
 
 
 def check_independence(calls, rate=1e-6):
     """Test the correlation of each two blocks; false-positive rate ``rate`` in all."""
-    for _, group in itertools.groupby(
-        sorted(calls, key=lambda call: call.exact.shape), lambda call: call.exact.shape
-    ):
-        draws = [row for call in group for row in _rows_of(call)]
-        pairs = list(itertools.combinations(draws, 2))
-        for one, two in pairs:
-            p_value = stats.pearsonr(one, two).pvalue
-            assert p_value > rate / len(pairs)
-
-
-def _rows_of(call):
-    """Blocks of one release that have draws of their own: a vector per class."""
-    if call.name in ("feature_mean", "class_sums", "gradient"):
-        return list(call.noise)
-    return [independent_part(call)]
+    assert repetition_p_value(calls) > rate
 
 
 @pytest.mark.parametrize("center", [True, False])

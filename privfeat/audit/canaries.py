@@ -1,0 +1,69 @@
+"""Records that a fit remembers if it remembers any: directions and labels of chance."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.audit._randomness import Generator
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Planted records, each of which takes part in the fit if its fair coin says so.
+
+    Attributes
+    ----------
+    X : array of shape (n_canaries, n_features)
+        Rows of one norm, orthogonal within each block.
+    y : array of shape (n_canaries,)
+    included : array of shape (n_canaries,)
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    included: NDArray[np.bool_]
+
+
+def make_canaries(
+    n_canaries: int,
+    n_features: int,
+    classes: NDArray[Any],
+    *,
+    norm: float,
+    avoid: NDArray[np.float64],
+    rng: Generator,
+) -> Canaries:
+    """Return canaries with random directions, labels and coins.
+
+    Parameters
+    ----------
+    n_canaries, n_features : int
+    classes : array of labels
+    norm : float
+        Of each canary, in feature units.
+    avoid : array of shape (n_avoided, n_features)
+        Directions that other records leave in the coefficients, such as class means.
+        Canaries are orthogonal to them if there are few: at most half of the features.
+    rng : Generator
+
+    Notes
+    -----
+    Orthogonal directions keep a canary's score free of what other records left in the
+    coefficients; where there are more canaries than directions, the blocks mix.
+    """
+    if 2 * len(avoid) > n_features:
+        avoid = avoid[:0]
+    room = n_features - len(avoid)
+    blocks = []
+    for start in range(0, n_canaries, room):
+        size = min(room, n_canaries - start)
+        random = rng.normal(size=(n_features, size))
+        columns, _ = np.linalg.qr(np.column_stack([avoid.T, random]))
+        blocks.append(columns[:, len(avoid) :].T)
+    return Canaries(
+        norm * np.concatenate(blocks),
+        rng.choice(classes, size=n_canaries),
+        rng.random(n_canaries) < 0.5,
+    )

@@ -1,0 +1,327 @@
+"""Two fits on neighbouring data with the same releases, and how far the sums move.
+
+The definition of adaptive composition, run: the second fit is handed the releases of
+the first, so each of its exact sums may differ from the first fit's by the declared
+sensitivity alone, and nothing that it stores may differ at all.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from privfeat.audit._randomness import make_rng, seed_from, without_privacy_warnings
+from privfeat.core.observation import observe
+from privfeat.core.release import Release
+from privfeat.core.statement import PrivacyStatement
+from privfeat.core.statistics import ExactSum
+from privfeat.exceptions import PrivacyError
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One release with the exact sum it was drawn from. Sensitive."""
+
+    name: str
+    exact: NDArray[np.float64]
+    release: Release
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """What was added to the exact sum."""
+        return self.release.value - self.exact
+
+
+@dataclass
+class Recorder:
+    """Records what is released; with ``answers`` fits go on with those instead."""
+
+    calls: list[Recorded] = field(default_factory=list)
+    answers: Sequence[Recorded] | None = None
+
+    def start(self, answers: Sequence[Recorded] | None = None) -> None:
+        """Forget what was recorded, and answer from now on as told."""
+        self.calls, self.answers = [], answers
+
+    def of(self, name: str) -> list[Recorded]:
+        """Return what was recorded of one query."""
+        return [call for call in self.calls if call.name == name]
+
+    def __call__(self, exact: ExactSum, release: Release) -> Release:
+        """Record a release; return what the fit goes on with."""
+        if self.answers is not None:
+            if len(self.calls) >= len(self.answers):
+                raise PrivacyError("neighbouring data must give as many releases.")
+            release = self.answers[len(self.calls)].release
+        self.calls.append(Recorded(release.name, exact.value.copy(), release))
+        return release
+
+
+@contextmanager
+def recording() -> Iterator[Recorder]:
+    """Record all releases of the fits inside, with their exact sums.
+
+    Examples
+    --------
+    >>> from privfeat import DPLeastSquares
+    >>> with recording() as recorder:
+    ...     clf = DPLeastSquares(epsilon=1, classes=[0, 1]).fit([[1], [2]], [0, 1])
+    >>> [call.name for call in recorder.calls]
+    ['feature_mean', 'gram', 'class_sums']
+    """
+    recorder = Recorder()
+    with observe(recorder):
+        yield recorder
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far the sum of a query moved between neighbours, at most over its releases.
+
+    Attributes
+    ----------
+    name : str
+    declared, observed : float
+        L2 sensitivity, and distance of the two exact sums; in units of the statistic.
+        ``inf`` where the two sums do not have one shape, or are not finite.
+    """
+
+    name: str
+    declared: float
+    observed: float
+
+    @property
+    def ratio(self) -> float:
+        """``observed / declared``."""
+        return self.observed / self.declared
+
+    @property
+    def ok(self) -> bool:
+        """Whether the sum moved by what is declared, or less."""
+        return self.observed <= self.declared
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What differed between two fits on neighbouring data.
+
+    Attributes
+    ----------
+    movements : tuple of Movement
+    changed : tuple of str
+        Fitted attributes that differ although all releases are the same.
+    """
+
+    movements: tuple[Movement, ...]
+    changed: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether only the sums moved, each by what is declared or less."""
+        return not self.changed and all(movement.ok for movement in self.movements)
+
+    def __str__(self) -> str:
+        """Return a table, one line for each query."""
+        lines = [f"{'release':<16}{'declared':>12}{'moved by':>12}{'ratio':>8}"]
+        lines += [
+            f"{move.name:<16}{move.declared:>12.5g}{move.observed:>12.5g}"
+            f"{move.ratio:>8.3f}{'' if move.ok else '  TOO FAR'}"
+            for move in self.movements
+        ]
+        lines += [f"{name} differs beside the releases" for name in self.changed]
+        return "\n".join(lines)
+
+
+def replay(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    record: int | None = None,
+    user: Any = None,
+    groups: ArrayLike | None = None,
+    replacement: tuple[ArrayLike, ArrayLike] | None = None,
+) -> ReplayResult:
+    """Fit with and without a record (or a user), and compare.
+
+    Parameters
+    ----------
+    estimator : estimator of privfeat
+        Unfitted, and left so: clones are fitted, and thrown away.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    record : int, optional
+        The row to remove, or, under replace-one, to replace.
+    user : object, optional
+        The user whose rows to remove or replace; needs ``groups``. Either this or
+        ``record`` must be given.
+    groups : array-like of shape (n_samples,), optional
+        The user of each row, as ``fit`` takes it.
+    replacement : (rows, labels), optional
+        Under replace-one: what the chosen rows become. Default: their negatives, with
+        the labels that they have.
+
+    Returns
+    -------
+    result : ReplayResult
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of ``record`` and ``user`` is given, or the user has no rows.
+    PrivacyError
+        If the fit releases nothing that could be compared.
+
+    Notes
+    -----
+    The chosen rows stand last in both data sets, so that under Poisson sampling every
+    other row has the same coin. Only a violation on *these* neighbours is found: try
+    extreme rows (long, zero, the only one of a class).
+
+    **Source.** Cebere et al., Privacy in Theory, Bugs in Practice, 2026
+    (arXiv:2602.17454).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from privfeat import DPLeastSquares
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = DPLeastSquares(epsilon=1, classes=range(3))
+    >>> replay(clf, X, y, record=7).ok
+    True
+    """
+    rows, labels = np.asarray(X), np.asarray(y)
+    users = None if groups is None else np.asarray(groups)
+    chosen = _choose(len(rows), record, user, users)
+    order = np.argsort(chosen, kind="stable")
+    rows, labels, n_kept = rows[order], labels[order], int(np.sum(~chosen))
+    one: tuple[Any, ...] = (rows, labels)
+    if estimator.get_params()["adjacency"] == "add_remove":
+        two: tuple[Any, ...] = (rows[:n_kept], labels[:n_kept])
+    else:
+        new = (-rows[n_kept:], labels[n_kept:]) if replacement is None else replacement
+        two = (
+            np.concatenate([rows[:n_kept], np.reshape(new[0], rows[n_kept:].shape)]),
+            np.concatenate(
+                [labels[:n_kept], np.reshape(new[1], labels[n_kept:].shape)]
+            ),
+        )
+    if users is not None:
+        one += (users[order],)
+        two += (users[order][: len(two[0])],)
+    return replay_neighbours(estimator, one, two)
+
+
+def replay_neighbours(
+    estimator: Any, one: tuple[Any, ...], two: tuple[Any, ...]
+) -> ReplayResult:
+    """Fit two data sets that are neighbours, and compare; see `replay`.
+
+    Parameters
+    ----------
+    estimator : estimator of privfeat
+    one, two : (X, y) or (X, y, groups)
+        What ``fit`` takes.
+    """
+    seed = seed_from(make_rng(None))
+    first, second = (clone(estimator).set_params(random_state=seed) for _ in "12")
+    with without_privacy_warnings(), recording() as recorder:
+        first.fit(*one)
+        calls = recorder.calls
+        recorder.start(answers=calls)
+        second.fit(*two)
+    if not calls:
+        raise PrivacyError("a fit must release something to be replayed.")
+    return ReplayResult(
+        movements(first.privacy_, calls, recorder.calls),
+        tuple(changed_attributes(first, second)),
+    )
+
+
+def movements(
+    statement: PrivacyStatement,
+    calls: Sequence[Recorded],
+    other_calls: Sequence[Recorded],
+) -> tuple[Movement, ...]:
+    """Return the largest movement of each query, its blocks stacked.
+
+    Raises
+    ------
+    PrivacyError
+        If two fits did not release the same queries in the same order, or others than
+        their statement lists.
+    """
+    names = [call.name for call in calls]
+    if names != [call.name for call in other_calls]:
+        raise PrivacyError("neighbouring data must give the same releases.")
+    if set(names) != {record.name for record in statement.releases}:
+        raise PrivacyError("a fit must release what its statement lists.")
+    found = []
+    for record in statement.releases:
+        moves = [
+            _distance(one.exact, two.exact)
+            for one, two in zip(calls, other_calls, strict=True)
+            if one.name == record.name
+        ]
+        n_blocks = len(moves) // record.count
+        if n_blocks * record.count != len(moves):
+            raise PrivacyError("a fit must release as often as its statement says.")
+        observed = max(
+            math.hypot(*moves[start : start + n_blocks])
+            for start in range(0, len(moves), n_blocks)
+        )
+        found.append(Movement(record.name, record.l2_sensitivity, observed))
+    return tuple(found)
+
+
+def changed_attributes(one: Any, two: Any) -> list[str]:
+    """Return the names of fitted attributes in which two estimators differ."""
+    states = [
+        {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+        for fitted in (one, two)
+    ]
+    return [
+        name
+        for name in sorted(states[0].keys() | states[1].keys())
+        if not (
+            all(name in state for state in states)
+            and _same(states[0][name], states[1][name])
+        )
+    ]
+
+
+def _choose(
+    n_rows: int, record: int | None, user: Any, users: NDArray[Any] | None
+) -> NDArray[np.bool_]:
+    if (record is None) == (user is None):
+        raise ValueError("exactly one of record and user must be given.")
+    if record is not None:
+        if not 0 <= record < n_rows:
+            raise ValueError(f"record must be in [0, {n_rows}), got {record!r}.")
+        return np.asarray(np.arange(n_rows) == record, bool)
+    chosen: NDArray[np.bool_] = np.zeros(n_rows, bool)
+    if users is not None:
+        chosen = np.asarray(users == user, bool)
+    if not np.any(chosen):
+        raise ValueError(f"user must be one of groups, got {user!r}.")
+    return chosen
+
+
+def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+    if one.shape != two.shape:
+        return math.inf
+    distance = float(np.linalg.norm(one - two))
+    return distance if math.isfinite(distance) else math.inf
+
+
+def _same(one: Any, two: Any) -> bool:
+    try:
+        np.testing.assert_array_equal(one, two)
+    except AssertionError:
+        return False
+    return True

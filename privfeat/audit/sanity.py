@@ -1,0 +1,317 @@
+"""What a private fit must not learn, and the smallest noise at which it does not."""
+
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import clone
+
+from privfeat._checks import check_choice, check_int, check_positive, check_real
+from privfeat.audit._randomness import (
+    Generator,
+    make_rng,
+    seed_from,
+    without_privacy_warnings,
+)
+
+
+@dataclass(frozen=True)
+class SanityResult:
+    """Outcome of a test.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of float
+        One for each fit, in [0, 1].
+    limit : float
+        What their mean is compared with.
+    chance : float
+        What a fit without any information reaches.
+    must_stay_below : bool
+        Whether the mean must be at most, or else at least, ``limit``.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    limit: float
+    chance: float
+    must_stay_below: bool = True
+
+    @property
+    def margin(self) -> float:
+        """How far the mean is on the good side of ``limit``; negative on the other."""
+        distance = self.limit - sum(self.values) / len(self.values)
+        return distance if self.must_stay_below else -distance
+
+    @property
+    def passed(self) -> bool:
+        """Whether the mean is on the good side of ``limit``."""
+        return self.margin >= 0.0
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return (
+            f"{self.name}: {'pass' if self.passed else 'FAIL'}, mean "
+            f"{sum(self.values) / len(self.values):.3f}, must be at "
+            f"{'most' if self.must_stay_below else 'least'} {self.limit:.3f} (margin "
+            f"{self.margin:+.3f}, chance {self.chance:.3f})"
+        )
+
+    def plot(self) -> bytes:
+        """Return a PNG: the value of each fit, with limit and chance.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.0, 3.2), layout="constrained")
+        canvas = FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        colour = "#0072B2" if self.passed else "#D55E00"
+        axes.plot(range(1, len(self.values) + 1), self.values, "o", color=colour)
+        axes.axhline(self.limit, color="black", linewidth=1, label="limit")
+        axes.axhline(self.chance, color="#555555", linestyle=":", label="chance")
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlabel("fit")
+        axes.set_ylabel("rate")
+        axes.set_title(f"{self.name}: {'pass' if self.passed else 'FAIL'}", loc="left")
+        axes.legend(frameon=False)
+        buffer = io.BytesIO()
+        canvas.print_figure(buffer, format="png", dpi=120)
+        return buffer.getvalue()
+
+
+def random_label_test(
+    estimator: Any,
+    *,
+    n_samples: int = 1000,
+    n_features: int = 100,
+    n_classes: int = 10,
+    rate: float = 1e-3,
+    seed: int | None = None,
+) -> SanityResult:
+    """Fit random labels on random rows: the training accuracy must be that of chance.
+
+    Parameters
+    ----------
+    estimator : object
+        Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. A
+        parameter ``classes`` or ``random_state`` is set.
+    n_samples, n_features, n_classes : int
+        Of the rows: independent standard normal numbers.
+    rate : float
+        In (0, 1): false-positive rate. The limit is the quantile of the binomial
+        distribution that a fit without memory passes with probability ``1 - rate``.
+    seed : int, optional
+        Of the rows, labels and noise.
+
+    Notes
+    -----
+    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1.
+    """
+    check_int("n_samples", n_samples, low=1)
+    check_int("n_features", n_features, low=1)
+    check_int("n_classes", n_classes, low=2)
+    limit = _limit(rate, n_samples, n_classes)
+    rng = make_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    y = rng.integers(n_classes, size=n_samples)
+    model = _fit(estimator, n_classes, rng, X, y, None)
+    accuracy = float(np.mean(np.asarray(model.predict(X)) == y))
+    return SanityResult(
+        "random labels",
+        (accuracy,),
+        limit=limit,
+        chance=1.0 / n_classes,
+    )
+
+
+def pattern_test(
+    estimator: Any,
+    *,
+    spread: str = "one_user",
+    n_users: int = 1000,
+    records_per_user: int = 10,
+    side: int = 28,
+    patch: int = 14,
+    n_classes: int = 10,
+    n_fits: int = 5,
+    rate: float = 1e-3,
+    seed: int | None = None,
+) -> SanityResult:
+    """Plant a white patch in noise images: one user's must not be learned.
+
+    Parameters
+    ----------
+    estimator : object
+        As for `random_label_test`. With ``max_group_size``, users are passed to
+        ``fit`` as groups.
+    spread : {"one_user", "all_users"}
+        Whose images carry the patch, and are then of class 0: all of one user, which
+        must not be learned, or a quarter of everyone's, which must be. All other
+        labels are random.
+    n_users, records_per_user : int
+    side, patch : int
+        Height and width of the images (uniform noise in [-1, 1], so that grey is zero)
+        and of the patch, whose value is 1.
+    n_classes, n_fits : int
+    rate : float
+        In (0, 1): false-positive rate of the test of one user.
+    seed : int, optional
+        Of the images, labels and noise.
+
+    Notes
+    -----
+    A fit has learned the patch if it gives class 0 to more than half of fresh images
+    with it. All of them see the same noise in the coefficients, so each fit counts as
+    one draw. For one user the share of such fits must be at most what is likely by
+    chance; for all users, at least one half.
+
+    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1.
+    """
+    check_choice("spread", spread, ("one_user", "all_users"))
+    check_int("n_fits", n_fits, low=1)
+    check_int("n_users", n_users, low=2)
+    check_int("records_per_user", records_per_user, low=1)
+    check_int("patch", patch, low=1, high=side)
+    check_int("n_classes", n_classes, low=2)
+    one_user = spread == "one_user"
+    limit = _limit(rate, n_fits, n_classes) if one_user else 0.5
+    rng = make_rng(seed)
+    grouped = getattr(estimator, "max_group_size", None) is not None
+    learned = []
+    for _ in range(n_fits):
+        users = np.repeat(np.arange(n_users), records_per_user)
+        y = rng.integers(n_classes, size=len(users))
+        marked = users == 0 if one_user else rng.random(len(users)) < 0.25
+        y[marked] = 0
+        X = _images(rng, marked, side, patch)
+        model = _fit(estimator, n_classes, rng, X, y, users if grouped else None)
+        fresh = _images(rng, np.ones(200, bool), side, patch)
+        learned.append(float(np.mean(np.asarray(model.predict(fresh)) == 0) > 0.5))
+    return SanityResult(
+        f"pattern of {'one user' if one_user else 'all users'}",
+        tuple(learned),
+        limit=limit,
+        chance=1.0 / n_classes,
+        must_stay_below=one_user,
+    )
+
+
+@dataclass(frozen=True)
+class NoiseCalibration:
+    """The smallest noise that passed, and all that was tried, in that order."""
+
+    noise_multiplier: float
+    tried: tuple[tuple[float, SanityResult], ...]
+
+
+def calibrate_noise(
+    make: Callable[[float], Any],
+    test: Callable[[Any], SanityResult],
+    *,
+    low: float = 0.1,
+    high: float = 1000.0,
+    tol: float = 0.1,
+) -> NoiseCalibration:
+    """Return the smallest noise multiplier that passes a test, by bisection.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a noise multiplier; returns an unfitted estimator.
+    test : callable
+        Takes that; returns a `SanityResult`.
+    low, high : float
+        Where to search; ``0 < low < high``.
+    tol : float
+        Relative precision, > 0.
+
+    Raises
+    ------
+    ValueError
+        If the test fails at ``high`` too, or a number is out of range.
+
+    Notes
+    -----
+    The tests make their own data, so the result costs no privacy. It holds for the
+    size of those data alone. The outcome of a test is random: pass one with a fixed
+    seed to compare noise levels on the same data.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from privfeat import DPLeastSquares
+    >>> test = partial(random_label_test, n_samples=200, n_features=30, seed=0)
+    >>> found = calibrate_noise(lambda s: DPLeastSquares(noise_multiplier=s), test)
+    >>> 0.1 <= found.noise_multiplier <= 1000
+    True
+    """
+    check_positive("low", low)
+    check_real("high", high, low=low, include_low=False, include_high=False)
+    check_positive("tol", tol)
+    tried = []
+
+    def passes(noise_multiplier: float) -> bool:
+        result = test(make(noise_multiplier))
+        tried.append((noise_multiplier, result))
+        return result.passed
+
+    if passes(low):
+        return NoiseCalibration(low, tuple(tried))
+    if not passes(high):
+        raise ValueError(
+            f"high must be a noise multiplier that passes, got {high!r}. Pass a "
+            "larger one."
+        )
+    while high / low > 1.0 + tol:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return NoiseCalibration(high, tuple(tried))
+
+
+def _fit(
+    estimator: Any,
+    n_classes: int,
+    rng: Generator,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    users: NDArray[Any] | None,
+) -> Any:
+    model = clone(estimator, safe=False)
+    if hasattr(model, "classes"):
+        model.classes = range(n_classes)
+    if hasattr(model, "random_state"):  # or all fits would share the noise of one seed
+        model.random_state = seed_from(rng)
+    with without_privacy_warnings():
+        model.fit(*((X, y) if users is None else (X, y, users)))
+    return model
+
+
+def _images(
+    rng: Generator, marked: NDArray[np.bool_], side: int, patch: int
+) -> NDArray[np.float64]:
+    images = rng.uniform(-1.0, 1.0, size=(len(marked), side, side))
+    images[marked, :patch, :patch] = 1.0
+    return images.reshape(len(marked), -1)
+
+
+def _limit(rate: float, n_draws: int, n_classes: int) -> float:
+    check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
+    limit = float(stats.binom.isf(rate, n_draws, 1.0 / n_classes)) / n_draws
+    if not limit < 1.0:
+        raise ValueError(
+            f"rate must leave a test that can fail, got {rate!r} for {n_draws} draws. "
+            "Pass a larger one, or more fits or samples."
+        )
+    return limit

@@ -1,0 +1,148 @@
+"""``privfeat audit``: test whether an estimator keeps its claim, on data that may leak.
+
+By default on synthetic rows of the stated shape; with ``--public`` on a feature file
+that everyone may see.
+"""
+
+import argparse
+from typing import Any
+
+from privfeat.cli.common import (
+    ESTIMATORS,
+    CommandError,
+    add_budget_options,
+    budget_parameters,
+    make_estimator,
+    open_split,
+    parse_settings,
+    progress,
+    single_labels,
+)
+
+_NOTICE = """\
+Throw-away fits: nothing that was fitted is kept, and none of it may be published. The
+figures come from exact data and no budget is charged: no private data may enter."""
+# A public file that is read whole, since canaries are planted among its rows.
+_MOST_ROWS = 20_000
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    parser = verbs.add_parser(
+        "audit",
+        help="test whether an estimator keeps its privacy claim",
+        description="Test an estimator and budget: replay on neighbouring data, noise, "
+        "a lower bound on epsilon from planted records, and membership inference. The "
+        "figures are exact: they are NOT private, and are NOT charged to any budget. "
+        "By default the rows are synthetic; --public must name data that everyone may "
+        "see, never the private data.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--estimator", choices=ESTIMATORS, required=True, help="what to audit"
+    )
+    parser.add_argument(
+        "--public",
+        metavar="FILE[:SPLIT]",
+        help="PUBLIC rows to audit on, instead of synthetic ones",
+    )
+    shape = parser.add_argument_group("synthetic rows")
+    shape.add_argument("--n-samples", type=int, help="(default 1000)")
+    shape.add_argument("--n-features", type=int, help="(default 200)")
+    parser.add_argument("--n-classes", type=int, help="(default 10, or as FILE names)")
+    parser.add_argument(
+        "--n-canaries", type=int, help="planted records (default: as many as features)"
+    )
+    parser.add_argument(
+        "--confidence", type=float, default=0.95, help="of the lower bound"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="another parameter of the estimator; may be repeated",
+    )
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_budget_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run all audits and print a table; fail if one of them finds a fault."""
+    import numpy as np
+
+    from privfeat import audit
+    from privfeat.audit._randomness import without_privacy_warnings
+
+    X, y, n_classes = _data(args)
+    params = budget_parameters(args) | parse_settings(args.set)
+    estimator = make_estimator(
+        args.estimator, **(params | {"classes": range(n_classes)})
+    )
+    print(_NOTICE)
+    source = args.public or "synthetic rows"
+    print(
+        f"{args.estimator} on {source}: {len(X)} x {X.shape[1]}, {n_classes} classes\n"
+    )
+    progress(args, "replaying neighbours ...")
+    longest = int(np.argmax(np.linalg.norm(X, axis=1)))
+    replayed = audit.replay(estimator, X, y, record=longest)
+    print(f"Replay without the longest row\n{replayed}\n")
+    noise = audit.check_noise(estimator, X, y)
+    print(f"Noise\n{noise}\n")
+    progress(args, "planting canaries ...")
+    n_canaries = args.n_canaries or max(10, X.shape[1])
+    bound = audit.audit_one_run(
+        estimator, X, y, n_canaries=n_canaries, confidence=args.confidence
+    )
+    print(f"One run with canaries\n{bound}\n")
+    half = len(X) // 2
+    with without_privacy_warnings():
+        estimator.fit(X[:half], y[:half])
+    told = audit.membership(estimator, (X[:half], y[:half]), (X[half:], y[half:]))
+    print(f"Membership inference (half of the rows were members)\n{told}\n")
+    verdicts = {"replay": replayed.ok, "noise": noise.ok, "one run": bound.ok}
+    for name, ok in verdicts.items():
+        print(f"{name:<10}{'no fault found' if ok else 'FAULT'}")
+    if not all(verdicts.values()):
+        raise CommandError("the audit found a fault. Do not use this estimator.")
+
+
+def _data(args: argparse.Namespace) -> tuple[Any, Any, int]:
+    import numpy as np
+
+    if args.public is None:
+        return _synthetic(
+            args.n_samples or 1000, args.n_features or 200, args.n_classes or 10
+        )
+    if args.n_samples is not None or args.n_features is not None:
+        raise CommandError("--n-samples and --n-features must not go with --public.")
+    split = open_split(args.public, preferred="train")
+    labels = single_labels(split, args.public)
+    if len(labels) > _MOST_ROWS:
+        raise CommandError(
+            f"--public must have at most {_MOST_ROWS} rows, got {len(labels)}. Take a "
+            "part of it."
+        )
+    names = split.class_names
+    n_classes = args.n_classes or (0 if names is None else len(names))
+    if not n_classes > 1:
+        raise CommandError(f"{args.public} names no classes. Pass --n-classes.")
+    # Files may be sorted by class, and halves are compared.
+    order = np.argsort(np.arange(len(labels)) % 2, kind="stable")
+    X = np.asarray(split.X.read(0, len(labels)))
+    return X[order], np.asarray(labels)[order], n_classes
+
+
+def _synthetic(n_samples: int, n_features: int, n_classes: int) -> tuple[Any, Any, int]:
+    """Return a Gaussian cluster for each class."""
+    from privfeat._checks import check_int
+    from privfeat.audit._randomness import make_rng
+
+    check_int("n_samples", n_samples, low=10)
+    check_int("n_features", n_features, low=1)
+    check_int("n_classes", n_classes, low=2)
+    rng = make_rng(None)
+    y = rng.integers(n_classes, size=n_samples)
+    centers = rng.normal(size=(n_classes, n_features))
+    return centers[y] + rng.normal(size=(n_samples, n_features)), y, n_classes

@@ -1,0 +1,44 @@
+import pytest
+
+from tests.audit.faults import halve_noise
+
+TINY = "--n-samples 60 --n-features 20 --n-classes 3".split()
+
+
+def test_audit_prints_a_table_of_synthetic_rows(run):
+    pytest.importorskip("jax_privacy")
+    status, out, err = run("audit", "--estimator", "DPLeastSquares", *TINY)
+    assert (status, err) == (0, "")
+    assert "no private data may enter" in out
+    assert "synthetic rows: 60 x 20, 3 classes" in out
+    for part in ("ratio", "rms/declared", "with confidence 0.95", "advantage"):
+        assert part in out
+    assert out.count("no fault found") == 3
+
+
+def test_audit_takes_a_public_file(run, features):
+    pytest.importorskip("jax_privacy")
+    status, out, _ = run("audit", "--estimator", "DPFC", "--public", features)
+    assert status == 0
+    assert "240 x 5, 4 classes" in out
+
+
+def test_audit_fails_on_a_fault(run, monkeypatch):
+    pytest.importorskip("jax_privacy")
+    halve_noise(monkeypatch)
+    status, out, err = run("audit", "--estimator", "DPLeastSquares", *TINY)
+    assert status == 1
+    assert "noise     FAULT" in out
+    assert "the audit found a fault" in err
+
+
+def test_audit_refuses_a_shape_for_a_file(fails, features):
+    err = fails(
+        "audit", "--estimator", "DPFC", "--public", features, "--n-samples", "9"
+    )
+    assert "must not go with --public" in err
+
+
+@pytest.mark.parametrize("bad", [["--n-samples", "5"], ["--n-classes", "1"]])
+def test_audit_refuses_a_shape_that_is_too_small(bad, fails):
+    assert "must be" in fails("audit", "--estimator", "DPFC", *bad)
