@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from privfeat._version import __version__
-from privfeat.cli import fit, predict, quickstart, statement
+from privfeat.cli import fit, predict, quickstart, statement, train
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -28,7 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--debug", action="store_true", help="on failure, show the Python traceback"
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for module in (fit, predict, statement, quickstart):
+    for module in (fit, train, predict, statement, quickstart):
         module.add_parser(verbs)
     return parser
 

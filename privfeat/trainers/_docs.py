@@ -58,9 +58,10 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     verbose : int, default=0
         Whether to show a bar of the steps; it tells nothing of the records."""
 
-_GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients, in
-    units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``; Poisson sampling is
-    accounted by privacy loss distributions. An empty sample takes a noisy step too.
+_GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients,
+    in units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``;
+    Poisson sampling is accounted by privacy loss distributions. An empty sample takes a
+    noisy step too.
 
     **Public.** See ``privacy_.public``.
 
