@@ -19,8 +19,8 @@ RGB = (8, 8, 3)
 NETWORKS = {
     "mlp": ((5,), lambda r: build("mlp", (5,), 4, rngs=r)),
     "sample_convnet": (
-        (18, 18, 1),
-        lambda r: build("sample_convnet", (18, 18, 1), 4, rngs=r),
+        (14, 14, 1),
+        lambda r: build("sample_convnet", (14, 14, 1), 4, rngs=r),
     ),
     "simplevgg": (RGB, lambda r: build("simpleVGG-4(2)-8(1)-16", RGB, 4, rngs=r)),
     "resnet": (RGB, lambda r: ResNet(RGB, 4, depths=(1, 1), width=8, rngs=r)),

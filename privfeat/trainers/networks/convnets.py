@@ -113,5 +113,5 @@ def _conv_side(side: int) -> int:
     side = (side + 6 - 8) // 2 + 1 - 1
     side = (side - 4) // 2 + 1 - 1
     if side < 1:
-        raise ValueError("images must have sides of at least 18 for sample_convnet.")
+        raise ValueError("images must have sides of at least 14 for sample_convnet.")
     return side
