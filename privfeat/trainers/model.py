@@ -64,12 +64,14 @@ class Network:
 
 def refuse_shared_state(module: nnx.Module) -> None:
     """Raise ValueError, by name, for a layer through which records could touch."""
-    for path, node in nnx.iter_graph(module):
+    nodes = list(nnx.iter_graph(module))
+    for path, node in nodes:  # first, since its averages come before it in the graph
         if isinstance(node, nnx.BatchNorm):
             raise ValueError(
                 "model must treat every record by itself, got the batch norm "
                 f"{join(path)!r}. Use GroupNorm or LayerNorm."
             )
+    for path, node in nodes:
         if isinstance(node, nnx.Variable) and not isinstance(node, nnx.Param):
             raise ValueError(
                 f"model must hold nothing but parameters, got {join(path)!r}, a "
