@@ -61,7 +61,7 @@ $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 
 # Holds all of the smaller environment, so that one is then fresh as well.
 $(FULL_STAMP): $(REQUIREMENTS) | $(BIN)/python
-	$(PIP_INSTALL) -q -e '.[quickstart,extract,plot,postgres,audit,dev]'
+	$(PIP_INSTALL) -q -e '.[quickstart,extract,plot,postgres,audit,train,dev]'
 	@touch $(BASE_STAMP) $@
 
 $(BIN)/python:

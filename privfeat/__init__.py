@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from privfeat.persistence import ModelFileError, load, save
     from privfeat.selection import DPRandomizedSearch, search_cost
+    from privfeat.trainers import DPSGDClassifier, DPSGDRegressor
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
 _HOMES = {
@@ -40,6 +41,8 @@ _HOMES = {
     "DPLeastSquaresRegressor": "privfeat.linear",
     "DPNewton": "privfeat.linear",
     "DPRandomizedSearch": "privfeat.selection",
+    "DPSGDClassifier": "privfeat.trainers",
+    "DPSGDRegressor": "privfeat.trainers",
     "FeatureFileError": "privfeat.data",
     "LedgerError": "privfeat.exceptions",
     "ModelFileError": "privfeat.persistence",
@@ -63,6 +66,8 @@ __all__ = [
     "DPLeastSquaresRegressor",
     "DPNewton",
     "DPRandomizedSearch",
+    "DPSGDClassifier",
+    "DPSGDRegressor",
     "FeatureFileError",
     "LedgerError",
     "ModelFileError",

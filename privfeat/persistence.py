@@ -13,6 +13,7 @@ import os
 import re
 import zipfile
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,14 @@ FORMAT = "privfeat-model"
 FORMAT_VERSION = 1
 _DOCUMENT = "model.json"
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
-_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
-_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
+_LINEAR_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
+_LINEAR_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
+_NETWORK_ARRAYS = ("classes_", "input_shape_")
+_NETWORK_COUNTS = ("n_outputs_", "n_iter_")
 _NOT_WRITTEN = ("random_state", "ledger")
 _OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
+# The arrays of a network, by the names of its parameters.
+_PARAMETER = "parameters_/"
 _FIELDS = {
     "estimator": str,
     "params": dict,
@@ -97,11 +102,9 @@ def save(
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
-    cls: Any = _estimators().get(name)
+    cls: Any = _estimator(name)
     if type(estimator) is not cls:
-        raise TypeError(
-            f"estimator must be one of {', '.join(_estimators())}, got {name}."
-        )
+        raise TypeError(f"estimator must be one of {_known()}, got {name}.")
     check_is_fitted(estimator)
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(
@@ -129,7 +132,9 @@ def save(
         "estimator": name,
         "params": {key: encode(key, value) for key, value in params.items()},
         "class_names": None if class_names is None else [str(c) for c in class_names],
-        "fitted": {n: int(getattr(estimator, n)) for n in _present(estimator, _COUNTS)},
+        "fitted": {
+            n: int(getattr(estimator, n)) for n in _present(estimator, _names(name)[1])
+        },
         "privacy": json.loads(estimator.privacy_.to_json()),
         "arrays": {"file": arrays_name, "sha256": digest, "objects": objects},
     }
@@ -157,22 +162,29 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     document = _read_document(path)
     name = document["estimator"]
-    cls = _estimators().get(name)
+    cls = _estimator(name)
     if cls is None:
         raise ModelFileError(
-            f"{str(path)!r} holds an estimator {name!r} that is not one of "
-            f"{', '.join(_estimators())}."
+            f"{str(path)!r} holds an estimator {name!r} that is not one of {_known()}."
         )
     arrays = _read_arrays(path, document["arrays"])
+    network = name in _HOMES["privfeat.trainers"]
+    parameters = {
+        key.removeprefix(_PARAMETER): arrays.pop(key)
+        for key in list(arrays)
+        if network and key.startswith(_PARAMETER)
+    }
     fitted = {key: int(value) for key, value in document["fitted"].items()}
-    missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
-    if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
+    known = {*_names(name)[0], *_names(name)[1]}
+    missing = known - {*arrays, *fitted} - _OPTIONAL
+    if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
         raise _damaged(path, "the fitted attributes are not those of an estimator")
     if ("classes_" in arrays) != hasattr(cls, "predict_proba"):
         raise _damaged(path, "classes are for a classifier, and it needs them")
-    if "classes_" in arrays:
-        fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
-    _check_shapes(path, arrays, fitted)
+    if not network:
+        if "classes_" in arrays:
+            fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
+        _check_shapes(path, arrays, fitted)
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
@@ -182,6 +194,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         setattr(estimator, key, value)
     for key, array in arrays.items():
         setattr(estimator, key, array if array.ndim else array[()])
+    if network:
+        estimator.input_shape_ = tuple(arrays["input_shape_"].tolist())
+        estimator.parameters_ = parameters
     estimator.privacy_ = _statement(path, document)
     return estimator
 
@@ -197,11 +212,35 @@ def load_class_names(path: str | os.PathLike[str]) -> list[str] | None:
     return names
 
 
-def _estimators() -> dict[str, type]:
-    # Imported here: `privfeat statement` needs none of them.
-    from privfeat import linear
+_HOMES = {
+    "privfeat.linear": (
+        "DPFC",
+        "DPAdamLinear",
+        "DPLeastSquares",
+        "DPLeastSquaresRegressor",
+        "DPNewton",
+    ),
+    "privfeat.trainers": ("DPSGDClassifier", "DPSGDRegressor"),
+}
 
-    return {name: getattr(linear, name) for name in linear.__all__}
+
+def _estimator(name: str) -> Any:
+    """Return the class of this name, or None; imports nothing but its home."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    return None
+
+
+def _known() -> str:
+    return ", ".join(name for names in _HOMES.values() for name in names)
+
+
+def _names(estimator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the fitted arrays and numbers of an estimator."""
+    if estimator in _HOMES["privfeat.trainers"]:
+        return _NETWORK_ARRAYS, _NETWORK_COUNTS
+    return _LINEAR_ARRAYS, _LINEAR_COUNTS
 
 
 def _present(estimator: Any, names: Sequence[str]) -> list[str]:
@@ -211,12 +250,14 @@ def _present(estimator: Any, names: Sequence[str]) -> list[str]:
 def _written_arrays(estimator: Any) -> tuple[dict[str, np.ndarray], list[str]]:
     """Return the arrays, and which of them were arrays of objects (strings)."""
     arrays, objects = {}, []
-    for name in _present(estimator, _ARRAYS):
+    for name in _present(estimator, _names(type(estimator).__name__)[0]):
         array = np.asarray(getattr(estimator, name))
         if array.dtype.hasobject:
             array = as_strings(name, array)
             objects.append(name)
         arrays[name] = array
+    for name, array in getattr(estimator, "parameters_", {}).items():
+        arrays[_PARAMETER + name] = array
     return arrays, objects
 
 

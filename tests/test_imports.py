@@ -75,6 +75,17 @@ RULES = {
             "privfeat.selection",
         },
     ),
+    "privfeat/trainers": rule(
+        ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
+        ours=SHARED
+        | {
+            "privfeat.core",
+            "privfeat.linear._inputs",
+            "privfeat.linear._labels",
+            "privfeat.trainers",
+        },
+        lazy=["PIL"],
+    ),
     "privfeat/data": rule(
         ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}
     ),

@@ -21,6 +21,7 @@ from privfeat.cli import (
     report,
     statement,
     tan,
+    train,
 )
 from privfeat.exceptions import PrivacyWarning
 
@@ -40,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for module in (
         fit,
+        train,
         predict,
         statement,
         audit,

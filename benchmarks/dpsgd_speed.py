@@ -1,0 +1,148 @@
+"""What privacy costs in time and memory: one step of DP-SGD beside one without privacy.
+
+    python benchmarks/dpsgd_speed.py --quick
+    python benchmarks/dpsgd_speed.py --out speed.json
+
+Every engine sums the gradients of the same batch of the same network. ``non-private``
+takes the whole batch at once; ``in parts`` is the same work in the physical batches of
+the fast engine, ``fast`` includes the noise. Times are the least of several runs,
+interleaved; memory is what the compiler reserves for one call.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from _results import markdown_table, write_json
+from flax import nnx
+
+from privfeat.core import noise
+from privfeat.trainers.batches import flatten
+from privfeat.trainers.engine import ClipRule, clipped_sum
+from privfeat.trainers.losses import cross_entropy
+from privfeat.trainers.model import Network
+from privfeat.trainers.networks import build
+
+SIX_CONVOLUTIONS = "simpleVGG-32(2)-64(2)-128(2)-128"
+# model, shape of an image, batch size, physical batch
+SETTINGS: dict[str, tuple[tuple[int, int, int], int, int]] = {
+    SIX_CONVOLUTIONS: ((32, 32, 3), 256, 32),
+    "resnet18": ((32, 32, 3), 64, 16),
+    "vit_tiny": ((32, 32, 3), 64, 16),
+    "sample_convnet": ((28, 28, 1), 256, 32),
+}
+QUICK = {SIX_CONVOLUTIONS: ((32, 32, 3), 128, 16)}
+ENGINES = ("non-private", "in parts", "fast", "reference")
+
+
+def main() -> None:
+    """Print one row per network; with ``--quick`` end with the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one network, a minute")
+    parser.add_argument("--models", nargs="+", choices=list(SETTINGS))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="JSON file")
+    args = parser.parse_args()
+    settings = QUICK if args.quick else SETTINGS
+    chosen = args.models or list(settings)
+    engines = ENGINES[:3] if args.quick else ENGINES
+    results, rows = {}, []
+    for name in chosen:
+        times, megabytes = measure(name, *settings[name], engines, args.repeats)
+        results[name] = {"seconds": times, "megabytes": megabytes}
+        rows.append([name, *(f"{times[engine]:.3f}" for engine in engines)])
+        rows[-1].append(f"{times['fast'] / times['non-private']:.2f}")
+        rows[-1] += [f"{megabytes[engine]:.0f}" for engine in engines]
+    header = ["network", *(f"{engine}, s" for engine in engines), "fast / non-private"]
+    header += [f"{engine}, MB" for engine in engines]
+    print(markdown_table(header, rows))
+    if args.out:
+        write_json(args.out, results)
+    if args.quick:
+        times = results[SIX_CONVOLUTIONS]["seconds"]
+        print(f"fast / non-private: {times['fast'] / times['non-private']:.2f}")
+
+
+def measure(
+    name: str,
+    shape: tuple[int, int, int],
+    batch: int,
+    part: int,
+    engines: tuple[str, ...],
+    repeats: int,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the least seconds of a step of every engine, and its megabytes."""
+    made = {engine: make_step(name, shape, batch, part, engine) for engine in engines}
+    steps = {engine: step for engine, (step, _) in made.items()}
+    times: dict[str, list[float]] = {engine: [] for engine in engines}
+    for step in steps.values():
+        step()
+    for _ in range(repeats):
+        for engine, step in steps.items():
+            start = time.perf_counter()
+            step()
+            times[engine].append(time.perf_counter() - start)
+    least = {engine: min(values) for engine, values in times.items()}
+    return least, {engine: megabytes for engine, (_, megabytes) in made.items()}
+
+
+def make_step(
+    name: str, shape: tuple[int, int, int], batch: int, part: int, engine: str
+) -> tuple[Callable[[], None], float]:
+    """Return a function that computes one gradient, and the megabytes it needs.
+
+    Noise is included if private. Memory is what the compiler reserves for arguments,
+    results and intermediate values of one call.
+    """
+    rngs = nnx.Rngs(params=jax.random.key(0))
+    network = Network(build(name, shape, 10, rngs=rngs))
+    draw = np.random.default_rng(0)
+    inputs = jnp.asarray(draw.normal(size=(batch, 1, *shape)), jnp.float32)
+    labels = jnp.asarray(draw.integers(0, 10, batch))
+    names = tuple(network.initial)
+    private = engine in ("fast", "reference")
+    size = batch if engine == "non-private" else part
+    if private:
+        summed = clipped_sum(network, cross_entropy, ClipRule(), engine)
+    else:
+        summed = jax.jit(partial(plain_sum, network))
+    more = (jnp.ones(size, bool), jnp.float32(1.0)) if private else ()
+    first = (network.initial, inputs[:size], labels[:size], *more)
+    compiled = summed.lower(*first).compile()
+    use = compiled.memory_analysis()
+    needed = (
+        use.argument_size_in_bytes + use.output_size_in_bytes + use.temp_size_in_bytes
+    )
+
+    def step() -> None:
+        total = np.zeros(sum(leaf.size for leaf in network.initial.values()))
+        for start in range(0, batch, size):
+            rows = slice(start, start + size)
+            found = compiled(network.initial, inputs[rows], labels[rows], *more)
+            if private:
+                total += flatten(found, names)
+            else:
+                jax.block_until_ready(found)
+        if private:
+            total += noise.gaussian(jax.random.key(1), total.shape, 1.0)
+
+    return step, needed / 2**20
+
+
+def plain_sum(network: Network, parameters: Any, inputs: Any, labels: Any) -> Any:
+    """Return the gradient of the summed losses."""
+
+    def loss(parameters: Any) -> Any:
+        return jnp.sum(cross_entropy(network(parameters, inputs[:, 0]), labels))
+
+    return jax.grad(loss)(parameters)
+
+
+if __name__ == "__main__":
+    main()

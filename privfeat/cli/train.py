@@ -1,0 +1,128 @@
+"""``privfeat train``: train a whole network on a folder of images and save it."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from privfeat._types import ADJACENCIES
+from privfeat.cli.common import CommandError, output_folder, parse_settings, progress
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    parser = verbs.add_parser(
+        "train",
+        help="train a whole network on images by DP-SGD",
+        description="Train a network on a folder of images with differential privacy, "
+        "and save it with its privacy statement. Needs `pip install privfeat[train]`.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        required=True,
+        help="a folder with train/CLASS/*.png, and test/ likewise if there is a test "
+        "set; or with CLASS/*.png. The names of the classes become public",
+    )
+    parser.add_argument(
+        "--model", default="wrn_16_4", help="name of a network (default wrn_16_4)"
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="where to save")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a model that is there"
+    )
+    parser.add_argument(
+        "--image-size", type=int, default=32, help="side of the images (default 32)"
+    )
+    parser.add_argument("--grey", action="store_true", help="one channel, no colours")
+    group = parser.add_argument_group("privacy")
+    budget = group.add_mutually_exclusive_group()
+    budget.add_argument("--epsilon", type=float, help="budget (default 1)")
+    budget.add_argument("--noise-multiplier", type=float, help="noise level instead")
+    group.add_argument("--delta", type=float, help="default 1e-5")
+    group.add_argument("--adjacency", choices=ADJACENCIES)
+    group.add_argument(
+        "--seed", type=int, help="reproducible noise, for tests: not private"
+    )
+    training = parser.add_argument_group("training")
+    training.add_argument("--epochs", type=float, help="default 10")
+    training.add_argument("--batch", type=float, help="expected size (default 256)")
+    training.add_argument("--learning-rate", type=float)
+    training.add_argument("--clip-norm", type=float)
+    training.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="any other parameter of DPSGDClassifier, such as ema_decay=0.999",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Train, save, and print accuracy and statement."""
+    from privfeat import DPSGDClassifier, persistence
+    from privfeat.trainers.images import read_folder
+
+    if (Path(args.out) / "model.json").exists() and not args.overwrite:
+        raise CommandError(
+            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
+            "replace it; its budget stays spent."
+        )
+    root = Path(args.data)
+    if not root.is_dir():
+        raise CommandError(f"--data must be a folder, got {args.data!r}.")
+    options = {"size": args.image_size, "mode": "L" if args.grey else "RGB"}
+    split = root / "train"
+    X, y, names = read_folder(split if split.is_dir() else root, **options)
+    params = _parameters(args) | {"classes": range(len(names))}
+    unknown = sorted(set(params) - set(DPSGDClassifier().get_params()))
+    if unknown:
+        raise CommandError(f"DPSGDClassifier has no parameter {unknown[0]!r}.")
+    bar = sys.stderr.isatty() and not args.quiet
+    clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
+    with output_folder(args.out) as folder:
+        progress(args, f"training {args.model} on {args.data} ...")
+        clf.fit(X, y)
+        persistence.save(
+            clf.set_params(verbose=0),
+            folder,
+            overwrite=args.overwrite,
+            class_names=names,
+        )
+    if args.quiet:
+        return
+    print(f"model saved in {args.out}")
+    if split.is_dir() and (root / "test").is_dir():
+        X, y, found = read_folder(root / "test", **options)
+        if found != names:
+            raise CommandError("test/ must have the classes of train/.")
+        print(
+            f"test accuracy {clf.score(X, y):.4f} on {root / 'test'}\n"
+            "  computed on the test labels: these must be public, or be accounted for "
+            "separately; the statement below does not cover them"
+        )
+    print(clf.privacy_)
+
+
+def _parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the constructor parameters for the options that were given."""
+    given = {
+        "model": args.model,
+        "epsilon": args.epsilon,
+        "noise_multiplier": args.noise_multiplier,
+        "delta": args.delta,
+        "adjacency": args.adjacency,
+        "random_state": args.seed,
+        "epochs": args.epochs,
+        "expected_batch_size": args.batch,
+        "learning_rate": args.learning_rate,
+        "clip_norm": args.clip_norm,
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    settings = parse_settings(args.set)
+    twice = sorted(set(named) & set(settings))
+    if twice:
+        raise CommandError(f"--set must not repeat an option, got {twice[0]!r}.")
+    return named | settings

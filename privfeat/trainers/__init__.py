@@ -1,0 +1,23 @@
+"""Full-network DP-SGD with JAX and flax: ``pip install privfeat[train]``.
+
+``classifier`` and ``regressor`` hold the estimators on the base ``_base``. One fit goes
+through ``images`` (records), ``networks`` (the architectures, made of ``layers``),
+``model`` (a network as a function of named parameters), ``engine`` (sums of clipped
+gradients: ``tape`` records a forward pass, ``contributions`` makes per-record norms of
+it, ``clipping`` the factors), ``augment`` (views of a record), ``batches`` (physical
+batches), ``optimizers`` and ``loop`` (the noisy steps). Plans, keys and noise are those
+of `privfeat.core`, as for the linear estimators.
+"""
+
+try:
+    import flax  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "privfeat.trainers must have flax, found none. Run pip install privfeat[train]."
+    ) from error
+
+from privfeat.trainers.classifier import DPSGDClassifier
+from privfeat.trainers.networks import NETWORKS
+from privfeat.trainers.regressor import DPSGDRegressor
+
+__all__ = ["NETWORKS", "DPSGDClassifier", "DPSGDRegressor"]

@@ -1,0 +1,91 @@
+"""What the docstrings of both estimators say in the same words."""
+
+from typing import Any
+
+_PARAMETERS = """model : str, callable or nnx.Module, optional
+        Default: ``{default}``.
+        A name of `privfeat.trainers.NETWORKS`, a ``simpleVGG-...``, a function
+        ``(input_shape, n_outputs, *, rngs) -> nnx.Module``, or a module whose initial
+        parameters are public.
+    epsilon : float, optional
+        Total budget, > 0; ``inf`` turns noise and clipping off. 1 if no budget is
+        given. The noise is found by bracketing and bisection.
+    delta : float, default=1e-5
+        In [1e-9, 1).
+    noise_multiplier : float, optional
+        Noise of every step instead of ``epsilon``.
+    adjacency : {{"add_remove", "replace_one"}}, default="add_remove"
+        Replace-one needs full batches.
+    epochs : float, default=10.0
+        Steps are ``epochs * n_samples / expected_batch_size``, rounded up.
+    n_iter : int, optional
+        Number of steps instead of ``epochs``.
+    expected_batch_size : float, optional, default=256
+        Every step takes each record with probability ``expected_batch_size /
+        n_samples``. None: all records in every step.
+    microbatch_size : int, optional
+        Records that are worked on at a time; changes memory and time alone. Default:
+        as many as fit in about a gibibyte.
+    clip_norm : float or tuple of (start, norm), default=1.0
+        Bound on a record's gradient, in [1e-6, 1e6]. A schedule names norms and the
+        shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``.
+    clip_factor : {{"abadi", "automatic", "normalize", "global"}}, default="abadi"
+        See `privfeat.trainers.clipping`.
+    clip_style : {{"flat", "layerwise", "blockwise"}}, default="flat"
+        One norm for the whole gradient, or one for each layer or block, each bounded by
+        ``clip_norm`` over the square root of their number.
+    engine : {{"auto", "fast", "reference"}}, default="auto"
+        ``"auto"`` is fast where the network is made of ``privfeat.trainers.layers``.
+    optimizer : str or optax optimizer, default="adam"
+        ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"`` or
+        ``"sgd"``. An optax optimizer brings its own rate and decay.
+    learning_rate : float, optional
+        Peak rate, > 0, for averages over the expected batch. Default 0.001.
+    schedule : {{"constant", "cosine"}}, default="constant"
+    warmup_steps : int, default=0
+        Steps of linear increase before the schedule.
+    weight_decay : float, default=0.0
+    ema_decay : float, optional
+        Keep the exponential moving average of the parameters, in [0, 1].
+    augmentation : {{"none", "crop_flip"}}, default="none"
+    n_copies : int, default=1
+        Views of each record whose gradients are averaged before they are clipped.
+    frozen : tuple of str, default=()
+        Beginnings of names of parameters that stay as they are.
+    random_state : int, RandomState or None, default=None
+        None takes entropy of the operating system. An integer is for tests: not
+        private.
+    verbose : int, default=0
+        Whether to show a bar of the steps; it tells nothing of the records."""
+
+_GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients,
+    in units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``;
+    Poisson sampling is accounted by privacy loss distributions. An empty sample takes a
+    noisy step too.
+
+    **Public.** See ``privacy_.public``.
+
+    **Not protected.** Timing and memory, which tell how many records a step drew; the
+    low bits of floating-point noise, and rounding of float32 sums within a physical
+    batch (see `privfeat.trainers.clipping` for what the margins cover); seeds; tuning
+    over many fits."""
+
+_ATTRIBUTES = """parameters_ : dict of name to array
+        The trained network.
+    privacy_ : PrivacyStatement
+    n_iter_ : int
+        Number of noisy steps.
+    input_shape_ : tuple of int
+        Shape of a record.
+    n_outputs_ : int"""
+
+
+def document(cls: Any) -> Any:
+    """Fill the shared parts into the docstring of an estimator."""
+    default = cls().model
+    cls.__doc__ = cls.__doc__.format(
+        parameters=_PARAMETERS.format(default=default),
+        guarantees=_GUARANTEES,
+        attributes=_ATTRIBUTES,
+    )
+    return cls

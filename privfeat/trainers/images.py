@@ -1,0 +1,101 @@
+"""Records as one array: arrays, lists of arrays, or a folder of images."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat._checks import check_choice
+
+SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".webp"})
+
+
+def as_records(X: Any) -> NDArray[Any]:
+    """Return records as an array of shape (n_samples, ...), uint8 or float32.
+
+    Parameters
+    ----------
+    X : array, or sequence of arrays of one shape
+        Images (height, width, channels), images of one channel (height, width), or rows
+        of numbers. Whole numbers must be bytes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the records are not numbers, differ in shape, or hold NaN or infinity.
+    """
+    if isinstance(X, list | tuple) and len({np.shape(record) for record in X}) > 1:
+        raise ValueError("X must hold records of one shape, got several shapes.")
+    records = np.asarray(X)
+    if records.ndim not in (2, 3, 4) or not records.shape[0]:
+        raise ValueError(
+            "X must have shape (n_samples, height, width, channels), (n_samples, "
+            "height, width) or (n_samples, n_features), with at least 1 record."
+        )
+    if records.dtype == np.uint8:
+        return records[..., None] if records.ndim == 3 else records
+    if records.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold real numbers, got {records.dtype}.")
+    if records.dtype.kind != "f" and records.ndim > 2:
+        raise TypeError(
+            f"X must hold images as bytes (uint8) or floats, got {records.dtype}."
+        )
+    with np.errstate(over="ignore"):
+        records = records.astype(np.float32)
+    if not np.all(np.isfinite(records)):
+        raise ValueError("X must be finite in float32, got NaN, infinity or overflow.")
+    return records[..., None] if records.ndim == 3 else records
+
+
+def to_inputs(records: NDArray[Any]) -> NDArray[np.float32]:
+    """Return records as the network takes them: bytes become numbers in [-1, 1]."""
+    if records.dtype == np.uint8:
+        return (records.astype(np.float32) - 127.5) / 127.5
+    return records
+
+
+def read_folder(
+    path: str | os.PathLike[str], *, size: int = 32, mode: str = "RGB"
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[str]]:
+    """Return the images of ``path/<class>/``, their labels and the class names.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A folder with one folder per class; names of classes become public.
+    size : int
+        Images are resized to this side, the shorter one first, and centre-cropped.
+    mode : {"RGB", "L"}
+        Colours or grey levels.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes with images.
+    """
+    from PIL import Image, ImageOps
+
+    check_choice("mode", mode, ("RGB", "L"))
+    folders = sorted(entry for entry in Path(path).iterdir() if entry.is_dir())
+    if len(folders) < 2:
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold a folder for each of at least 2 classes, "
+            f"got {len(folders)}."
+        )
+    images, labels = [], []
+    for label, folder in enumerate(folders):
+        for file in sorted(folder.rglob("*")):
+            if file.suffix.lower() not in SUFFIXES:
+                continue
+            with Image.open(file) as image:
+                square = ImageOps.fit(image.convert(mode), (size, size))
+            images.append(np.asarray(square, np.uint8))
+            labels.append(label)
+    if not images:
+        raise ValueError(f"{os.fspath(path)!r} must hold images, got none.")
+    stacked = np.stack(images)
+    if stacked.ndim == 3:
+        stacked = stacked[..., None]
+    return stacked, np.array(labels), [folder.name for folder in folders]

@@ -1,0 +1,84 @@
+"""A flax network as a function of named parameters."""
+
+from typing import Any, TypeAlias
+
+import jax
+from flax import nnx
+from jaxtyping import Array, Float
+
+from privfeat.trainers.tape import join
+
+Parameters: TypeAlias = dict[str, Float[Array, "..."]]
+
+
+class Network:
+    """A network taken apart: its structure, and its initial parameters by name.
+
+    Parameters
+    ----------
+    module : nnx.Module
+        Maps images of shape (n, height, width, channels), or rows, to scores of shape
+        (n, n_outputs), every record by itself. Not modified.
+
+    Attributes
+    ----------
+    initial : dict of name to array
+        Names are paths with slashes, ``"block/conv/kernel"``.
+
+    Raises
+    ------
+    TypeError
+        If ``module`` is not an ``nnx.Module``.
+    ValueError
+        If it has state beside parameters: running averages over a batch mix records,
+        and random state would have to be drawn as noise is.
+    """
+
+    def __init__(self, module: nnx.Module) -> None:
+        if not isinstance(module, nnx.Module):
+            raise TypeError(
+                f"model must be a flax.nnx.Module, got {type(module).__name__}."
+            )
+        refuse_shared_state(module)
+        self._graph, state = nnx.split(module)
+        leaves = nnx.to_flat_state(state)
+        self._paths = {join(path): path for path, _ in leaves}
+        self._template = state
+        self.initial: Parameters = {join(path): leaf[...] for path, leaf in leaves}
+
+    def bind(self, parameters: Parameters) -> Any:
+        """Return the network with these parameters."""
+        leaves = [
+            (path, variable.replace(parameters[join(path)]))
+            for path, variable in nnx.to_flat_state(self._template)
+        ]
+        return nnx.merge(self._graph, nnx.from_flat_state(leaves))
+
+    def __call__(
+        self, parameters: Parameters, inputs: Float[Array, "n ..."]
+    ) -> Float[Array, "n m"]:
+        """Return the scores of a batch of records."""
+        scores: Float[Array, "n m"] = self.bind(parameters)(inputs)
+        return scores
+
+
+def refuse_shared_state(module: nnx.Module) -> None:
+    """Raise ValueError, by name, for a layer through which records could touch."""
+    nodes = list(nnx.iter_graph(module))
+    for path, node in nodes:  # first, since its averages come before it in the graph
+        if isinstance(node, nnx.BatchNorm):
+            raise ValueError(
+                "model must treat every record by itself, got the batch norm "
+                f"{join(path)!r}. Use GroupNorm or LayerNorm."
+            )
+    for path, node in nodes:
+        if isinstance(node, nnx.Variable) and not isinstance(node, nnx.Param):
+            raise ValueError(
+                f"model must hold nothing but parameters, got {join(path)!r}, a "
+                f"{type(node).__name__}. Leave such layers out."
+            )
+
+
+def count(parameters: Parameters) -> int:
+    """Return the number of numbers."""
+    return sum(leaf.size for leaf in jax.tree.leaves(parameters))

@@ -1,0 +1,74 @@
+"""Networks by name, made of the layers that the fast engine knows.
+
+>>> "wrn_16_4" in NETWORKS
+True
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from flax import nnx
+
+from privfeat.trainers.networks.convnets import SampleConvNet, SimpleVGG
+from privfeat.trainers.networks.mlp import MLP
+from privfeat.trainers.networks.resnet import ResNet, WideResNet
+from privfeat.trainers.networks.vit import ViT
+
+__all__ = [
+    "MLP",
+    "NETWORKS",
+    "ResNet",
+    "SampleConvNet",
+    "SimpleVGG",
+    "ViT",
+    "WideResNet",
+    "build",
+]
+
+NETWORKS: dict[str, Callable[..., nnx.Module]] = {
+    "mlp": MLP,
+    "resnet18": ResNet,
+    "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
+    "sample_convnet": SampleConvNet,
+    "vit_base": partial(ViT, dim=768, n_heads=12),
+    "vit_small": partial(ViT, dim=384, n_heads=6),
+    "vit_tiny": ViT,
+    "wrn_16_4": WideResNet,
+    "wrn_16_4_norm_first": partial(WideResNet, order="conv_norm_relu"),
+}
+
+
+def build(
+    name: str, input_shape: tuple[int, ...], n_outputs: int, *, rngs: nnx.Rngs
+) -> nnx.Module:
+    """Return a fresh network for records of ``input_shape``.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``NETWORKS``, or ``simpleVGG-...`` (see `SimpleVGG`).
+    input_shape : tuple of int
+        (height, width, channels); for ``"mlp"`` any.
+    n_outputs : int
+    rngs : nnx.Rngs
+        With the stream ``params``: the key of the initial parameters.
+
+    Raises
+    ------
+    ValueError
+        If there is no such network, or it does not take records of that shape.
+    """
+    if name != "mlp" and len(input_shape) != 3:
+        raise ValueError(
+            f"records must have shape (height, width, channels) for model={name!r}, "
+            f"got {input_shape}."
+        )
+    if name.lower().startswith("simplevgg"):
+        vgg_shape: Any = input_shape
+        return SimpleVGG.from_name(name, vgg_shape, n_outputs, rngs=rngs)
+    if name not in NETWORKS:
+        raise ValueError(
+            f"model must be one of {', '.join(NETWORKS)} or a simpleVGG, got {name!r}."
+        )
+    return NETWORKS[name](input_shape, n_outputs, rngs=rngs)

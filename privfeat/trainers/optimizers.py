@@ -1,0 +1,86 @@
+"""Optimizers and learning-rate schedules by name; all of it is post-processing."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import optax
+
+from privfeat._checks import check_choice, check_int, check_positive, check_real
+
+Optimizer: TypeAlias = optax.GradientTransformation
+Schedule = Literal["constant", "cosine"]
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
+
+_MOMENTUM = 0.9
+_FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
+    "adam": optax.adam,
+    "heavy_ball": lambda rate: optax.sgd(rate, momentum=_MOMENTUM),
+    "nesterov": lambda rate: optax.sgd(rate, momentum=_MOMENTUM, nesterov=True),
+    "rmsprop": optax.rmsprop,
+    "sgd": optax.sgd,
+}
+_NAMES = (*_FACTORIES, "adamw")
+
+
+def make_optimizer(
+    optimizer: str | Optimizer,
+    *,
+    learning_rate: float | None,
+    schedule: Schedule,
+    warmup_steps: int,
+    n_iter: int,
+    weight_decay: float,
+) -> Optimizer:
+    """Return the optax optimizer that the parameters describe.
+
+    Parameters
+    ----------
+    optimizer : {"adam", "adamw", "heavy_ball", "nesterov", "rmsprop", "sgd"} or optax
+        Momentum is 0.9. An optax object brings its own rate, schedule and decay.
+    learning_rate : float
+        Peak rate, for gradients averaged over the expected batch; > 0.
+    schedule : {"constant", "cosine"}
+        Cosine decay to zero at ``n_iter``. Either way the first ``warmup_steps`` rise
+        linearly from zero.
+    warmup_steps, n_iter : int
+    weight_decay : float
+        >= 0. Added to the gradient as ``weight_decay`` times the parameter; decoupled
+        from it for ``"adamw"``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range, or an optax object is given with a rate.
+    """
+    check_choice("schedule", schedule, SCHEDULES)
+    warmup_steps = check_int("warmup_steps", warmup_steps, low=0, high=n_iter)
+    weight_decay = check_real("weight_decay", weight_decay, low=0.0, high=1e6)
+    if isinstance(optimizer, optax.GradientTransformation):
+        if learning_rate is not None or weight_decay:
+            raise ValueError(
+                "learning_rate must be None and weight_decay 0 for an optax optimizer, "
+                f"got {learning_rate!r} and {weight_decay!r}. It has its own."
+            )
+        return optimizer
+    check_choice("optimizer", optimizer, _NAMES)
+    peak = check_positive(
+        "learning_rate", learning_rate if learning_rate is not None else 1e-3
+    )
+    rate = _rate(peak, schedule, warmup_steps, n_iter)
+    if optimizer == "adamw":
+        return optax.adamw(rate, weight_decay=weight_decay)
+    decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
+    return optax.chain(*decay, _FACTORIES[optimizer](rate))
+
+
+def _rate(peak: float, schedule: Schedule, warmup_steps: int, n_iter: int) -> Any:
+    """Return a function of the step."""
+    if schedule == "constant":
+        after = optax.constant_schedule(peak)
+    else:
+        after = optax.cosine_decay_schedule(peak, max(n_iter - warmup_steps, 1))
+    if not warmup_steps:
+        return after
+    # the first step has a rate above zero
+    rise = optax.linear_schedule(peak / warmup_steps, peak, warmup_steps - 1)
+    return optax.join_schedules([rise, after], [warmup_steps])

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from privfeat import load
+from privfeat.cli import main
+
+pytest.importorskip("flax")
+Image = pytest.importorskip("PIL.Image")
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Dark and bright images, for training and for a test."""
+    draw = np.random.default_rng(0)
+    for split in ("train", "test"):
+        for name, level in (("bright", 160), ("dark", 20)):
+            (tmp_path / split / name).mkdir(parents=True)
+            for i in range(12):
+                pixels = draw.integers(level, level + 60, (10, 12, 3)).astype(np.uint8)
+                Image.fromarray(pixels).save(tmp_path / split / name / f"{i}.png")
+    return tmp_path
+
+
+def command(folder, *more):
+    return main(
+        [
+            "train",
+            *("--data", str(folder), "--out", str(folder / "model"), "--model", "mlp"),
+            *("--image-size", "8", "--noise-multiplier", "1", "--batch", "12"),
+            *("--set", "n_iter=10", "--set", "microbatch_size=8"),
+            *more,
+        ]
+    )
+
+
+def test_train_saves_a_model_that_predicts(folder, capsys):
+    assert command(folder) == 0
+    printed = capsys.readouterr().out
+    assert "test accuracy 1.0000" in printed
+    assert "10 x gradient" in printed
+    model = load(folder / "model")
+    assert model.input_shape_ == (8, 8, 3)
+    bright = np.full((1, 8, 8, 3), 200, np.uint8)
+    assert model.predict(bright).tolist() == [0]
+    assert command(folder) == 1
+    assert "Pass --overwrite" in capsys.readouterr().err
+
+
+def test_train_refuses_what_it_cannot_use(folder, capsys):
+    for more, word in (
+        (["--set", "no_such=1"], "no_such"),
+        (["--set", "epochs=2", "--epochs", "1"], "repeat"),
+        (["--data", str(folder / "nothing")], "folder"),
+        (["--data", str(folder / "train" / "dark")], "classes"),
+    ):
+        assert command(folder, *more) == 1
+        assert word in capsys.readouterr().err
+    assert not (folder / "model").exists()
