@@ -50,7 +50,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
     --------
     >>> import numpy as np
     >>> from privfeat import DPSGDClassifier
-    >>> X = np.repeat(np.arange(2), 100)[:, None] + np.zeros((200, 3))
+    >>> X = np.repeat(np.arange(2), 400)[:, None] + np.zeros((800, 3))
     >>> clf = DPSGDClassifier(
     ...     model="mlp", epsilon=8, classes=[0, 1], n_iter=30, learning_rate=0.01
     ... )
