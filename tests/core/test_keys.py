@@ -65,3 +65,21 @@ def test_key_stream_knows_whether_it_is_seeded(seed, seeded):
 def test_key_stream_refuses_a_seed_outside_its_range(seed):
     with pytest.raises(ValueError, match="seed must be in"):
         KeyStream(seed)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_key_stream_draws_integers_of_64_bits(seed):
+    """Of 64 draws, one at least is above 2**63 and one below 2**32 beyond its half."""
+    stream = KeyStream(seed)
+    numbers = [stream.draw_integer() for _ in range(64)]
+    assert len(set(numbers)) == 64
+    assert all(0 <= number < 2**64 for number in numbers)
+    assert any(number >= 2**63 for number in numbers)
+    assert any(number % 2**32 >= 2**31 for number in numbers)
+
+
+def test_key_stream_of_an_integer_is_a_key_of_its_own():
+    stream, same = KeyStream(3), KeyStream(3)
+    high, low = words(same.draw())
+    assert stream.draw_integer() == (high << 32) + low
+    assert words(stream.draw()) == words(same.draw())

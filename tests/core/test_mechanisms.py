@@ -140,3 +140,12 @@ def test_mechanism_samples_with_the_planned_probability():
     masks = [sampler(10_000) for _ in range(2)]
     assert np.any(masks[0] != masks[1])
     assert stats.binomtest(int(np.sum(masks)), 20_000, 0.2).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("stddev", [0.0, math.inf, math.nan])
+def test_mechanism_refuses_noise_that_is_none(plan, exact, monkeypatch, stddev):
+    """Whatever went wrong before: nothing is released without its noise."""
+    mechanism = GaussianMechanism(plan, KeyStream(3))
+    monkeypatch.setattr(mechanism, "noise_stddev", lambda name: stddev)
+    with pytest.raises(PrivacyError, match="noise of gram must be finite and > 0"):
+        mechanism.release("gram", exact)
