@@ -16,6 +16,8 @@ EPILOG = """examples:
   torchrun --nproc-per-node 8 -m privfeat_extract --data photos/ \\
       --model resnet50 --out photos.h5
 
+`privfeat-extract overlap A.h5 B.h5` finds near-duplicates between two feature files.
+
 An interrupted extraction continues when the same command is run again. Under torchrun
 each process takes its share of the images and, by default, its own GPU.
 """
