@@ -222,3 +222,8 @@ def test_bisect_ends_where_floats_are_neighbours():
     found = bisect(lambda x: x * x >= 2.0, good=2.0, bad=1.0, tol=0.0)
     assert found * found >= 2.0
     assert math.nextafter(found, 0.0) ** 2 < 2.0
+
+
+@pytest.mark.parametrize("mu", [20.0, 1e6])
+def test_gaussian_delta_is_at_most_one(mu):
+    assert gaussian_delta(mu, 0.0) <= 1.0

@@ -83,3 +83,9 @@ def test_key_stream_of_an_integer_is_a_key_of_its_own():
     high, low = words(same.draw())
     assert stream.draw_integer() == (high << 32) + low
     assert words(stream.draw()) == words(same.draw())
+
+
+def test_key_stream_of_another_process_has_other_keys():
+    keys = [words(KeyStream(3, process).draw()) for process in range(5)]
+    assert len(set(keys)) == 5
+    assert keys[0] == words(KeyStream(3).draw())

@@ -93,7 +93,7 @@ def test_04_notices_a_second_draw(make, three_classes, monkeypatch):
 
 def check_05(make):
     candidates, n_splits = {"alpha": [0.1, 0.5, 1.0]}, 4
-    fit = make(rho=0.01, epsilon=None, adjacency="replace_one")
+    fit = make(rho=0.01, epsilon=None, adjacency="replace_one", random_state=None)
     total = search_cost(GridSearchCV(fit, candidates, cv=KFold(n_splits)))
     # each candidate sees a record in all folds but one, and the best is fitted again
     n_charged = 3 * (n_splits - 1) + 1
