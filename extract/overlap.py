@@ -10,7 +10,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from privfeat._files import write_atomically
 from privfeat.data import FeatureFile, open_features
 
+from .arguments import count_or_zero, path_argument
 from .errors import ExtractError
 
 BLOCK_ROWS = 4096
@@ -128,8 +128,8 @@ def _parser() -> argparse.ArgumentParser:
         "the network: the median is printed to compare with. The result is about "
         "records: do not publish it if one of the files is private.",
     )
-    parser.add_argument("a", metavar="A.h5", type=Path)
-    parser.add_argument("b", metavar="B.h5", type=Path)
+    parser.add_argument("a", metavar="A.h5", type=path_argument)
+    parser.add_argument("b", metavar="B.h5", type=path_argument)
     parser.add_argument(
         "--threshold",
         type=_cosine,
@@ -137,10 +137,10 @@ def _parser() -> argparse.ArgumentParser:
         help="similarity from which rows are near-duplicates (default 0.95)",
     )
     parser.add_argument(
-        "--pairs", type=int, default=20, help="pairs to print (default 20)"
+        "--pairs", type=count_or_zero, default=20, help="pairs to print (default 20)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.json", help="write all pairs there"
+        "--out", type=path_argument, metavar="FILE.json", help="write all pairs there"
     )
     return parser
 
