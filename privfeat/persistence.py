@@ -162,6 +162,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{', '.join(_estimators())}."
         )
     arrays = _read_arrays(path, document["arrays"])
+    if not all(isinstance(value, int) for value in document["fitted"].values()):
+        raise _damaged(path, "its counts are no whole numbers")
     fitted = {key: int(value) for key, value in document["fitted"].items()}
     missing = {*_ARRAYS, *_COUNTS} - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= {*_ARRAYS, *_COUNTS}:
@@ -174,7 +176,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise _damaged(path, "the parameters do not fit the estimator") from error
     for key, value in fitted.items():
         setattr(estimator, key, value)
