@@ -4,6 +4,8 @@
 # make test-slow    the tests that `make test` leaves out, save those that need a GPU or outside data
 # make test-postgres  the ledger on a PostgreSQL server that the tests start (Debian: apt install postgresql)
 # make test-shapes  the tests again, with every array shape checked while running
+# make coverage     the tests of privfeat/core, which must reach every branch of it
+# make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
 # make clean        remove what these targets made, the environment included
 
 VENV := .venv
@@ -21,7 +23,7 @@ PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-postgres test-shapes clean
+.PHONY: quickstart test lint test-slow test-postgres test-shapes coverage mutation clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -54,6 +56,16 @@ SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 test-shapes: $(FULL_STAMP)
 	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow and not validation" \
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
+
+# The tests that start processes of their own hold branches that one process never sees.
+coverage: $(FULL_STAMP)
+	$(PYTEST) -q -m "$(NOT_HERE)" --cov=privfeat/core --cov-branch --cov-fail-under=100 \
+	  --cov-report=term-missing tests/core tests/linear/test_processes.py privfeat/core
+
+# Give MODULES="keys noise" for some alone.
+mutation: $(FULL_STAMP)
+	$(PIP_INSTALL) -q -e '.[mutation]'
+	$(BIN)/python tests/mutation.py $(MODULES)
 
 $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 	$(PIP_INSTALL) -q -e '.[quickstart]'

@@ -16,6 +16,8 @@ EPILOG = """examples:
   torchrun --nproc-per-node 8 -m privfeat_extract --data photos/ \\
       --model resnet50 --out photos.h5
 
+`privfeat-extract overlap A.h5 B.h5` finds near-duplicates between two feature files.
+
 An interrupted extraction continues when the same command is run again. Under torchrun
 each process takes its share of the images and, by default, its own GPU.
 """
@@ -102,11 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument(
         "--data",
         required=True,
+        type=_plain,
         help="image folder ([split/]class/file), tar or zip archive of one, 'digits', "
         "or a data set of timm: torch/cifar10, hfds/..., tfds/..., wds/...",
     )
     data.add_argument(
-        "--data-dir", type=Path, help="where data sets are, or are downloaded to"
+        "--data-dir",
+        type=path_argument,
+        help="where data sets are, or are downloaded to",
     )
     data.add_argument("--splits", nargs="+", help="default: those that are there")
     data.add_argument("--limit", type=_count, help="take the first N of each split")
@@ -119,7 +124,9 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument(
         "--model", required=True, help="a model of timm, or 'scattering' (no weights)"
     )
-    model.add_argument("--checkpoint", type=Path, help="local .safetensors or .pth")
+    model.add_argument(
+        "--checkpoint", type=path_argument, help="local .safetensors or .pth"
+    )
     model.add_argument(
         "--model-kwargs", nargs="+", type=_pair, default=[], metavar="KEY=VALUE"
     )
@@ -148,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     speed.add_argument("--batch-size", type=_count)
     speed.add_argument(
         "--workers",
-        type=_count_or_zero,
+        type=count_or_zero,
         help="processes that decode images; 0: none beside this one",
     )
     speed.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
@@ -165,7 +172,9 @@ def _parser() -> argparse.ArgumentParser:
         "--compile", action="store_true", help="torch.compile; needs a C++ compiler"
     )
     out = parser.add_argument_group("output")
-    out.add_argument("--out", type=Path, required=True, help="the .h5 file to write")
+    out.add_argument(
+        "--out", type=path_argument, required=True, help="the .h5 file to write"
+    )
     out.add_argument("--dtype", default="float16", choices=("float16", "float32"))
     again = out.add_mutually_exclusive_group()
     again.add_argument(
@@ -195,13 +204,27 @@ def _pair(text: str) -> tuple[str, Any]:
     return name, value
 
 
+def path_argument(text: str) -> Path:
+    """Return a path that the system can take."""
+    if not text:
+        raise argparse.ArgumentTypeError("must be a path, got ''")
+    return Path(_plain(text))
+
+
+def _plain(text: str) -> str:
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"must hold no null character, got {text!r}")
+    return text
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text) > 0:
         raise argparse.ArgumentTypeError(f"must be a whole number > 0, got {text!r}")
     return int(text)
 
 
-def _count_or_zero(text: str) -> int:
+def count_or_zero(text: str) -> int:
+    """Return a whole number of at least zero."""
     return 0 if text == "0" else _count(text)
 
 

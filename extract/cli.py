@@ -1,7 +1,7 @@
 """The command ``privfeat-extract``."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .arguments import parse
 from .errors import ExtractError
@@ -21,13 +21,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 if the feature file is there; 1 after an error, which was told in one line
         on stderr; 130 if interrupted. Wrong arguments exit with 2.
     """
-    options = parse(argv)
-    from privfeat.data import FeatureFileError
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["overlap"]:
+        from .overlap import main as overlap
 
+        return _reported(lambda: overlap(arguments[1:]))
+    options = parse(arguments)
     from .run import extract
 
+    return _reported(lambda: print(extract(options)))
+
+
+def _reported(command: Callable[[], None]) -> int:
+    """Run a command and tell in one line what the user can put right."""
+    from privfeat.data import FeatureFileError
+
     try:
-        print(extract(options))
+        command()
     except (ExtractError, FeatureFileError) as error:
         return _fail(str(error))
     except OSError as error:

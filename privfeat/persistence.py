@@ -174,6 +174,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         for key in list(arrays)
         if network and key.startswith(_PARAMETER)
     }
+    if not all(isinstance(value, int) for value in document["fitted"].values()):
+        raise _damaged(path, "its counts are no whole numbers")
     fitted = {key: int(value) for key, value in document["fitted"].items()}
     known = {*_names(name)[0], *_names(name)[1]}
     missing = known - {*arrays, *fitted} - _OPTIONAL
@@ -188,7 +190,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise _damaged(path, "the parameters do not fit the estimator") from error
     for key, value in fitted.items():
         setattr(estimator, key, value)

@@ -102,7 +102,7 @@ RULES = {
             *("PIL", "h5py", "kymatio", "safetensors", "sklearn"),
             *("timm", "torch", "torchvision", "tqdm"),
         ],
-        ours=SHARED | {"privfeat.data", "privfeat_extract"},
+        ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},
     ),
 }
 

@@ -144,9 +144,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         )
     high = low
     while gaussian_delta(high, epsilon) <= delta:
-        low, high = high, 2.0 * high
-        if high > MU_RANGE[1]:
-            return low
+        low, high = high, 2.0 * high  # beyond 1e6, `gaussian_delta` refuses
     return bisect(lambda mu: gaussian_delta(mu, epsilon) <= delta, good=low, bad=high)
 
 

@@ -19,7 +19,7 @@ from privfeat.core.accounting import bisect
 from privfeat.core.keys import KeyStream
 from privfeat.exceptions import UnsupportedEventError
 
-_SCORED_ON = {
+SCORED_ON = {
     "holdout": "records kept from training, with noise",
     "public": "public data",
 }
@@ -120,6 +120,6 @@ class Selection:
             f"{self.runs.mean:.6g}",
             f"    (truncated negative binomial, eta = {self.eta:g}, gamma = "
             f"{self.gamma:.6g}), each with mu = {self.run_mu:.6g},",
-            f"    scored on {_SCORED_ON[self.scored_on]}. Epsilon covers all runs; the",
+            f"    scored on {SCORED_ON[self.scored_on]}. Epsilon covers all runs; the",
             "    releases below are those of the best one, the only one released.",
         ]

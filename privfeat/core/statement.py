@@ -7,10 +7,18 @@ from typing import Any, Literal
 
 from dp_accounting import DpEvent
 
-from privfeat._types import Accounting, Adjacency, Arithmetic, Unit
+from privfeat._checks import check_bool, check_choice, check_int, check_real
+from privfeat._types import (
+    ADJACENCIES,
+    ARITHMETICS,
+    Accounting,
+    Adjacency,
+    Arithmetic,
+    Unit,
+)
 from privfeat._version import __version__
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan, composed_event
-from privfeat.core.repetition import Selection
+from privfeat.core.repetition import SCORED_ON, Selection
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
@@ -204,7 +212,7 @@ class PrivacyStatement:
             fields["public"] = tuple(fields["public"])
             if "selection" in fields:
                 fields["selection"] = Selection(**fields["selection"])
-            return cls(**fields)
+            return _checked(cls(**fields))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PrivacyError("text must be a privacy statement in JSON.") from error
 
@@ -249,6 +257,33 @@ class PrivacyStatement:
             )
         lines.append(f"  privfeat {self.version}")
         return "\n".join(lines)
+
+
+def _checked(statement: PrivacyStatement) -> PrivacyStatement:
+    """Return a statement that was read if it can have been written."""
+    check_real("epsilon", statement.epsilon, low=0.0)
+    check_real("delta", statement.delta, low=0.0, high=1.0, include_low=False)
+    for name in ("rho", "mu"):
+        if getattr(statement, name) is not None:
+            check_real(name, getattr(statement, name), low=0.0)
+    check_choice("accounting", statement.accounting, _METHODS)
+    check_choice("adjacency", statement.adjacency, ADJACENCIES)
+    check_choice("arithmetic", statement.arithmetic, ARITHMETICS)
+    check_choice("unit", statement.unit, ("record", "user"))
+    check_bool("seeded", statement.seeded)
+    for record in statement.releases:
+        check_int("count", record.count, low=1)
+        for name in ("l2_sensitivity", "noise_multiplier", "noise_stddev"):
+            check_real(name, getattr(record, name), low=0.0)
+        check_real("sampling_prob", record.sampling_prob, low=0.0, high=1.0)
+    for text in (statement.version, *statement.public):
+        if not isinstance(text, str):
+            raise TypeError("facts of a statement must be text.")
+    if statement.selection is not None:
+        check_real("run_mu", statement.selection.run_mu, low=0.0)
+        check_choice("scored_on", statement.selection.scored_on, SCORED_ON)
+        check_real("mean", statement.selection.runs.mean, low=1.0)
+    return statement
 
 
 def _refuse_constant(name: str) -> Any:

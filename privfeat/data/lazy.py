@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from privfeat.data.schema import FeatureFileError
+from privfeat.data.schema import FeatureFileError, refused_if_damaged
 from privfeat.data.shards import Rows
 
 
@@ -161,7 +161,7 @@ class LazyFeatures:
             )
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         if rows.size:
-            try:
+            with refused_if_damaged(self.path):
                 for part in self._open().parts:
                     first, last = max(start, part.start), min(stop, part.stop)
                     if first < last:
@@ -170,11 +170,6 @@ class LazyFeatures:
                             np.s_[first - part.start : last - part.start],
                             np.s_[first - start : last - start],
                         )
-            except OSError as error:
-                raise FeatureFileError(
-                    f"{self.path} must be readable, but reading rows of "
-                    f"{self.dataset!r} failed: {error}."
-                ) from error
         return rows
 
     def read_rows(self, indices: ArrayLike) -> NDArray[Any]:
@@ -228,12 +223,8 @@ class LazyFeatures:
                 "the 'with' block, or call open_features without 'with'."
             )
         if self._rows is None or self._pid != os.getpid():
-            try:
+            with refused_if_damaged(self.path):
                 rows = Rows(self.path, self.dataset)
-            except OSError as error:
-                raise FeatureFileError(
-                    f"{self.path} must be readable: {error}."
-                ) from error
             if not rows.fit(self.shape, self.dtype):
                 rows.close()
                 raise FeatureFileError(

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import (
+    COLUMNS,
     FeatureFileError,
     check_root,
     check_split,
     read_attributes,
+    refused_if_damaged,
 )
 from privfeat.data.shards import Rows, check_shards, read_shards
 
@@ -89,7 +91,8 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _column(self, column: str) -> NDArray[Any] | None:
-        with open_checked(self.features.path) as file:
+        path = self.features.path
+        with refused_if_damaged(path), open_checked(path) as file:
             found = file[self.name].get(column)
             if found is None:
                 return None
@@ -99,8 +102,15 @@ class FeatureSplit:
                     f"{self.features.path} must hold {found.shape[0]} {column} of "
                     f"split {self.name!r}, but was changed. Open it again."
                 )
-        values = rows.read_all()
+        with refused_if_damaged(path):
+            values = rows.read_all()
         rows.close()
+        checksum = self.metadata.get(f"{column}_crc32") if column in COLUMNS else None
+        if checksum is not None and checksum != zlib.crc32(values.tobytes()):
+            raise FeatureFileError(
+                f"{path}: {column} of split {self.name!r} must have the checksum they "
+                "were written with, but were changed. Extract it again."
+            )
         values.flags.writeable = False
         return values
 
@@ -127,7 +137,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
         self._splits: dict[str, FeatureSplit] = {}
-        with open_checked(self.path) as file:
+        with refused_if_damaged(self.path), open_checked(self.path) as file:
             self.metadata = read_attributes(file)
             check_shards(file, self.path)
             self.shards = tuple(shard.place(self.path) for shard in read_shards(file))
@@ -272,7 +282,8 @@ def open_checked(path: str) -> h5py.File:
             f"another kind ({error})."
         ) from error
     try:
-        check_root(file, path)
+        with refused_if_damaged(path):
+            check_root(file, path)
     except FeatureFileError:
         file.close()
         raise

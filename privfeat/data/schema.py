@@ -23,7 +23,8 @@ raises ``FORMAT_VERSION``.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import h5py
@@ -48,6 +49,28 @@ RESERVED = (
 
 class FeatureFileError(ValueError):
     """A feature file is missing, incomplete, damaged, of another kind, or in use."""
+
+
+@contextmanager
+def refused_if_damaged(path: str) -> Iterator[None]:
+    """Turn what HDF5 and JSON raise on damaged bytes into `FeatureFileError`."""
+    try:
+        yield
+    except FeatureFileError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise FeatureFileError(
+            f"{path} must be readable as a feature file, but is gone or damaged "
+            f"({type(error).__name__}). Extract or copy it again."
+        ) from error
 
 
 def chunk_rows(n_rows: int, row_bytes: int) -> int:

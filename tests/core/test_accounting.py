@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privfeat.core.accounting import (
+    bisect,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
@@ -214,3 +215,15 @@ def test_gaussian_delta_refuses_an_epsilon_outside_its_range(epsilon):
 def test_gaussian_mu_refuses_a_budget_no_noise_level_meets(epsilon):
     with pytest.raises(ValueError, match="epsilon and delta must allow"):
         gaussian_mu(epsilon, 1e-9)
+
+
+def test_bisect_ends_where_floats_are_neighbours():
+    """With no tolerance at all there is nothing between the ends any more."""
+    found = bisect(lambda x: x * x >= 2.0, good=2.0, bad=1.0, tol=0.0)
+    assert found * found >= 2.0
+    assert math.nextafter(found, 0.0) ** 2 < 2.0
+
+
+@pytest.mark.parametrize("mu", [20.0, 1e6])
+def test_gaussian_delta_is_at_most_one(mu):
+    assert gaussian_delta(mu, 0.0) <= 1.0

@@ -14,6 +14,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privfeat.core import pld
 from privfeat.core.accounting import (
     gaussian_delta,
     gaussian_epsilon,
@@ -417,3 +418,11 @@ def test_plan_refuses_a_split_of_a_noise_multiplier():
 def test_plan_refuses_a_budget_no_noise_level_meets(budget):
     with pytest.raises(ValueError, match=f"(?s){next(iter(budget))}"):
         plan_releases(QUERY_SETS["steps"], **budget)
+
+
+def test_plan_refuses_a_budget_whose_epsilon_the_accountant_cannot_find(
+    queries, monkeypatch
+):
+    monkeypatch.setattr(pld, "pld_epsilon", lambda event, delta: math.inf)
+    with pytest.raises(UnsupportedEventError, match="finite epsilon"):
+        plan_releases(queries, noise_multiplier=1.0, accounting="pld")

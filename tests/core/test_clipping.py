@@ -233,3 +233,10 @@ def test_clip_residuals_is_the_papers_clip_of_the_gradient():
         expected = reference.clip(np.outer(residual, row), 0.8)
         gradient = np.outer(clipped * grid_step(4.0), row)
         np.testing.assert_allclose(gradient, expected, atol=2e-5)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("n_columns", [200_000, 200_001])
+def test_clip_rows_refuses_more_columns_than_its_margin_covers(n_columns):
+    with pytest.raises(ValueError, match="fewer than 200000 columns"):
+        clip_rows(np.zeros((1, n_columns)), clip_norm=1.0, row_scaling="unit")

@@ -97,3 +97,27 @@ def test_key_stream_without_seed_draws_all_64_bits():
     counts = [int(np.sum(words >> np.uint64(bit) & np.uint64(1))) for bit in range(64)]
     assert 60 <= min(counts)
     assert max(counts) <= 140
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_key_stream_draws_integers_of_64_bits(seed):
+    """Of 64 draws, one at least is above 2**63 and one below 2**32 beyond its half."""
+    stream = KeyStream(seed)
+    numbers = [stream.draw_integer() for _ in range(64)]
+    assert len(set(numbers)) == 64
+    assert all(0 <= number < 2**64 for number in numbers)
+    assert any(number >= 2**63 for number in numbers)
+    assert any(number % 2**32 >= 2**31 for number in numbers)
+
+
+def test_key_stream_of_an_integer_is_a_key_of_its_own():
+    stream, same = KeyStream(3), KeyStream(3)
+    high, low = words(same.draw())
+    assert stream.draw_integer() == (high << 32) + low
+    assert words(stream.draw()) == words(same.draw())
+
+
+def test_key_stream_of_another_process_has_other_keys():
+    keys = [words(KeyStream(3, process).draw()) for process in range(5)]
+    assert len(set(keys)) == 5
+    assert keys[0] == words(KeyStream(3).draw())

@@ -150,3 +150,9 @@ def test_selection_refuses_a_wrong_delta(value):
 def test_selection_mu_refuses_a_budget_that_no_noise_meets():
     with pytest.raises(ValueError, match="noise multiplier"):
         selection_mu(1e-7, 1e-8, RunCount.from_mean(3.0, 0.0))
+
+
+@pytest.mark.validation
+def test_selection_mu_refuses_a_budget_that_one_run_would_meet():
+    with pytest.raises(ValueError, match="fewer runs"):
+        selection_mu(1e-5, 0.5, RunCount.from_mean(1000.0, 10.0))

@@ -263,3 +263,14 @@ def test_class_sums_refuses_a_number_of_labels_that_is_no_integer(max_labels):
 def test_curvature_grams_refuses_the_squared_loss():
     with pytest.raises(UnsupportedEventError, match="loss must be"):
         sensitivity.curvature_grams(1.0, "squared", 3, "add_remove")
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("bound", [sensitivity.class_grams, sensitivity.class_sums])
+def test_class_bounds_are_by_default_those_of_one_label(bound, adjacency):
+    assert bound(2.0, adjacency) == bound(2.0, adjacency, 1)
+
+
+def test_every_bound_has_a_margin_for_the_rounding_of_sums():
+    """One rounding of a sum takes at most 2**-30 of a contribution."""
+    assert sensitivity.clipped_gradient(1.0, "add_remove") == 1.0 + 2.0**-24

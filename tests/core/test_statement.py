@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import pytest
 
@@ -164,3 +165,12 @@ def test_statement_written_before_units_is_of_records():
     fields = json.loads(state(plan_releases(QUERIES)).to_json())
     del fields["unit"]
     assert PrivacyStatement.from_json(json.dumps(fields)).unit == "record"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_statement_refuses_numbers_that_are_not_json(plan, number):
+    text = PrivacyStatement.from_plan(plan, public=(), seeded=False).to_json()
+    changed = re.sub(r'"epsilon": [^,]+', f'"epsilon": {number}', text, count=1)
+    assert changed != text
+    with pytest.raises(PrivacyError, match="statement in JSON"):
+        PrivacyStatement.from_json(changed)

@@ -1,12 +1,14 @@
 """Sums against whole-number arithmetic in Python, which has no rounding."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privfeat.core import sensitivity, statistics
+from privfeat.core import kernels, sensitivity, statistics
 from privfeat.core.clipping import grid_step
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statistics import (
@@ -375,3 +377,26 @@ def test_records_of_several_labels_are_within_their_bounds(
     ):
         assert np.linalg.norm(left) <= single
         assert np.linalg.norm(left - right) <= pair
+
+
+def test_exact_class_grams_are_exact_beyond_a_chunk_of_a_class(grid_rows):
+    """Rows of a class come a few at a time, and fill several chunks."""
+    rows = np.random.default_rng(0).integers(-9, 9, (1500, 3))
+    labels = np.arange(1500) % 3 // 2  # two of three records are of class 0
+    made = grid_rows(rows, labels, step=1.0, chunk_rows=700)
+    for label, gram in enumerate(exact_class_grams(made, 2)):
+        own = rows[labels == label]
+        np.testing.assert_array_equal(gram.value, own.T @ own)
+
+
+def test_sums_on_another_device_are_those_of_a_cpu(grid_rows, monkeypatch):
+    """The products for accelerators, which are exact as well, run on any device."""
+    rows = np.random.default_rng(0).integers(-9, 9, (20, 3))
+    made = grid_rows(rows, np.arange(20) % 2, step=1.0)
+    (chunk,) = made.chunks()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    np.testing.assert_array_equal(exact_gram(made).value, rows.T @ rows)
+    with jax.enable_x64(True):
+        wide = jnp.asarray(chunk.rows, jnp.float64)
+        product = kernels._transposed_product(wide, wide[:, :2])
+    np.testing.assert_array_equal(product, rows[:, :2].T @ rows)

@@ -1,0 +1,198 @@
+"""``privfeat-extract overlap``: near-duplicates between two feature files.
+
+What a network saw in pretraining is not protected. Where its training images, or other
+public ones, are there as a feature file of the same network, this tells which private
+images are among them, nearly the same.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat._files import write_atomically
+from privfeat.data import FeatureFile, open_features
+
+from .arguments import count_or_zero, path_argument
+from .errors import ExtractError
+
+BLOCK_ROWS = 4096
+# Features of files that differ in one of these cannot be compared.
+_MADE_BY = ("model", "weights_sha256", "pooling", "resize", "crop", "n_features")
+_WARNING = (
+    "privfeat-extract: warning: counts and pairs tell of the records of both files. If "
+    "one is private, so is this result: no privacy statement covers it."
+)
+
+
+@dataclass(frozen=True)
+class Best:
+    """For each row of a file, the most similar row of the other.
+
+    Attributes
+    ----------
+    similarity : float32 array of shape (n_rows,)
+        Cosine of the angle between the two rows; 0 for a row of zeros.
+    row : int64 array of shape (n_rows,)
+        Number of the other row, counted over all splits; the first of equals.
+    """
+
+    similarity: NDArray[np.float32]
+    row: NDArray[np.int64]
+
+    @classmethod
+    def of_none(cls, n_rows: int) -> "Best":
+        """Return what is known before any row was compared."""
+        return cls(np.full(n_rows, -np.inf, np.float32), np.full(n_rows, -1, np.int64))
+
+    def update(self, start: int, products: NDArray[np.float32], first: int) -> None:
+        """Compare rows from ``start`` on with other rows, numbered from ``first``."""
+        part = slice(start, start + len(products))
+        place = np.argmax(products, axis=1)
+        found = products[np.arange(len(products)), place]
+        better = found > self.similarity[part]
+        self.similarity[part][better] = found[better]
+        self.row[part][better] = place[better] + first
+
+
+def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
+    """Return the best of ``b`` for each row of ``a``, and the other way round.
+
+    All pairs are compared, in blocks: memory does not grow with the files but by 12
+    bytes a row. Products are in float32, so similarities have errors near 1e-6.
+
+    Raises
+    ------
+    ExtractError
+        If the files are of other networks, or a row is not finite.
+    """
+    for name in _MADE_BY:
+        one, two = a.metadata.get(name), b.metadata.get(name)
+        if one is not None and two is not None and one != two:
+            raise ExtractError(
+                f"both files must have the same {name}, got {one!r} and {two!r}. "
+                "Extract one of them again."
+            )
+    best_a, best_b = Best.of_none(_n_rows(a)), Best.of_none(_n_rows(b))
+    for start_a, rows_a in _unit_blocks(a):
+        for start_b, rows_b in _unit_blocks(b):
+            products = rows_a @ rows_b.T
+            best_a.update(start_a, products, start_b)
+            best_b.update(start_b, products.T, start_a)
+    return best_a, best_b
+
+
+def main(argv: Sequence[str]) -> None:
+    """Compare two files, print what is near, and write it where asked."""
+    options = _parser().parse_args(argv)
+    print(_WARNING, file=sys.stderr)
+    with open_features(options.a) as a, open_features(options.b) as b:
+        found = dict(zip("ab", nearest(a, b), strict=True))
+        pairs = _pairs(a, b, found["a"], options.threshold)
+        for name, other in (("a", "b"), ("b", "a")):
+            similarity = found[name].similarity
+            near = np.count_nonzero(similarity >= options.threshold)
+            median = float(np.median(similarity)) if len(similarity) else 0.0
+            print(
+                f"{getattr(options, name)}: {near} of {len(similarity)} rows have a "
+                f"near-duplicate in {getattr(options, other)} (similarity >= "
+                f"{options.threshold:g}; the median of the best is {median:.3f})"
+            )
+    if pairs[: options.pairs]:
+        print(f"\n{'similarity':>10}  {'row of A':<20}  row of B")
+    for similarity, one, two in pairs[: options.pairs]:
+        print(f"{similarity:10.6f}  {' '.join(map(str, one)):<20}  {two[0]} {two[1]}")
+    if options.out is not None:
+        document = {
+            "a": str(options.a),
+            "b": str(options.b),
+            "threshold": options.threshold,
+            "pairs": [
+                dict(zip(("similarity", "a", "b"), p, strict=True)) for p in pairs
+            ],
+        }
+        write_atomically(options.out, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="privfeat-extract overlap",
+        description="Find near-duplicates between two feature files of one network: "
+        "for every row of A the most similar row of B, by the cosine of their angle.",
+        epilog="Rows are numbered from 0 in each split. What is ordinary depends on "
+        "the network: the median is printed to compare with. The result is about "
+        "records: do not publish it if one of the files is private.",
+    )
+    parser.add_argument("a", metavar="A.h5", type=path_argument)
+    parser.add_argument("b", metavar="B.h5", type=path_argument)
+    parser.add_argument(
+        "--threshold",
+        type=_cosine,
+        default=0.95,
+        help="similarity from which rows are near-duplicates (default 0.95)",
+    )
+    parser.add_argument(
+        "--pairs", type=count_or_zero, default=20, help="pairs to print (default 20)"
+    )
+    parser.add_argument(
+        "--out", type=path_argument, metavar="FILE.json", help="write all pairs there"
+    )
+    return parser
+
+
+def _cosine(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from error
+    if not -1.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be in [-1, 1], got {text!r}")
+    return value
+
+
+def _n_rows(file: FeatureFile) -> int:
+    return sum(len(split) for split in file.values())
+
+
+def _unit_blocks(file: FeatureFile) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield rows of norm one, or zero, of all splits, with the number of the first."""
+    first = 0
+    for split in file.values():
+        for start in range(0, len(split), BLOCK_ROWS):
+            rows = split.X.read(start, min(start + BLOCK_ROWS, len(split)))
+            rows = rows.astype(np.float32)
+            if not np.all(np.isfinite(rows)):
+                raise ExtractError(f"{file.path} must hold finite features only.")
+            largest = np.max(np.abs(rows), axis=1, keepdims=True, initial=0.0)
+            rows /= np.where(largest > 0.0, largest, 1.0)  # no overflow of squares
+            norms = np.linalg.norm(rows, axis=1, keepdims=True)
+            yield first + start, rows / np.where(norms > 0.0, norms, 1.0)
+        first += len(split)
+
+
+def _pairs(
+    a: FeatureFile, b: FeatureFile, best: Best, threshold: float
+) -> list[tuple[float, Any, Any]]:
+    """Return (similarity, row of a, row of b) from ``threshold`` on, nearest first."""
+    near = np.flatnonzero(best.similarity >= threshold)
+    near = near[np.argsort(-best.similarity[near], kind="stable")]
+    return [
+        (float(best.similarity[row]), _place(a, row), _place(b, best.row[row]))
+        for row in near
+        if best.row[row] >= 0
+    ]
+
+
+def _place(file: FeatureFile, row: int) -> tuple[str, int]:
+    """Return split and number of a row that is numbered over all splits."""
+    row = int(row)
+    for name, split in file.items():
+        if row < len(split):
+            return name, row
+        row -= len(split)
+    raise IndexError(f"row must be one of {file.path}, got {row} too many.")
