@@ -14,13 +14,16 @@ and a fit takes
 
 seconds: records are divided among the devices, each of which reads its share from a
 disk of its own; systems are solved by one. Reading does not overlap with arithmetic.
-Left out: noise; sending sums of m d or d^2 numbers between devices once a step; that
-the Gram matrices of single classes read scattered rows.
+A pass serves as many matrices of classes as fit into a gibibyte. Left out: noise;
+sending sums of m d or d^2 numbers between devices once a step.
 """
 
+import math
 from dataclasses import dataclass
 
 STORED_BYTES = 2  # of a value in a feature file, float16
+TOGETHER_BYTES = 2**30
+CHUNK_ROWS = 2**10
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,17 @@ def work(estimator: str, n: float, d: float, m: float, steps: float) -> Work:
         return Work(steps * products, 0.0, 0.0, 1 + steps)
     if estimator == "DPLeastSquares":
         # class sums are products with indicators; a record is in one class
-        return Work(products / 2, 2 * gram, m * cholesky, 4)
+        per_class = 8 * d**2 + 4 * CHUNK_ROWS * d
+        passes = 3 + math.ceil(m * per_class / TOGETHER_BYTES)
+        return Work(products / 2, 2 * gram, m * cholesky, passes)
     if estimator == "DPNewton":
-        # a Gram matrix at first, then one block for each class and a pass for each
-        later = steps - 1
+        # a Gram matrix at first, then one block for each class
+        later, passes = steps - 1, math.ceil(8 * m * d**2 / TOGETHER_BYTES)
         return Work(
             (steps + later / 2) * products,
             (1 + later * m) * gram,
             eigen + later * m * cholesky,
-            3 + later * (2 + m),
+            3 + later * (1 + passes),
         )
     raise ValueError(f"estimator must be one with known work, got {estimator!r}.")
 

@@ -124,7 +124,8 @@ def save(
     content = _npz(arrays)
     digest = hashlib.sha256(content).hexdigest()
     arrays_name = f"arrays-{digest[:16]}.npz"
-    params = estimator.get_params(deep=False) | dict.fromkeys(_NOT_WRITTEN)
+    params = estimator.get_params(deep=False)
+    params |= {name: None for name in _NOT_WRITTEN if name in params}
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

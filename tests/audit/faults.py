@@ -5,7 +5,7 @@ import numpy as np
 
 from privfeat.core import noise
 from privfeat.core.clipping import grid_step
-from privfeat.linear import _rows
+from tests.planting import plant_clip
 
 
 def halve_noise(monkeypatch):
@@ -31,4 +31,4 @@ def drop_clip(monkeypatch):
         whole = np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm))
         return jnp.asarray(whole.astype(np.float32))
 
-    monkeypatch.setattr(_rows, "clip_rows", unclipped)
+    plant_clip(monkeypatch, unclipped)

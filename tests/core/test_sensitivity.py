@@ -68,7 +68,7 @@ def test_gram_bound_holds_and_is_attained(rng, clip_norm, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_gram_bound_is_the_closed_form(adjacency):
     factor = math.sqrt(2.0) if adjacency == "replace_one" else 1.0
-    assert sensitivity.gram(3.0, adjacency) == pytest.approx(9.0 * factor, rel=1e-7)
+    assert sensitivity.gram(3.0, adjacency) == pytest.approx(9.0 * factor, rel=1e-6)
 
 
 def stacked(statistic, label_set, n_outputs):
@@ -273,4 +273,4 @@ def test_class_bounds_are_by_default_those_of_one_label(bound, adjacency):
 
 def test_every_bound_has_a_margin_for_the_rounding_of_sums():
     """One rounding of a sum takes at most 2**-30 of a contribution."""
-    assert sensitivity.clipped_gradient(1.0, "add_remove") == 1.0 + 2.0**-24
+    assert sensitivity.clipped_gradient(1.0, "add_remove") == 1.0 + 2.0**-20

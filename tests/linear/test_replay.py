@@ -17,8 +17,9 @@ from privfeat.core import noise
 from privfeat.core.clipping import grid_step
 from privfeat.core.keys import KeyStream
 from privfeat.core.statistics import ExactSum
-from privfeat.linear import _rows, least_squares
+from privfeat.linear import least_squares
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
+from tests.planting import plant_clip
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
@@ -242,7 +243,7 @@ def unclipped(features, *, clip_norm, **_):
 
 
 def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatch):
-    monkeypatch.setattr(_rows, "clip_rows", unclipped)
+    plant_clip(monkeypatch, unclipped)
     X, y = three_classes
     longer = np.vstack([X, [[10.0, 0.0, 0.0, 0.0]]]), np.append(y, 0)
 

@@ -18,6 +18,7 @@ from privfeat.core.records import CHUNK_ROWS, Chunk
 from privfeat.core.statistics import ExactSum, exact_gradient, exact_gram
 from privfeat.linear import _rows, adam
 from tests.linear.replaying import check_sensitivity, replay
+from tests.planting import plant_clip
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 OPTIONS = [
@@ -128,7 +129,7 @@ def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, monke
             return bounded
         return jnp.trunc(features / grid_step(clip_norm)).astype(jnp.float32)
 
-    monkeypatch.setattr(_rows, "clip_rows", skipping)
+    plant_clip(monkeypatch, skipping)
     check_03(spy, make, three_classes, OPTIONS[1])  # with an intercept all is well
     with pytest.raises(AssertionError):
         check_03(spy, make, three_classes, *OPTIONS)

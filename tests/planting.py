@@ -1,0 +1,13 @@
+"""How tests plant a fault into what is compiled."""
+
+from privfeat.linear import _rows
+
+
+def plant_clip(monkeypatch, fake):
+    """Replace the clip of rows, and let chunks be bounded without compiled code.
+
+    What was compiled before holds the genuine clip, and what is compiled now would
+    keep the fault for the tests that follow.
+    """
+    monkeypatch.setattr(_rows, "clip_rows", fake)
+    monkeypatch.setattr(_rows, "_bounded", _rows._bounded.__wrapped__)
