@@ -1,7 +1,10 @@
 """``privfeat statement``: what is promised about a saved model."""
 
 import argparse
+from importlib import resources
 from typing import Any
+
+from privfeat.cli.common import CommandError
 
 
 def add_parser(verbs: Any) -> None:
@@ -10,12 +13,21 @@ def add_parser(verbs: Any) -> None:
         "statement", help="print the privacy statement of a model"
     )
     parser.set_defaults(run=run)
-    parser.add_argument("model", metavar="DIR")
+    parser.add_argument("model", metavar="DIR", nargs="?")
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of statements"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print the statement that was saved with the model."""
+    """Print the statement that was saved with the model, or the schema of all."""
+    if args.schema:
+        schema = resources.files("privfeat.core") / "statement.schema.json"
+        print(schema.read_text(encoding="utf-8"), end="")
+        return
+    if args.model is None:
+        raise CommandError("statement needs DIR, the folder of a model, or --schema.")
     from privfeat import persistence
 
     statement = persistence.load_statement(args.model)

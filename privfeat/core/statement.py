@@ -183,7 +183,10 @@ class PrivacyStatement:
         )
 
     def to_json(self) -> str:
-        """Return the statement as JSON; infinite numbers become the string "inf"."""
+        """Return the statement as JSON; infinite numbers become the string "inf".
+
+        ``statement.schema.json`` beside this module is its schema.
+        """
         fields = asdict(self) | {"statement_version": STATEMENT_VERSION}
         if self.selection is None:
             del fields["selection"]

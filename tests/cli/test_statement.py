@@ -20,3 +20,13 @@ def test_statement_prints_json(run, model):
 def test_statement_refuses_a_damaged_model(fails, tmp_path):
     (tmp_path / "model.json").write_text("{")
     assert "is damaged" in fails("statement", tmp_path)
+
+
+def test_statement_prints_the_schema(run):
+    status, out, _ = run("statement", "--schema")
+    assert status == 0
+    assert json.loads(out)["title"].startswith("Privacy statement")
+
+
+def test_statement_needs_a_model_or_the_schema(fails):
+    assert "statement needs DIR" in fails("statement")

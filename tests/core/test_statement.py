@@ -2,7 +2,9 @@ import dataclasses
 import json
 import math
 import re
+from importlib import resources
 
+import jsonschema
 import pytest
 
 from privfeat import PrivacyError, PrivacyStatement, __version__
@@ -44,6 +46,44 @@ def test_statement_repeats_the_plan(plan):
         assert record.noise_multiplier == release.noise_multiplier
         assert record.noise_stddev == release.noise_stddev
     assert statement.version == __version__
+
+
+@pytest.fixture(scope="module")
+def schema():
+    text = resources.files("privfeat.core").joinpath("statement.schema.json")
+    schema = json.loads(text.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return schema
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_statement_fits_its_schema(plan, schema, seeded):
+    jsonschema.validate(json.loads(state(plan, seeded=seeded).to_json()), schema)
+
+
+def test_schema_names_every_field(schema):
+    names = {field.name for field in dataclasses.fields(PrivacyStatement)}
+    assert set(schema["properties"]) == names | {"statement_version"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": -1.0},
+        {"epsilon": "nan"},
+        {"delta": 0},
+        {"seeded": "no"},
+        {"statement_version": 2},
+        {"more": 1},
+        {"releases": [{"name": "gram"}]},
+    ],
+)
+def test_schema_refuses_what_from_json_refuses(plan, schema, change):
+    content = json.loads(state(plan).to_json()) | change
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(content))
 
 
 @pytest.mark.parametrize("seeded", [True, False])

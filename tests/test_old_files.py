@@ -1,0 +1,42 @@
+"""Files of every version that was ever written keep loading: one of each is here."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privfeat
+from privfeat.data.schema import FORMAT_VERSION as FEATURES_VERSION
+from privfeat.persistence import FORMAT_VERSION as MODEL_VERSION
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_there_is_a_file_of_every_version():
+    models = {path.name for path in GOLDEN.glob("model-v*") if path.is_dir()}
+    assert models == {f"model-v{v}" for v in range(1, MODEL_VERSION + 1)}
+    features = {path.name for path in GOLDEN.glob("features-v*.h5")}
+    assert features == {f"features-v{v}.h5" for v in range(1, FEATURES_VERSION + 1)}
+
+
+@pytest.mark.parametrize("version", range(1, MODEL_VERSION + 1))
+def test_models_of_every_version_load_and_predict_as_then(version, tmp_path):
+    folder = shutil.copytree(GOLDEN / f"model-v{version}", tmp_path / "model")
+    clf = privfeat.load(folder)
+    assert (clf.privacy_.epsilon, clf.privacy_.delta) == (1.0, 1e-5)
+    assert clf.privacy_.seeded
+    with np.load(GOLDEN / f"model-v{version}-predictions.npz") as then:
+        scores = clf.decision_function(then["X"])
+        np.testing.assert_allclose(scores, then["scores"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("version", range(1, FEATURES_VERSION + 1))
+def test_feature_files_of_every_version_load(version):
+    with privfeat.open_features(GOLDEN / f"features-v{version}.h5") as file:
+        file.verify()
+        train = file["train"]
+        expected = np.arange(12).reshape(6, 2) / 4
+        np.testing.assert_array_equal(np.asarray(train.X), expected)
+        np.testing.assert_array_equal(train.y, [0, 1, 2, 0, 1, 2])
+        assert train.class_names == ("a", "b", "c")
