@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+import tomllib
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -198,6 +199,14 @@ def test_targets_that_are_named_exist():
     named = re.findall(r"(?:`|^)make ([\w-]+)", TEXT, re.MULTILINE)
     assert named
     assert set(named) <= set(targets)
+
+
+def test_extras_that_are_named_exist():
+    with (README.parent / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    named = re.findall(r"'\.\[(\w+)\]'", TEXT)
+    assert named
+    assert set(named) <= set(extras)
 
 
 @pytest.fixture(scope="module")
