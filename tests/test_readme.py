@@ -16,7 +16,7 @@ import jax
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from privfeat import BudgetExceededError, audit
+from privfeat import BudgetExceededError, PrivacyLedger, audit
 from privfeat.cli import main as privfeat
 from privfeat.core.plan import Query
 
@@ -27,10 +27,10 @@ NOT_RUN = {
     "make quickstart": "an environment of its own",
     "source .venv/bin/activate": "that environment",
     "privfeat-extract --data hfds/": "the Hugging Face hub",
-    "privfeat-extract overlap private.h5": "the user's files: tests/extract",
+    "privfeat-extract overlap private.h5": "your files: tests/extract/test_overlap.py",
     "torchrun": "8 GPUs: tests/extract/test_ranks.py",
     "srun": "a launcher: tests/linear/test_processes.py",
-    "privfeat train --data images/": "the user's images: tests/cli/test_train.py",
+    "privfeat train --data images/": "your images: tests/cli/test_train.py",
     "python benchmarks/reproduce_tables.py": "hours: tests/benchmarks",
 }
 
@@ -244,6 +244,16 @@ def extreme_rows():
 def test_new_mechanism_moves_as_declared(nearest_mean, adjacency, record):
     clf = nearest_mean.DPNearestMean(epsilon=1, classes=range(3), adjacency=adjacency)
     assert audit.replay(clf, *extreme_rows(), record=record).ok
+
+
+def test_new_mechanism_protects_users_and_charges_a_ledger(nearest_mean, tmp_path):
+    X, y = extreme_rows()
+    ledger = PrivacyLedger(tmp_path / "a.ledger", dataset="a", epsilon=1, delta=1e-5)
+    clf = nearest_mean.DPNearestMean(epsilon=1, classes=range(3), max_group_size=2)
+    groups = [0, 0, 1, 1, 2, 2]
+    assert audit.replay(clf, X, y, user=2, groups=groups).ok
+    clf.set_params(max_group_size=None, ledger=ledger).fit(X, y)
+    assert 0.999 < ledger.spent.epsilon <= 1.0
 
 
 def test_replay_notices_a_bound_that_is_too_small(nearest_mean):
