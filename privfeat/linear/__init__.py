@@ -1,4 +1,11 @@
-"""The linear models, one file each on the shared base ``_base``."""
+"""The linear models, one file each on the shared base ``_base``.
+
+A new one is a class with three methods: ``_queries``, the sums that it wants with their
+sensitivities; ``_solve``, which hands each sum to ``mechanism.release`` and makes
+coefficients of what comes back; and ``_loss`` of a classifier, for its probabilities.
+`privfeat.core.sensitivity` has the bounds and `privfeat.core.statistics` the sums. The
+README has a whole one under "Adding a mechanism".
+"""
 
 from privfeat.linear.adam import DPAdamLinear
 from privfeat.linear.feature_covariance import DPFC
