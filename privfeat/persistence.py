@@ -124,7 +124,10 @@ def save(
     content = _npz(arrays)
     digest = hashlib.sha256(content).hexdigest()
     arrays_name = f"arrays-{digest[:16]}.npz"
-    params = estimator.get_params(deep=False) | dict.fromkeys(_NOT_WRITTEN)
+    params = {
+        key: None if key in _NOT_WRITTEN else value
+        for key, value in estimator.get_params(deep=False).items()
+    }
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

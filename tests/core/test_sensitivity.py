@@ -185,6 +185,25 @@ def test_largest_residual_bounds_every_entry(rng, loss, n_outputs):
         assert np.max(np.abs(residual)) <= sensitivity.largest_residual(loss)
 
 
+def test_squared_residuals_are_bounded_by_the_radius_of_their_clip(rng):
+    """They have no bound of their own; the clip and the sensitivity must agree."""
+    for n_outputs in N_OUTPUTS:
+        assert sensitivity.residual_norm("squared", n_outputs) == 2.0
+        bound = sensitivity.loss_gradient(0.7, "squared", n_outputs, "add_remove")
+        assert bound == 2.0 * 0.7 * (1.0 + 2.0**-20)
+    assert sensitivity.largest_residual("squared") == 2.0
+    for loss in ("softmax", "sigmoid"):
+        assert sensitivity.largest_residual(loss) == 1.0
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_bounds_refuse_a_loss_without_outputs(loss):
+    for bound in (sensitivity.residual_norm, sensitivity.curvature_norm):
+        with pytest.raises(ValueError, match="n_outputs must be"):
+            bound(loss, 0)
+
+
 @pytest.mark.parametrize("max_group_size", [1, 2, 3])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ["gram", "clipped_gradient"])
