@@ -129,6 +129,7 @@ def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, monke
         return jnp.trunc(features / grid_step(clip_norm)).astype(jnp.float32)
 
     monkeypatch.setattr(_rows, "clip_rows", skipping)
+    monkeypatch.setattr(_rows, "_bounded", _rows._bounded.__wrapped__)
     check_03(spy, make, three_classes, OPTIONS[1])  # with an intercept all is well
     with pytest.raises(AssertionError):
         check_03(spy, make, three_classes, *OPTIONS)

@@ -140,7 +140,7 @@ def test_13_notices_empty_batches_without_noise(spy, make, three_classes, monkey
         found = spied(self, name, exact, symmetric=symmetric)
         if name == "gradient" and not np.any(exact.value):
             found = dataclasses.replace(found, value=exact.value)
-            spy.calls[-1].release = found
+            spy.calls[-1] = dataclasses.replace(spy.calls[-1], release=found)
         return found
 
     monkeypatch.setattr(GaussianMechanism, "release", skipping)
