@@ -3,8 +3,10 @@
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyLedger
+from privfeat.core import charging
 from privfeat.core.charging import charged, check_ledger
-from privfeat.exceptions import PrivacyWarning
+from privfeat.core.processes import Team
+from privfeat.exceptions import PrivacyError, PrivacyWarning
 from tests.core.ledgers import make_statement
 
 
@@ -49,6 +51,64 @@ def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, monkey
 def test_charged_without_a_ledger_does_nothing(fit):
     with charged(None, fit, estimator="DPFC"):
         pass
+
+
+class Second(Team):
+    """The second of two processes; the first says 1 at the calls that are named."""
+
+    def __new__(cls, *says):
+        team = super().__new__(cls)
+        object.__setattr__(team, "asked", iter(says))
+        return team
+
+    def __init__(self, *says):
+        super().__init__(1, 2)
+
+    def each(self, value):
+        return [next(self.asked), int(value)]
+
+
+@pytest.fixture
+def as_second(monkeypatch):
+    def join(*says):
+        team = Second(*says)
+        monkeypatch.setattr(charging, "current_team", lambda: team)
+
+    return join
+
+
+def test_charged_lets_the_first_process_charge_for_all(ledger, fit, as_second):
+    as_second(1, 0)  # it has a ledger, and could charge it
+    bodies = []
+    with charged(ledger, fit, estimator="DPFC"):
+        bodies.append("ran")
+    assert bodies == ["ran"]
+    assert ledger.history == []
+
+
+def test_charged_does_not_start_what_the_first_process_could_not_charge(
+    ledger, fit, as_second
+):
+    as_second(1, 1)
+    with (
+        pytest.raises(PrivacyError, match="first process could not charge"),
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        pytest.fail("the body ran")
+
+
+@pytest.mark.parametrize("first_has_one", [0, 1])
+def test_charged_refuses_a_ledger_that_some_processes_lack(
+    ledger, fit, as_second, first_has_one
+):
+    as_second(first_has_one)
+    mine = None if first_has_one else ledger
+    with (
+        pytest.raises(PrivacyError, match="must have a ledger, or none"),
+        charged(mine, fit, estimator="DPFC"),
+    ):
+        pytest.fail("the body ran")
+    assert ledger.history == []
 
 
 @pytest.mark.validation

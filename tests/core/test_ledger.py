@@ -16,6 +16,8 @@ from dp_accounting import DpEvent
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.composition import compose
 from privfeat.core.ledger import find_datasets
+from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.statement import PrivacyStatement
 from tests.core.ledgers import (
     CONTEXT,
     charge_for_ever,
@@ -153,6 +155,24 @@ def test_event_is_that_of_dp_accounting(ledger, fit):
             name=ledger.budget.dataset,
         )
     assert read_event(text) == fit.event()
+
+
+def test_a_search_without_an_event_is_charged(ledger):
+    """dp-accounting knows no negative eta; the cost is in the statement."""
+    runs = RunCount.from_mean(5.0, -0.5)
+    search = PrivacyStatement(
+        epsilon=1.0, delta=1e-6, rho=None, mu=None, adjacency="add_remove",
+        accounting="selection", releases=(), public=(), seeded=False,
+        selection=Selection(0.2, runs.eta, runs.gamma, "public"),
+    )  # fmt: skip
+    ledger.charge(search, estimator="DPRandomizedSearch")
+    with ledger._store.transaction(write=False) as execute:
+        rows = execute(
+            "SELECT event FROM privfeat_charge WHERE dataset = :name",
+            name=ledger.budget.dataset,
+        )
+    assert rows == [(None,)]
+    assert [charge.statement for charge in ledger.history] == [search]
 
 
 def read_event(text):

@@ -220,6 +220,25 @@ def test_creation_killed_at_any_step_leaves_all_or_nothing(tmp_path):
     assert made[0] is False
 
 
+def test_a_ledger_in_a_folder_that_is_not_there_is_refused(path):
+    with pytest.raises(LedgerError, match="cannot be created"):
+        make(path.parent / "none" / path.name)
+    assert not (path.parent / "none").exists()
+
+
+def test_a_file_system_without_shared_memory_is_refused(path, monkeypatch):
+    """SQLite locks by files here, as it would there, and has no write-ahead log."""
+    import sqlite3
+
+    genuine = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda name, **k: genuine(f"{name}&vfs=unix-dotfile", **k)
+    )
+    with pytest.raises(LedgerError, match="write-ahead log, got journal mode 'delete'"):
+        make(path)
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_second_creator_finds_the_ledger_of_the_first(path, fit, monkeypatch):
     """Between its look and its link, another process makes the same ledger."""
     genuine = os.link

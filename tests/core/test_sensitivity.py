@@ -68,7 +68,8 @@ def test_gram_bound_holds_and_is_attained(rng, clip_norm, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_gram_bound_is_the_closed_form(adjacency):
     factor = math.sqrt(2.0) if adjacency == "replace_one" else 1.0
-    assert sensitivity.gram(3.0, adjacency) == pytest.approx(9.0 * factor, rel=1e-6)
+    expected = 9.0 * factor * (1.0 + 2.0**-20)  # the margin for rounding
+    assert sensitivity.gram(3.0, adjacency) == pytest.approx(expected, rel=1e-12)
 
 
 def stacked(statistic, label_set, n_outputs):
@@ -184,6 +185,25 @@ def test_largest_residual_bounds_every_entry(rng, loss, n_outputs):
         assert np.max(np.abs(residual)) <= sensitivity.largest_residual(loss)
 
 
+def test_squared_residuals_are_bounded_by_the_radius_of_their_clip(rng):
+    """They have no bound of their own; the clip and the sensitivity must agree."""
+    for n_outputs in N_OUTPUTS:
+        assert sensitivity.residual_norm("squared", n_outputs) == 2.0
+        bound = sensitivity.loss_gradient(0.7, "squared", n_outputs, "add_remove")
+        assert bound == 2.0 * 0.7 * (1.0 + 2.0**-20)
+    assert sensitivity.largest_residual("squared") == 2.0
+    for loss in ("softmax", "sigmoid"):
+        assert sensitivity.largest_residual(loss) == 1.0
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_bounds_refuse_a_loss_without_outputs(loss):
+    for bound in (sensitivity.residual_norm, sensitivity.curvature_norm):
+        with pytest.raises(ValueError, match="n_outputs must be"):
+            bound(loss, 0)
+
+
 @pytest.mark.parametrize("max_group_size", [1, 2, 3])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ["gram", "clipped_gradient"])
@@ -272,5 +292,6 @@ def test_class_bounds_are_by_default_those_of_one_label(bound, adjacency):
 
 
 def test_every_bound_has_a_margin_for_the_rounding_of_sums():
-    """One rounding of a sum takes at most 2**-30 of a contribution."""
-    assert sensitivity.clipped_gradient(1.0, "add_remove") == 1.0 + 2.0**-20
+    """Of 2**32 records a sum is rounded by a relative 2**-53, in both neighbours."""
+    margin = 2 * 2.0**32 * 2.0**-53
+    assert sensitivity.clipped_gradient(1.0, "add_remove") == 1.0 + margin

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from privfeat.core import kernels, sensitivity, statistics
 from privfeat.core.clipping import grid_step
+from privfeat.core.processes import Team
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statistics import (
     exact_class_grams,
@@ -96,6 +97,29 @@ def test_totals_do_not_depend_on_when_they_are_carried(
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
     expected = exact_gram(part).value
     monkeypatch.setattr(statistics, "_CHUNKS_BEFORE_CARRY", chunks_before_carry)
+    np.testing.assert_array_equal(exact_gram(part).value, expected)
+
+
+def test_totals_without_privacy_are_never_carried(grid_rows, monkeypatch):
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=False)
+    expected = exact_gram(part).value
+    monkeypatch.setattr(statistics, "_CHUNKS_BEFORE_CARRY", 2)
+    np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
+    """Two processes that hold the same: every sum of theirs is twice that of one."""
+
+    class Twins(Team):
+        def total(self, values):
+            return values + values
+
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=private)
+    expected = 2.0 * exact_gram(part).value
+    monkeypatch.setattr(statistics, "current_team", lambda: Twins(0, 2, "own"))
     np.testing.assert_array_equal(exact_gram(part).value, expected)
 
 

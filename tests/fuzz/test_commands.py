@@ -50,7 +50,7 @@ def test_privfeat_tells_what_is_wrong_in_a_line(place, capsys, tried, examples):
     options = st.lists(st.tuples(st.sampled_from(FIT_OPTIONS), words), max_size=3)
     settings = st.tuples(st.sampled_from(SETTINGS), words).map("=".join)
 
-    @examples(60)
+    @examples(20)
     @given(options=options, setting=settings, source=st.one_of(words, st.just("a.h5")))
     def attempt(options, setting, source):
         argv = ["fit", "--estimator", "DPLeastSquares", "--train", source]
@@ -68,7 +68,7 @@ def test_privfeat_takes_any_words(place, capsys, tried, examples):
         ["--model", "--features", "--out", "a.h5", "a.h5:train", "."]
     )
 
-    @examples(200)
+    @examples(60)
     @given(verb=verbs, rest=st.lists(st.one_of(known, words), max_size=6))
     def attempt(verb, rest):
         check(cli.main, [verb, *rest], capsys, tried)
@@ -82,7 +82,7 @@ def test_privfeat_extract_tells_what_is_wrong_in_a_line(place, capsys, tried, ex
     sources = st.one_of(words, st.just("digits"), st.just("a.h5"), st.just("."))
     targets = st.one_of(words, st.just("out.h5"))
 
-    @examples(60)
+    @examples(20)
     @given(options=options, source=sources, target=targets)
     def attempt(options, source, target):
         argv = [f"--data={source}", "--model=scattering", f"--out={target}", "--quiet"]
@@ -97,7 +97,7 @@ def test_privfeat_extract_tells_what_is_wrong_in_a_line(place, capsys, tried, ex
 def test_overlap_takes_any_words(place, capsys, tried, examples):
     known = st.sampled_from(["a.h5", "--out", "--threshold", "--pairs", "."])
 
-    @examples(100)
+    @examples(30)
     @given(rest=st.lists(st.one_of(known, words), max_size=5))
     def attempt(rest):
         check(extract_cli.main, ["overlap", *rest], capsys, tried)

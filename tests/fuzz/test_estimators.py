@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import NotFittedError
 
-from privfeat import linear
+from privfeat import DPRandomizedSearch, linear
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
 from privfeat.core.calibration import plan_releases
 from privfeat.core.plan import Query
@@ -90,7 +90,7 @@ def test_a_constructor_parameter_is_refused_or_gives_a_finite_fit(
 ):
     names = sorted(set(inspect.signature(cls).parameters) - {"verbose"})
 
-    @examples(120)
+    @examples(25)
     @given(name=st.sampled_from(names), value=odd)
     def attempt(name, value):
         tried.append(outcome(cls, options_of(cls) | {name: value}, *data))
@@ -127,13 +127,88 @@ targets = st.one_of(
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_an_array_is_refused_or_gives_a_finite_fit(cls, tried, examples):
-    @examples(100)
+    @examples(25)
     @given(X=matrices, y=targets, classes=st.sampled_from([None, range(2)]))
     def attempt(X, y, classes):
         options = options_of(cls)
         if "classes" in inspect.signature(cls).parameters:
             options |= {"classes": classes}
         tried.append(outcome(cls, options, X, y))
+
+    attempt()
+
+
+groups = st.one_of(
+    st.none(),
+    st.text(max_size=13),
+    hnp.arrays(np.int64, st.integers(0, 13), elements=st.integers(0, 3)),
+    hnp.arrays(np.float64, 12, elements=st.floats()),
+    st.lists(st.one_of(numbers, st.text(max_size=2), st.none()), max_size=13),
+    st.lists(st.integers(-(2**70), 2**70), min_size=12, max_size=12),
+    st.lists(st.text(max_size=2), min_size=12, max_size=12),
+    st.lists(st.binary(max_size=2), min_size=12, max_size=12),
+    st.just(["8731"] * 11 + [None]),
+    st.just([[1]] * 12),
+    st.builds(object),
+)
+
+
+def test_users_are_refused_or_give_a_finite_fit(data, tried, examples):
+    """Whose statement then speaks of users, of whom so many records count."""
+
+    @examples(60)
+    @given(users=groups, size=st.one_of(st.integers(1, 4), odd))
+    def attempt(users, size):
+        clf = linear.DPLeastSquares(max_group_size=size, classes=range(2))
+        try:
+            clf.fit(*data, groups=users)
+        except REFUSALS as error:
+            tried.append(refused(error))
+            return
+        assert np.all(np.isfinite(clf.coef_))
+        assert clf.privacy_.unit == ("record" if users is None else "user")
+        assert size is None or clf.privacy_.releases[0].l2_sensitivity > size * 0.9
+        tried.append("fitted")
+
+    attempt()
+
+
+candidates = st.one_of(
+    odd,
+    st.dictionaries(
+        st.sampled_from(["ridge", "alpha", "clip_norm", "epsilon", "center", "x"]),
+        st.one_of(odd, st.lists(odd, max_size=3)),
+        max_size=2,
+    ),
+    st.just({"ridge": [1.0, 10.0]}),
+)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_search_is_refused_or_states_a_number(data, tried, examples):
+    names = ["epsilon", "delta", "mean_runs", "eta", "validation_fraction", "scoring"]
+
+    @examples(40)
+    @given(
+        grid=candidates,
+        name=st.sampled_from([*names, "estimator", "random_state", "ledger"]),
+        value=odd,
+    )
+    def attempt(grid, name, value):
+        estimator = linear.DPLeastSquares(classes=range(2))
+        given = {"estimator": estimator, "param_distributions": grid, "mean_runs": 2.0}
+        search = DPRandomizedSearch(**(given | {name: value}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                search.fit(*data)
+            except REFUSALS as error:
+                tried.append(refused(error))
+                return
+        assert search.privacy_.epsilon > 0.0  # NaN fails
+        assert math.isfinite(search.privacy_.epsilon) or search.epsilon == math.inf
+        assert np.all(np.isfinite(search.best_estimator_.coef_))
+        tried.append("searched")
 
     attempt()
 
@@ -145,7 +220,7 @@ def test_predictions_are_finite_or_refused(cls, data, tried, examples):
         cls().predict(data[0])
     fitted = cls(**options_of(cls)).fit(*data)
 
-    @examples(60)
+    @examples(20)
     @given(X=matrices)
     def attempt(X):
         with warnings.catch_warnings():
@@ -162,7 +237,7 @@ def test_predictions_are_finite_or_refused(cls, data, tried, examples):
 
 
 def test_accounting_is_refused_or_a_number(tried, examples):
-    @examples(300)
+    @examples(60)
     @given(one=odd, two=odd, name=st.sampled_from(["rho", "noise_multiplier", "delta"]))
     def attempt(one, two, name):
         for call in (

@@ -12,6 +12,7 @@ from privfeat.core.statement import PrivacyStatement
 from privfeat.data import FeatureFileError, open_features, write_features
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import ModelFileError
+from tests.fuzz.damage import damaged
 
 json_values = st.recursive(
     st.one_of(
@@ -25,17 +26,6 @@ json_values = st.recursive(
 )
 
 
-def damaged(content, draw):
-    """Return the bytes with a few flipped, or cut off somewhere."""
-    size = len(content)
-    if draw(st.integers(0, 9)) == 0:
-        return content[: draw(st.integers(0, size - 1))]
-    changed = bytearray(content)
-    for _ in range(draw(st.integers(1, 4))):
-        changed[draw(st.integers(0, size - 1))] ^= draw(st.integers(1, 255))
-    return bytes(changed)
-
-
 def test_a_damaged_feature_file_is_refused_or_reads_the_same(tmp_path, tried, examples):
     """Where the checksums hold, rows and labels are those that were written."""
     rng = np.random.default_rng(0)
@@ -44,7 +34,7 @@ def test_a_damaged_feature_file_is_refused_or_reads_the_same(tmp_path, tried, ex
     write_features(path, {"train": (X, y)}, class_names=["ant", "bee"])
     content = path.read_bytes()
 
-    @examples(400)
+    @examples(80)
     @given(data=st.data())
     def attempt(data):
         path.write_bytes(damaged(content, data.draw))
@@ -76,7 +66,7 @@ def test_a_damaged_model_is_refused(model, tried, examples):
     clf, folder = model
     whole = {path: path.read_bytes() for path in folder.iterdir()}
 
-    @examples(300)
+    @examples(60)
     @given(data=st.data())
     def attempt(data):
         for path, content in whole.items():
@@ -101,7 +91,7 @@ def test_a_made_up_model_is_refused_or_consistent(model, tried, examples):
     path = folder / "model.json"
     whole = json.loads(path.read_text())
 
-    @examples(300)
+    @examples(60)
     @given(
         name=st.sampled_from(sorted(set(whole) - {"sha256"})),
         inner=st.integers(0, 20),
@@ -132,7 +122,7 @@ def test_a_made_up_model_is_refused_or_consistent(model, tried, examples):
 def test_a_made_up_statement_is_refused_or_states_a_number(model, tried, examples):
     fields = json.loads(model[0].privacy_.to_json())
 
-    @examples(400)
+    @examples(80)
     @given(name=st.sampled_from(sorted(fields)), value=json_values)
     def attempt(name, value):
         text = json.dumps({**fields, name: value})

@@ -4,10 +4,15 @@
 plants the fault and expects the check to fail. Numbers are never reused.
 """
 
+import hashlib
+import io
+import json
+import math
+
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, persistence
 from tests.linear.conftest import spy, three_classes
 
 __all__ = ["spy", "three_classes"]
@@ -30,3 +35,39 @@ def one_less(three_classes):
     """Return two data sets: the second lacks the fifth record of the first."""
     X, y = three_classes
     return (X, y), (np.delete(X, 4, axis=0), np.delete(y, 4))
+
+
+class Trap:
+    """Tells when it is unpickled."""
+
+    sprung = False
+
+    def __reduce__(self):
+        return spring, ()
+
+
+def spring():
+    Trap.sprung = True
+
+
+def replace_arrays(folder, **arrays):
+    """Put other arrays into a saved model, with the checksums that belong to them."""
+    document = json.loads((folder / "model.json").read_text())
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    (folder / document["arrays"]["file"]).write_bytes(content.getvalue())
+    document["arrays"]["sha256"] = hashlib.sha256(content.getvalue()).hexdigest()
+    document["sha256"] = persistence._digest(document)
+    (folder / "model.json").write_text(json.dumps(document))
+
+
+def prices(statement):
+    """Return the rho of a draw by its stddev.
+
+    A symmetric matrix is drawn with the stddev of its entries off the diagonal.
+    """
+    return {
+        record.noise_stddev * factor: record.noise_multiplier**-2 / 2
+        for record in statement.releases
+        for factor in (1.0, math.sqrt(0.5))
+    }

@@ -1,8 +1,6 @@
 """What noise is drawn, and from what randomness: rows 6, 7, 8, 13, 14, 24, 29."""
 
 import dataclasses
-import io
-import json
 import pickle
 from contextvars import copy_context
 
@@ -20,6 +18,7 @@ from privfeat.core.plan import Query
 from privfeat.core.processes import Team
 from privfeat.core.statement import PrivacyStatement
 from privfeat.core.statistics import ExactSum
+from tests.pitfalls.conftest import Trap, replace_arrays
 
 quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -141,7 +140,7 @@ def test_13_notices_empty_batches_without_noise(spy, make, three_classes, monkey
         found = spied(self, name, exact, symmetric=symmetric)
         if name == "gradient" and not np.any(exact.value):
             found = dataclasses.replace(found, value=exact.value)
-            spy.calls[-1].release = found
+            spy.calls[-1] = dataclasses.replace(spy.calls[-1], release=found)
         return found
 
     monkeypatch.setattr(GaussianMechanism, "release", skipping)
@@ -230,33 +229,11 @@ def check_29(make, data, folder):
     assert again.random_state is None
     assert again.privacy_ == clf.privacy_
     assert np.any(again.fit(*data).coef_ != clf.coef_)
-    document = json.loads((folder / "model.json").read_text())
-    content = io.BytesIO()
-    np.savez(content, classes_=np.array([Trap()], dtype=object))
-    name = folder / document["arrays"]["file"]
-    name.write_bytes(content.getvalue())
-    document["arrays"]["sha256"] = persistence.hashlib.sha256(
-        content.getvalue()
-    ).hexdigest()
-    document["sha256"] = persistence._digest(document)
-    (folder / "model.json").write_text(json.dumps(document))
+    replace_arrays(folder, classes_=np.array([Trap()], dtype=object))
     Trap.sprung = False
     with pytest.raises(persistence.ModelFileError):
         persistence.load(folder)
     assert not Trap.sprung
-
-
-class Trap:
-    """Tells when it is unpickled."""
-
-    sprung = False
-
-    def __reduce__(self):
-        return spring, ()
-
-
-def spring():
-    Trap.sprung = True
 
 
 @quiet

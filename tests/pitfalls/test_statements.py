@@ -18,6 +18,7 @@ from privfeat.linear import _base, _classifier, _rows
 from privfeat.linear._labels import encode_labels
 from privfeat.selection import cost
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
+from tests.pitfalls.conftest import prices
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -64,8 +65,8 @@ def check_04(make, data, monkeypatch):
         for cls in (DPLeastSquares, DPFC, DPAdamLinear):
             drawn.clear()
             statement = make(cls, adjacency="replace_one").fit(*data).privacy_
-            bounds = {r.noise_stddev: r.l2_sensitivity for r in statement.releases}
-            spent = math.fsum((bounds[stddev] / stddev) ** 2 / 2 for stddev in drawn)
+            price = prices(statement)
+            spent = math.fsum(price[stddev] for stddev in drawn)
             assert spent == pytest.approx(statement.rho, rel=1e-9)
             delta = accounting.gaussian_delta(statement.mu, statement.epsilon)
             assert delta <= statement.delta * (1.0 + 1e-7)

@@ -1,0 +1,185 @@
+"""What a ledger holds of fits and searches: rows 5 and 30 once more."""
+
+import itertools
+import math
+
+import joblib
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPRandomizedSearch,
+    PrivacyLedger,
+    compose,
+)
+from privfeat.core import noise
+from privfeat.linear import _base
+from privfeat.selection import search as searching
+from tests.pitfalls.conftest import prices
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+EVERY_FIT = [DPLeastSquares, DPFC, DPAdamLinear]
+
+
+@pytest.fixture
+def new_ledger(tmp_path):
+    """Return a function that makes a ledger with a budget of its own."""
+    numbers = itertools.count()
+
+    def make_ledger():
+        path = tmp_path / f"{next(numbers)}.ledger"
+        return PrivacyLedger(path, dataset="x", epsilon=30.0, delta=1e-5)
+
+    return make_ledger
+
+
+# 5 -- the fits of a search were not charged, because each clone had its own accountant
+
+
+def check_05(make, data, ledger, n_jobs=1):
+    """Two candidates in three folds, the refit, and a clone in each of two jobs."""
+    fit = make(rho=0.01, epsilon=None, random_state=None, ledger=ledger)
+    grid = GridSearchCV(fit, {"alpha": [0.1, 1.0]}, cv=KFold(3), n_jobs=n_jobs)
+    best = grid.fit(*data).best_estimator_
+    jobs = (joblib.delayed(clone(fit).fit)(*data) for _ in range(2))
+    joblib.Parallel(n_jobs=n_jobs)(jobs)
+    assert [charge.number for charge in ledger.history] == list(range(1, 10))
+    total = compose([best.privacy_] * 9, delta=1e-5)
+    assert ledger.spent.epsilon == total.epsilon
+    assert ledger.spent.rho == pytest.approx(0.09)
+
+
+def test_05_copies_of_an_estimator_are_charged_to_one_ledger(
+    make, three_classes, new_ledger
+):
+    check_05(make, three_classes, new_ledger())
+
+
+@pytest.mark.slow
+def test_05_copies_in_other_processes_are_charged_to_one_ledger(
+    make, three_classes, new_ledger
+):
+    check_05(make, three_classes, new_ledger(), n_jobs=2)
+
+
+def test_05_notices_a_ledger_that_is_copied_with_its_estimator(
+    make, three_classes, new_ledger, monkeypatch
+):
+    monkeypatch.setattr(
+        PrivacyLedger, "__deepcopy__", lambda self, memo: new_ledger(), raising=False
+    )
+    with pytest.raises(AssertionError):
+        check_05(make, three_classes, new_ledger())
+
+
+# 30 -- what was spent was written down after training, so a crash under-reported
+
+
+class KilledError(Exception):
+    """Stands for a crash."""
+
+
+def check_30(make, data, new_ledger, monkeypatch):
+    """However many draws were made before a crash, the ledger holds their cost."""
+    genuine = noise.gaussian
+    for cls, n_before in itertools.product(EVERY_FIT, range(3)):
+        ledger, drawn = new_ledger(), []
+        clf = make(cls, random_state=None, ledger=ledger)
+
+        def dying(key, shape, stddev, clf=clf, drawn=drawn, n=n_before):
+            if len(drawn) == n:
+                raise KilledError
+            drawn.append(prices(clf.privacy_)[stddev])
+            return genuine(key, shape, stddev)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(noise, "gaussian", dying)
+            with pytest.raises(KilledError):
+                clf.fit(*data)
+        assert len(drawn) == n_before
+        assert math.fsum(drawn) <= ledger.spent.rho
+        assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+def test_30_the_ledger_holds_a_fit_that_crashed(
+    make, three_classes, new_ledger, monkeypatch
+):
+    check_30(make, three_classes, new_ledger, monkeypatch)
+
+
+def late(ledger, statement, *, estimator):
+    """Charge when the body has ended well."""
+
+    class Late:
+        def __enter__(self):
+            return None
+
+        def __exit__(self, kind, *_):
+            if kind is None and ledger is not None:
+                ledger.finish(ledger.charge(statement, estimator=estimator))
+
+    return Late()
+
+
+def test_30_notices_a_charge_after_training(
+    make, three_classes, new_ledger, monkeypatch
+):
+    monkeypatch.setattr(_base, "charged", late)
+    with pytest.raises(AssertionError):
+        check_30(make, three_classes, new_ledger, monkeypatch)
+
+
+def test_30_notices_a_charge_that_a_crash_takes_back(
+    make, three_classes, new_ledger, monkeypatch
+):
+    genuine = _base.charged
+
+    def forgiving(ledger, statement, *, estimator):
+        class Forgiving:
+            def __enter__(self):
+                self.whole = genuine(ledger, statement, estimator=estimator)
+                self.whole.__enter__()
+
+            def __exit__(self, kind, *_):
+                with ledger._store.transaction(write=True) as execute:
+                    execute("DELETE FROM privfeat_charge")
+
+        return Forgiving()
+
+    monkeypatch.setattr(_base, "charged", forgiving)
+    with pytest.raises(AssertionError):
+        check_30(make, three_classes, new_ledger, monkeypatch)
+
+
+def check_30_search(make, data, ledger, monkeypatch):
+    """The search is charged whole before any of its runs draws."""
+
+    def dying(*_):
+        raise KilledError
+
+    search = DPRandomizedSearch(
+        make(DPFC, random_state=None, epsilon=None), {"ridge": [1.0, 2.0]}, epsilon=2.0
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(noise, "gaussian", dying)
+        with pytest.raises(KilledError):
+            search.set_params(ledger=ledger).fit(*data)
+    assert ledger.spent.epsilon == 2.0
+
+
+def test_30_the_ledger_holds_a_search_that_crashed(
+    make, three_classes, new_ledger, monkeypatch
+):
+    check_30_search(make, three_classes, new_ledger(), monkeypatch)
+
+
+def test_30_notices_a_search_that_is_charged_at_its_end(
+    make, three_classes, new_ledger, monkeypatch
+):
+    monkeypatch.setattr(searching, "charged", late)
+    with pytest.raises(AssertionError):
+        check_30_search(make, three_classes, new_ledger(), monkeypatch)
