@@ -98,6 +98,8 @@ def test_unseeded_processes_share_one_noise(tmp_path, data):
 def test_processes_refuse_what_would_count_twice(tmp_path, data):
     messages = {
         "differs": "all processes must have the same fit",
+        "shuffled": "all processes must have the same rows",
+        "regrouped": "all processes must have the same groups",
         "classes": "classes must be given",
         "groups": "groups must be None",
         "twice": "each process must have rows of its own",
