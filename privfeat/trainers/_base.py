@@ -43,7 +43,7 @@ from privfeat.trainers.engine import (
 )
 from privfeat.trainers.images import as_records, to_inputs
 from privfeat.trainers.loop import GRADIENT, Trainer
-from privfeat.trainers.model import Network
+from privfeat.trainers.model import Network, check_separate
 from privfeat.trainers.networks import build
 from privfeat.trainers.optimizers import Optimizer, Schedule, make_optimizer
 
@@ -283,6 +283,8 @@ class DPSGDModel(BaseEstimator, ABC):
         """Return the engine that can train the network, and the physical batch."""
         inputs = to_inputs(records[:1])
         tape = dry_run(network, inputs)
+        if not isinstance(self.model, str):
+            check_separate(network, inputs.shape[1:])
         engine = self.engine
         if engine != "reference":
             try:
