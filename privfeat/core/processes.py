@@ -98,6 +98,15 @@ def current_team() -> Team:
     return _team.get()
 
 
+def check_alone(what: str) -> None:
+    """Raise `PrivacyError` in several processes, for what draws or reads in each."""
+    if current_team().size > 1:
+        raise PrivacyError(
+            f"{what} must run in one process, got {current_team().size}. Call it "
+            "outside all_processes()."
+        )
+
+
 @contextmanager
 def all_processes(rows: RowSource = "shared") -> Iterator[None]:
     """Let all processes of ``jax.distributed`` work together on every fit inside.

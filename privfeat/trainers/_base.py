@@ -21,6 +21,7 @@ from privfeat.core.calibration import plan_releases
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.processes import check_alone
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
 from privfeat.trainers.augment import AUGMENTATIONS, Augmentation, augmented
@@ -141,6 +142,7 @@ class DPSGDModel(BaseEstimator, ABC):
             If the parameters overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
+        check_alone(type(self).__name__)
         keys = KeyStream(seed_of(self.random_state))
         records = as_records(X)
         targets, fitted, n_outputs, public, classes_read = self._targets(y)
