@@ -25,6 +25,7 @@ from privfeat.core.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.processes import check_alone
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
@@ -137,6 +138,7 @@ class TemperatureScaling(
             If a parameter is out of range, the records are both public and given a
             budget, or a label is not among the classes. Nothing has been released.
         """
+        check_alone(type(self).__name__)
         check_is_fitted(self.estimator)
         public = check_bool("public", self.public)
         if public and self.epsilon is not None:

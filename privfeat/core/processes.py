@@ -75,9 +75,9 @@ class Team:
         values[self.index] = value
         return [int(value) for value in self.total(values)]
 
-    def check_same(self, what: str, description: str) -> None:
-        """Raise `PrivacyError` in all processes unless they describe the same."""
-        if len(set(self.each(_digest(description.encode())))) > 1:
+    def check_same(self, what: str, content: bytes) -> None:
+        """Raise `PrivacyError` in all processes unless they hold the same content."""
+        if len(set(self.each(_digest(content)))) > 1:
             raise PrivacyError(f"all processes must have the same {what}.")
 
     def check_distinct(self, what: str, content: bytes) -> None:
@@ -96,6 +96,15 @@ _team: ContextVar[Team] = ContextVar("team", default=_ALONE)
 def current_team() -> Team:
     """Return the processes that fits of this context run on; by default this one."""
     return _team.get()
+
+
+def check_alone(what: str) -> None:
+    """Raise `PrivacyError` in several processes, for what draws or reads in each."""
+    if current_team().size > 1:
+        raise PrivacyError(
+            f"{what} must run in one process, got {current_team().size}. Call it "
+            "outside all_processes()."
+        )
 
 
 @contextmanager

@@ -76,12 +76,13 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     further for this sum alone.
     """
     private, step = rows.step is not None, rows.step or 1.0
-    clip_norm = None if clip_norm is None else float(clip_norm)
-    total, unit = _Total(private, (rows.n_columns, rows.n_columns)), step
+    clip_norm = float(clip_norm) if private and clip_norm is not None else None
+    # known without a row: a process of a team may have none, and releases the sum
+    unit = step if clip_norm is None else grid_step(clip_norm)
+    total = _Total(private, (rows.n_columns, rows.n_columns))
     for chunk in rows.chunks():
         factors = chunk.rows
-        if private and clip_norm is not None:
-            unit = grid_step(clip_norm)
+        if clip_norm is not None:
             with jax.enable_x64(True):
                 factors = kernels.reclipped_rows_of(chunk, step, clip_norm)
         total.add(kernels.gram_of(factors))

@@ -50,8 +50,8 @@ def join_features(
     FeatureFileError
         If the file exists and ``overwrite`` is False; a shard is missing, damaged or
         itself joined; the shards differ in splits, columns, types, class names or the
-        arguments of their extraction, or are not all shards of it in their order; or a
-        split has no row.
+        arguments of their extraction, or are not all shards of it in their order; two
+        are the same; or a split has no row.
     OSError
         If the disk is full or fails.
 
@@ -85,6 +85,8 @@ def join_features(
         )
     files = [FeatureFile(shard) for shard in shards]
     _check(files)
+    known = [_describe(file, path) for file in files]
+    _check_distinct(known)
     first = files[0]
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as joined:
@@ -94,7 +96,6 @@ def join_features(
         joined.attrs["n_features"] = first.n_features
         joined.attrs["feature_dtype"] = first.metadata["feature_dtype"]
         joined.attrs["n_rows"] = sum(file.metadata["n_rows"] for file in files)
-        known = [_describe(file, path) for file in files]
         write_attributes(joined, {SHARDS: [shard._asdict() for shard in known]})
         if first.class_names is not None:
             joined.create_dataset(
@@ -142,6 +143,18 @@ def _check(files: Sequence[FeatureFile]) -> None:
                 f"split {split!r} must have a row in some shard, but has none. Leave "
                 "that split out."
             )
+
+
+def _check_distinct(shards: Sequence[Shard]) -> None:
+    """Raise `FeatureFileError` if two shards have one content."""
+    found: dict[str, str] = {}
+    for shard in shards:
+        if shard.sha256 in found:
+            raise FeatureFileError(
+                f"shards must differ, but {shard.file} is {found[shard.sha256]} again: "
+                "every record would count twice. Leave one out."
+            )
+        found[shard.sha256] = shard.file
 
 
 def _identity(file: FeatureFile) -> dict[str, Any]:

@@ -171,6 +171,8 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
+            if team.size > 1:
+                team.check_same("groups", kept.tobytes())
         rows = self._rows(
             features,
             problem.targets,

@@ -108,15 +108,22 @@ def check_team(
 ) -> None:
     """Refuse what would count a record or a user in more than one process.
 
+    Of features only the first chunk is compared, of targets all: rows that a process
+    shuffled or drew for itself have their targets in another order.
+
     Raises
     ------
     PrivacyError, ValueError
-        If the processes do not run the same fit, or with rows of their own: if classes
-        are not given, there are groups, or two processes hold the same rows.
+        If the processes do not run the same fit; if they hold different rows that they
+        should share; or with rows of their own: if classes are not given, there are
+        groups, or two processes hold the same rows.
     """
-    team.check_same("fit", f"{statement.to_json()} {problem.shape} {team.rows}")
+    description = f"{statement.to_json()} {problem.shape} {team.rows}"
+    team.check_same("fit", description.encode())
+    first = np.ascontiguousarray(features[:CHUNK_ROWS])
+    content = first.tobytes() + problem.targets.tobytes()
     if team.rows == "shared":
-        team.check_same("rows", f"{features.shape} {features.dtype}")
+        team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
         return
     if problem.classes_read:
         raise ValueError(
@@ -130,8 +137,7 @@ def check_team(
         )
     if sum(team.each(features.shape[0])) > MAX_ROWS:
         raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
-    first = np.ascontiguousarray(features[:CHUNK_ROWS])
-    team.check_distinct("rows", first.tobytes() + problem.targets.tobytes())
+    team.check_distinct("rows", content)
 
 
 def public_facts(

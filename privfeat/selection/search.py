@@ -16,6 +16,7 @@ from privfeat.core.charging import charged, check_ledger
 from privfeat.core.keys import KeyStream
 from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.noise import bernoulli
+from privfeat.core.processes import check_alone
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
@@ -192,6 +193,7 @@ class DPRandomizedSearch(
             If the coefficients of a run overflow. The budget is spent; ``privacy_``
             says so.
         """
+        check_alone(type(self).__name__)
         check_estimator(self.estimator)
         check_candidates(self.param_distributions, self.estimator)
         check_ledger(self.ledger)

@@ -21,6 +21,7 @@ from privfeat.core.calibration import plan_releases
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.processes import check_alone
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
 from privfeat.trainers.augment import AUGMENTATIONS, Augmentation, augmented
@@ -43,7 +44,7 @@ from privfeat.trainers.engine import (
 )
 from privfeat.trainers.images import as_records, to_inputs
 from privfeat.trainers.loop import GRADIENT, Trainer
-from privfeat.trainers.model import Network
+from privfeat.trainers.model import Network, check_separate
 from privfeat.trainers.networks import build
 from privfeat.trainers.optimizers import Optimizer, Schedule, make_optimizer
 
@@ -141,6 +142,7 @@ class DPSGDModel(BaseEstimator, ABC):
             If the parameters overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
+        check_alone(type(self).__name__)
         keys = KeyStream(seed_of(self.random_state))
         records = as_records(X)
         targets, fitted, n_outputs, public, classes_read = self._targets(y)
@@ -283,6 +285,8 @@ class DPSGDModel(BaseEstimator, ABC):
         """Return the engine that can train the network, and the physical batch."""
         inputs = to_inputs(records[:1])
         tape = dry_run(network, inputs)
+        if not isinstance(self.model, str):
+            check_separate(network, inputs.shape[1:])
         engine = self.engine
         if engine != "reference":
             try:

@@ -44,6 +44,7 @@ CLIP_STYLES: tuple[ClipStyle, ...] = get_args(ClipStyle)
 MARGIN = 2.0**-8
 _STABILIZER = 0.01
 _TINY = 1e-30
+_SMALLEST = 2.0**-40
 
 
 def clip_factors(
@@ -124,9 +125,9 @@ _Rule = Callable[[Float[Array, "..."], Float[Array, ""] | float], Float[Array, "
 _RULES: dict[ClipFactor, _Rule] = {
     "abadi": lambda norms, radius: jnp.minimum(1.0, radius / jnp.maximum(norms, _TINY)),
     "automatic": lambda norms, radius: radius / (norms + _STABILIZER),
-    # below the smallest norm that float32 squares can hold, a gradient counts as zero
+    # far below the norms of use, and far above what is lost of those of tiny gradients
     "normalize": lambda norms, radius: jnp.where(
-        norms > 1e-18, radius / jnp.maximum(norms, 1e-18), 0.0
+        norms > _SMALLEST, radius / jnp.maximum(norms, _SMALLEST), 0.0
     ),
     "global": lambda norms, radius: jnp.where(
         norms * (1.0 + MARGIN) <= radius, 1.0, 0.0

@@ -8,6 +8,7 @@ Records of weight zero (empty slots of a batch, and gradients that are not finit
 masked, not multiplied: zero times NaN is NaN.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from jaxtyping import Array, Float
 _COST_OF_KEEPING = 36
 # Part of the largest possible value by which rounding moves a Gram norm; see `gram`.
 GRAM_SLACK = 2.0**-20
+# Squares below this, the smallest normal float32, may be flushed to zero.
+_FLUSHED = 2.0**-126
+_LOST = _FLUSHED / GRAM_SLACK
 
 
 class Contribution(NamedTuple):
@@ -103,10 +107,11 @@ def gram(
     Terms of both signs cancel, so that the error is relative not to the result but to
     ``sum_ts abs(a_t . a_s) abs(e_t . e_s)``, by Cauchy-Schwarz at most
     ``(sum_t norm(a_t) norm(e_t))^2``. ``2**-20`` of that is the slack: sixteen units of
-    float32, where blocked matrix products are off by a few.
+    float32, where blocked matrix products are off by a few. Products of numbers so
+    small that they are flushed to zero are in it as well, see `_norms`.
     """
-    inner = jnp.einsum("ntd,nsd->nts", a, a) * jnp.einsum("nto,nso->nts", e, e)
-    largest = jnp.sum(jnp.linalg.norm(a, axis=2) * jnp.linalg.norm(e, axis=2), axis=1)
+    inner = _inner_products(a) * _inner_products(e)
+    largest = jnp.sum(_norms(a) * _norms(e), axis=1)
     return Contribution(
         jnp.sum(jnp.sum(inner, axis=2), axis=1),
         weighted_sum,
@@ -169,14 +174,14 @@ def lookup(
     is the sum of ``e_t . e_s`` over pairs of positions with the same row.
     """
     same = (ids[:, :, None] == ids[:, None, :]).astype(e.dtype)
-    inner = same * jnp.einsum("nto,nso->nts", e, e)
+    inner = same * _inner_products(e)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "r o"]:
         rows = scaled(e, weights).reshape(-1, e.shape[2])
         table = jnp.zeros((n_rows, e.shape[2]), e.dtype)
         return table.at[ids.reshape(-1)].add(rows)
 
-    largest = jnp.sum(jnp.linalg.norm(e, axis=2), axis=1)
+    largest = jnp.sum(_norms(e), axis=1)
     return Contribution(
         jnp.sum(jnp.sum(inner, axis=2), axis=1),
         weighted_sum,
@@ -188,12 +193,28 @@ def squares(values: Float[Array, "n ..."]) -> Float[Array, " n"]:
     """Return the squared norm of every slice, one axis at a time.
 
     Short sums of positive terms: the relative error is at most ``2**-24`` times the sum
-    of the axes' lengths, however many numbers there are.
+    of the axes' lengths, however many numbers there are. Squares that are flushed to
+    zero count as large as they can be: a layer's other factor may be huge.
     """
     total = jnp.square(values)
     while total.ndim > 1:
         total = jnp.sum(total, axis=-1)
-    return total
+    return total + _FLUSHED * math.prod(values.shape[1:])
+
+
+def _inner_products(values: Float[Array, "n t d"]) -> Float[Array, "n t t"]:
+    """Return all ``v_t . v_s``, in full float32: a GPU would take ten bits."""
+    return jnp.einsum("ntd,nsd->nts", values, values, precision="highest")
+
+
+def _norms(values: Float[Array, "n t d"]) -> Float[Array, "n t"]:
+    """Return the norms of all positions, not below what is lost of inner products.
+
+    An inner product loses at most ``d`` times ``_FLUSHED``, which is the slack's part
+    of the square that is added here.
+    """
+    lost = _LOST * values.shape[2]
+    return jnp.sqrt(jnp.sum(jnp.square(values), axis=2) + lost)
 
 
 def masked(

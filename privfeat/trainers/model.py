@@ -1,8 +1,10 @@
 """A flax network as a function of named parameters."""
 
+import math
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
@@ -77,6 +79,25 @@ def refuse_shared_state(module: nnx.Module) -> None:
                 f"model must hold nothing but parameters, got {join(path)!r}, a "
                 f"{type(node).__name__}. Leave such layers out."
             )
+
+
+def check_separate(network: Network, input_shape: tuple[int, ...]) -> None:
+    """Raise ValueError if the scores of a record move when its neighbour changes.
+
+    A trial on records that are not of the data, one of them not a number: what a mean,
+    a maximum or a sort over records passes on.
+    """
+    record = jnp.sin(jnp.arange(1.0, 1.0 + math.prod(input_shape))).reshape(input_shape)
+    others = (-2.0 * record, jnp.full(input_shape, jnp.nan))
+    forward = jax.jit(network.__call__)
+    first, second = (
+        forward(network.initial, jnp.stack([record, other]))[0] for other in others
+    )
+    if not jnp.array_equal(first, second):
+        raise ValueError(
+            "model must treat every record by itself, but the scores of one moved when "
+            "another changed. Leave out what is computed over the first axis."
+        )
 
 
 def count(parameters: Parameters) -> int:

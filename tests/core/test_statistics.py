@@ -424,3 +424,10 @@ def test_sums_on_another_device_are_those_of_a_cpu(grid_rows, monkeypatch):
         wide = jnp.asarray(chunk.rows, jnp.float64)
         product = kernels._transposed_product(wide, wide[:, :2])
     np.testing.assert_array_equal(product, rows[:, :2].T @ rows)
+
+
+def test_a_process_without_rows_has_the_unit_of_the_others(grid_rows):
+    rows, labels = bounded(5, 3)
+    own = exact_gram(grid_rows(rows, labels, step=STEP), clip_norm=0.25)
+    none = exact_gram(grid_rows(rows[:0], labels[:0], step=STEP), clip_norm=0.25)
+    assert none.unit == own.unit == grid_step(0.25) ** 2

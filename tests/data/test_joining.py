@@ -289,6 +289,16 @@ def test_join_features_takes_files_of_ones_own(tmp_path):
     assert split.groups is None
 
 
+def test_join_features_refuses_the_same_rows_twice(tmp_path):
+    paths = [tmp_path / name for name in ("a.h5", "b.h5", "copy.h5")]
+    for path, value in zip(paths, (1.0, 2.0, 1.0), strict=True):
+        write_features(path, {"train": (np.full((3, 2), value), [0, 1, 0])})
+    for again in (paths[0], paths[2]):
+        with pytest.raises(FeatureFileError, match="every record would count twice"):
+            join_features(tmp_path / "all.h5", [*paths[:2], again])
+    assert not (tmp_path / "all.h5").exists()
+
+
 def test_join_features_refuses_a_split_without_rows(tmp_path):
     path = tmp_path / "a.h5"
     with FeatureWriter(path, n_features=1) as writer:

@@ -21,7 +21,8 @@ from privfeat.distributed import all_processes, initialize
 from privfeat.linear._rows import BoundedRows
 
 N_CLASSES = 3
-REFUSALS = ("differs", "classes", "groups", "twice")
+REFUSALS = ("differs", "shuffled", "regrouped", "classes", "groups", "twice")
+SHARED = REFUSALS[:3]
 
 
 def estimators():
@@ -95,14 +96,19 @@ def main(folder, index, size, port, case):
 def refusal(X, y, index, case):
     """Return what a fit that must not run raises."""
     warnings.simplefilter("ignore")
-    rows = "shared" if case == "differs" else "own"
+    rows = "shared" if case in SHARED else "own"
+    if case == "shuffled":
+        order = np.random.default_rng(index).permutation(len(y))
+        X, y = np.asarray(X)[order], y[order]
     epsilon = 1.0 + (index if case == "differs" else 0)
     clf = DPFC(
         epsilon=epsilon,
         classes=None if case == "classes" else range(3),
-        max_group_size=2 if case == "groups" else None,
+        max_group_size=2 if case in ("groups", "regrouped") else None,
     )
     groups = np.arange(len(y)) if case == "groups" else None
+    if case == "regrouped":
+        groups = np.arange(len(y)) // (4 + index)
     try:
         with all_processes(rows):
             clf.fit(X, y, groups=groups)

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import privfeat
+from privfeat.analysis.temperature import TemperatureScaling
+from privfeat.core import processes as processes_of_core
 from privfeat.core.processes import Team, all_processes, current_team
 from privfeat.data import write_features
+from privfeat.exceptions import PrivacyError
 from tests.linear import processes
 
 ROOT = Path(privfeat.__file__).parents[1]
@@ -98,6 +101,8 @@ def test_unseeded_processes_share_one_noise(tmp_path, data):
 def test_processes_refuse_what_would_count_twice(tmp_path, data):
     messages = {
         "differs": "all processes must have the same fit",
+        "shuffled": "all processes must have the same rows",
+        "regrouped": "all processes must have the same groups",
         "classes": "classes must be given",
         "groups": "groups must be None",
         "twice": "each process must have rows of its own",
@@ -131,6 +136,20 @@ def test_all_processes_ends_with_an_error_in_the_block():
     with pytest.raises(KeyError), all_processes("own"):
         raise KeyError
     assert current_team() == Team()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: privfeat.DPRandomizedSearch(privfeat.DPFC(), {"n_iter": [1, 2]}),
+        lambda: privfeat.DPSGDClassifier(model="mlp"),
+        lambda: TemperatureScaling(privfeat.DPFC()),
+    ],
+)
+def test_what_knows_of_one_process_alone_refuses_several(make, monkeypatch, data):
+    monkeypatch.setattr(processes_of_core, "current_team", lambda: Team(0, 2))
+    with pytest.raises(PrivacyError, match="must run in one process, got 2"):
+        make().fit(*data)
 
 
 def test_all_processes_refuses_other_sources():

@@ -7,7 +7,12 @@ import pytest
 from flax import nnx
 
 from privfeat.trainers import contributions
-from privfeat.trainers.clipping import CLIP_FACTORS, CLIP_STYLES, MARGIN
+from privfeat.trainers.clipping import (
+    CLIP_FACTORS,
+    CLIP_STYLES,
+    MARGIN,
+    clip_factors,
+)
 from privfeat.trainers.engine import dry_run
 from privfeat.trainers.layers import Conv, Dense, Embed, Norm, Scale
 from privfeat.trainers.losses import cross_entropy
@@ -200,6 +205,31 @@ def test_slack_only_lowers_what_a_record_counts(
     monkeypatch.setattr(contributions, "GRAM_SLACK", 0.0)
     without = norm_of(sum_of(module, batch, "fast", clip_norm=1e-3))
     assert 0.999 * without < with_slack < without <= 1e-3
+
+
+@pytest.mark.parametrize(("n_positions", "n_inputs"), [(1, 4), (2, 100)])
+@pytest.mark.parametrize("factor", CLIP_FACTORS)
+def test_numbers_whose_squares_are_flushed_to_zero_are_bounded(
+    n_positions, n_inputs, factor
+):
+    """Cotangents below the root of the smallest float32 beside huge inputs."""
+    a = jnp.zeros((1, n_positions, n_inputs)).at[..., 0].set(1.5e19)
+    e = jnp.full((1, n_positions, 1000), 1e-19)
+    found = contributions.dense(a, e)
+    norm = jnp.sqrt(found.squared_norms + found.slack)
+    total = found.weighted_sum(clip_factors(norm, 1.0, factor))
+    assert float(jnp.linalg.norm(found.weighted_sum(jnp.ones(1)))) > 40.0
+    assert float(jnp.linalg.norm(total)) <= 1.0
+
+
+def test_normalize_does_not_enlarge_what_it_cannot_measure():
+    a = jnp.full((1, 1, 100), 100.0)
+    e = jnp.full((1, 1, 1000), 5e-20).at[0, 0, 0].set(4e-19)
+    found = contributions.dense(a, e)
+    total = found.weighted_sum(
+        clip_factors(jnp.sqrt(found.squared_norms), 1.0, "normalize")
+    )
+    assert np.linalg.norm(np.asarray(total, np.float64)) <= 1.0
 
 
 def test_records_do_not_touch_each_other(rngs, make_batch, sum_of):

@@ -2,8 +2,10 @@
 
 import copy
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
@@ -11,6 +13,7 @@ from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core import noise
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
+from privfeat.trainers.layers import Dense
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 TINY = {
@@ -248,6 +251,47 @@ def test_bad_parameters_are_refused_before_anything_is_released(
     with pytest.raises((TypeError, ValueError)):
         DPSGDClassifier(**TINY | params).fit(*records)
     assert not released
+
+
+class Mixing(nnx.Module):
+    """Layers of this library, with something computed over records between them."""
+
+    def __init__(self, n_inputs, n_outputs, over_records, *, rngs):
+        self.head = Dense(n_inputs, n_outputs, rngs=rngs)
+        self.over_records = over_records
+
+    def __call__(self, x):
+        return self.head(x - self.over_records(x))
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize(
+    "over_records",
+    [
+        lambda x: x.mean(axis=0, keepdims=True),
+        lambda x: x.max(axis=0, keepdims=True),
+        lambda x: jnp.sort(x, axis=0),
+        lambda x: x[::-1],
+    ],
+)
+def test_networks_that_mix_records_are_refused(records, released, engine, over_records):
+    def mixing(shape, n_outputs, *, rngs):
+        return Mixing(shape[0], n_outputs, over_records, rngs=rngs)
+
+    with pytest.raises(ValueError, match="every record by itself"):
+        DPSGDClassifier(**TINY | {"model": mixing, "engine": engine}).fit(*records)
+    assert not released
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_networks_of_a_user_that_do_not_mix_are_trained(records, engine):
+    def centred(shape, n_outputs, *, rngs):
+        return Mixing(
+            shape[0], n_outputs, lambda x: x.mean(axis=1, keepdims=True), rngs=rngs
+        )
+
+    clf = DPSGDClassifier(**TINY | {"model": centred, "engine": engine})
+    assert clf.fit(*records).n_iter_ == 4
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
