@@ -85,7 +85,7 @@ RULES = {
             "privfeat.linear._labels",
             "privfeat.trainers",
         },
-        lazy=["PIL", "orbax"],
+        lazy=["PIL", "orbax", "safetensors"],
     ),
     "privfeat/data": rule(
         ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}

@@ -35,6 +35,7 @@ from privfeat.trainers.images import as_records, to_inputs
 from privfeat.trainers.loop import GRADIENT, Trainer, TrainState
 from privfeat.trainers.model import Network, Parameters
 from privfeat.trainers.networks import build
+from privfeat.trainers.weights import load_timm_weights
 
 # A radius that no gradient reaches: clipping is off without privacy.
 _UNCLIPPED = ((0.0, 2.0**60),)
@@ -88,12 +89,8 @@ class DPSGDModel(DPSGDParameters, ABC):
         optimizer = self._optimizer(n_iter)
         plan = self._plan(n_iter, batch_size / len(records))
         warn_of_weak_choices(plan, classes_read=classes_read, seeded=keys.seeded)
-        frozen = frozenset(n for n in network.initial if n.startswith(self.frozen))
+        frozen = network.frozen_names(self.frozen)
         names = tuple(name for name in network.initial if name not in frozen)
-        if not names:
-            raise ValueError(
-                f"frozen must leave parameters to train, got {self.frozen!r}."
-            )
         statement = PrivacyStatement.from_plan(
             plan, public=self._public(records, public), seeded=keys.seeded
         )
@@ -196,8 +193,12 @@ class DPSGDModel(DPSGDParameters, ABC):
             return Network(self.model)
         rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
         if isinstance(self.model, str):
-            return Network(build(self.model, input_shape, n_outputs, rngs=rngs))
-        return Network(self.model(input_shape, n_outputs, rngs=rngs))
+            module = build(self.model, input_shape, n_outputs, rngs=rngs)
+        else:
+            module = self.model(input_shape, n_outputs, rngs=rngs)
+        if self.weights is not None and keys is not None:
+            module = load_timm_weights(module, self.weights)
+        return Network(module)
 
     def _engine(self, network: Network, records: NDArray[Any]) -> tuple[Any, int]:
         """Return the engine that can train the network, and the physical batch."""

@@ -50,8 +50,13 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     augmentation : {{"none", "crop_flip"}}, default="none"
     n_copies : int, default=1
         Views of each record whose gradients are averaged before they are clipped.
-    frozen : tuple of str, default=()
-        Beginnings of names of parameters that stay as they are.
+    frozen : tuple of str, or int, default=()
+        Beginnings of names of parameters that stay as they are; or how many groups of
+        blocks do, with all that comes before them: 0 to 4 for a ViT or a ResNet, of
+        which 4 trains the last norm and the head.
+    weights : path, optional
+        A ``.safetensors`` file of timm for ``vit_*`` or ``resnet50``, public: see
+        `load_timm_weights`.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget.

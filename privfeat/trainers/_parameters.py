@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 from flax import nnx
@@ -16,6 +18,8 @@ from privfeat.core.calibration import plan_releases
 from privfeat.core.charging import check_ledger
 from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.processes import current_team
+from privfeat.exceptions import PrivacyError
 from privfeat.trainers.augment import AUGMENTATIONS, Augmentation
 from privfeat.trainers.checkpoints import Folder, check_folder
 from privfeat.trainers.clipping import (
@@ -28,6 +32,7 @@ from privfeat.trainers.clipping import (
 from privfeat.trainers.engine import ENGINES, Engine
 from privfeat.trainers.loop import GRADIENT
 from privfeat.trainers.optimizers import Optimizer, Schedule, make_optimizer
+from privfeat.trainers.weights import check_weights
 
 Model = str | nnx.Module | Callable[..., nnx.Module]
 # What an interrupted fit may find changed. The seed must not be written anywhere.
@@ -67,7 +72,8 @@ class DPSGDParameters(BaseEstimator):
         ema_decay: float | None,
         augmentation: Augmentation,
         n_copies: int,
-        frozen: tuple[str, ...],
+        frozen: tuple[str, ...] | int,
+        weights: str | os.PathLike[str] | None,
         ledger: PrivacyLedger | None,
         checkpoint_dir: Folder | None,
         checkpoint_every: int,
@@ -96,6 +102,7 @@ class DPSGDParameters(BaseEstimator):
         self.augmentation = augmentation
         self.n_copies = n_copies
         self.frozen = frozen
+        self.weights = weights
         self.ledger = ledger
         self.checkpoint_dir = checkpoint_dir
         self.checkpoint_every = checkpoint_every
@@ -104,6 +111,11 @@ class DPSGDParameters(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Check the parameters that nothing else does; nothing is stored."""
+        if current_team().size > 1:
+            raise PrivacyError(
+                "a network must be trained by one process, with all its devices, got "
+                "several. Call fit outside all_processes."
+            )
         if self.n_iter is not None:
             check_int("n_iter", self.n_iter, low=1, high=10**7)
         check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
@@ -119,11 +131,14 @@ class DPSGDParameters(BaseEstimator):
             check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
         check_choice("augmentation", self.augmentation, AUGMENTATIONS)
         check_int("n_copies", self.n_copies, low=1, high=1024)
-        if not isinstance(self.frozen, tuple):
+        if isinstance(self.frozen, str) or not isinstance(
+            self.frozen, tuple | Integral
+        ):
             raise TypeError(
-                "frozen must be a tuple of beginnings of parameter names, got "
-                f"{self.frozen!r}."
+                "frozen must be a tuple of beginnings of parameter names, or a number "
+                f"of groups of blocks, got {self.frozen!r}."
             )
+        check_weights(self.weights, self.model)
         check_int("verbose", self.verbose, low=0)
         check_ledger(self.ledger)
         check_folder(self.checkpoint_dir, self.checkpoint_every)

@@ -1,5 +1,6 @@
 """DPSGDClassifier: a network for classes."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,8 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         ema_decay: float | None = None,
         augmentation: Augmentation = "none",
         n_copies: int = 1,
-        frozen: tuple[str, ...] = (),
+        frozen: tuple[str, ...] | int = (),
+        weights: str | os.PathLike[str] | None = None,
         ledger: PrivacyLedger | None = None,
         checkpoint_dir: Folder | None = None,
         checkpoint_every: int = 100,
@@ -116,6 +118,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
             augmentation=augmentation,
             n_copies=n_copies,
             frozen=frozen,
+            weights=weights,
             ledger=ledger,
             checkpoint_dir=checkpoint_dir,
             checkpoint_every=checkpoint_every,

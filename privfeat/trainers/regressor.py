@@ -1,5 +1,6 @@
 """DPSGDRegressor: a network for numbers."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
         ema_decay: float | None = None,
         augmentation: Augmentation = "none",
         n_copies: int = 1,
-        frozen: tuple[str, ...] = (),
+        frozen: tuple[str, ...] | int = (),
+        weights: str | os.PathLike[str] | None = None,
         ledger: PrivacyLedger | None = None,
         checkpoint_dir: Folder | None = None,
         checkpoint_every: int = 100,
@@ -92,6 +94,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
             augmentation=augmentation,
             n_copies=n_copies,
             frozen=frozen,
+            weights=weights,
             ledger=ledger,
             checkpoint_dir=checkpoint_dir,
             checkpoint_every=checkpoint_every,

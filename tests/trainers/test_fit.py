@@ -10,7 +10,8 @@ from sklearn.datasets import load_digits
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core import noise
 from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
+from privfeat.core.processes import Team
+from privfeat.exceptions import PrivacyError, PrivacyWarning, UnsupportedEventError
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 TINY = {
@@ -247,6 +248,15 @@ def test_bad_parameters_are_refused_before_anything_is_released(
 ):
     with pytest.raises((TypeError, ValueError)):
         DPSGDClassifier(**TINY | params).fit(*records)
+    assert not released
+
+
+def test_several_processes_are_refused(records, released, monkeypatch):
+    monkeypatch.setattr(
+        "privfeat.trainers._parameters.current_team", lambda: Team(index=0, size=2)
+    )
+    with pytest.raises(PrivacyError, match="by one process"):
+        DPSGDClassifier(**TINY).fit(*records)
     assert not released
 
 
