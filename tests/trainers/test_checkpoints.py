@@ -12,7 +12,7 @@ from privfeat import PrivacyError, PrivacyLedger, load, save
 from privfeat.core import noise
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.trainers.checkpoints import open_checkpoints
-from tests.trainers.dying import make_classifier, make_records
+from tests.trainers.dying import make_charged, make_classifier, make_records
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -107,9 +107,10 @@ def test_a_finished_fit_is_returned_and_draws_nothing(tmp_path, records, drawn):
         assert np.array_equal(again.parameters_[name], leaf)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
+def test_checkpoints_of_another_fit_are_refused(tmp_path, records, interrupted, drawn):
+    interrupted(make_classifier(tmp_path), 3)
+    drawn.clear()
+    for changed in (
         {"learning_rate": 0.5},
         {"noise_multiplier": 2.0},
         {"n_iter": 8},
@@ -118,15 +119,9 @@ def test_a_finished_fit_is_returned_and_draws_nothing(tmp_path, records, drawn):
         {"optimizer": "nesterov"},
         {"frozen": ("layers/0",)},
         {"expected_batch_size": 7},
-    ],
-)
-def test_checkpoints_of_another_fit_are_refused(
-    tmp_path, records, interrupted, drawn, changed
-):
-    interrupted(make_classifier(tmp_path), 3)
-    drawn.clear()
-    with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
-        make_classifier(tmp_path, **changed).fit(*records)
+    ):
+        with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+            make_classifier(tmp_path, **changed).fit(*records)
     assert drawn == []
 
 
@@ -194,7 +189,7 @@ def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     killed = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert [charge.status for charge in ledger.history] == ["asked"]
-    clf = make_classifier(tmp_path / "kept", ledger=ledger).fit(*records)
+    clf = make_charged(tmp_path / "kept", ledger).fit(*records)
     kept = ["fitted"] if n_draws == 5 else ["asked", "fitted"]
     assert [charge.status for charge in ledger.history] == kept
     assert ledger.history[-1].statement == clf.privacy_
@@ -206,14 +201,14 @@ def test_ledgers_cannot_be_changed_on_the_way(tmp_path, records, interrupted, dr
         for name in "xy"
     ]
     kept = tmp_path / "kept"
-    interrupted(make_classifier(kept, ledger=ledgers[0]), 3)
+    interrupted(make_charged(kept, ledgers[0]), 3)
     drawn.clear()
     for ledger in (None, ledgers[1]):
         with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
-            make_classifier(kept, ledger=ledger).fit(*records)
+            make_charged(kept, ledger).fit(*records)
     ledgers[0].finish(1)  # as by the fit of a copied folder
     with pytest.raises(PrivacyError, match="got one that is finished"):
-        make_classifier(kept, ledger=ledgers[0]).fit(*records)
+        make_charged(kept, ledgers[0]).fit(*records)
     assert drawn == []
 
 
