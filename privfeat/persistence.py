@@ -37,7 +37,7 @@ _LINEAR_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_i
 _LINEAR_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
 _NETWORK_ARRAYS = ("classes_", "input_shape_")
 _NETWORK_COUNTS = ("n_outputs_", "n_iter_")
-_NOT_WRITTEN = ("random_state", "ledger")
+_NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
 _OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
 # The arrays of a network, by the names of its parameters.
 _PARAMETER = "parameters_/"
@@ -92,8 +92,9 @@ def save(
     Notes
     -----
     ``random_state`` is never written: with the seed of a fit, anyone can subtract its
-    noise. Nor is ``ledger``, which may be found by a password. A loaded estimator has
-    None for both: give it its ledger again before it is fitted again.
+    noise. Nor is ``ledger``, which may be found by a password, nor are the paths
+    ``checkpoint_dir`` and ``weights``. A loaded estimator has None for them: give it
+    its ledger again before it is fitted again.
 
     Examples
     --------

@@ -79,12 +79,13 @@ RULES = {
         ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
         | {
+            "privfeat._encoding",
             "privfeat.core",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",
             "privfeat.trainers",
         },
-        lazy=["PIL"],
+        lazy=["PIL", "orbax", "safetensors"],
     ),
     "privfeat/data": rule(
         ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}

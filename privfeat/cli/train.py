@@ -45,11 +45,24 @@ def add_parser(verbs: Any) -> None:
     group.add_argument(
         "--seed", type=int, help="reproducible noise, for tests: not private"
     )
+    group.add_argument(
+        "--ledger",
+        metavar="LEDGER",
+        help="charge the fit to a ledger, as `privfeat budget` makes one",
+    )
+    group.add_argument(
+        "--dataset", metavar="NAME", help="with --ledger: whose budget is charged"
+    )
     training = parser.add_argument_group("training")
     training.add_argument("--epochs", type=float, help="default 10")
     training.add_argument("--batch", type=float, help="expected size (default 256)")
     training.add_argument("--learning-rate", type=float)
     training.add_argument("--clip-norm", type=float)
+    training.add_argument(
+        "--checkpoints",
+        metavar="DIR",
+        help="keep checkpoints there, and go on from them if the fit was interrupted",
+    )
     training.add_argument(
         "--set",
         metavar="NAME=VALUE",
@@ -62,7 +75,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train, save, and print accuracy and statement."""
-    from privfeat import DPSGDClassifier, persistence
+    from privfeat import DPSGDClassifier, PrivacyLedger, persistence
     from privfeat.trainers.images import read_folder
 
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
@@ -70,6 +83,8 @@ def run(args: argparse.Namespace) -> None:
             f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
             "replace it; its budget stays spent."
         )
+    if (args.ledger is None) != (args.dataset is None):
+        raise CommandError("--ledger and --dataset must be given together, got one.")
     root = Path(args.data)
     if not root.is_dir():
         raise CommandError(f"--data must be a folder, got {args.data!r}.")
@@ -80,6 +95,8 @@ def run(args: argparse.Namespace) -> None:
     unknown = sorted(set(params) - set(DPSGDClassifier().get_params()))
     if unknown:
         raise CommandError(f"DPSGDClassifier has no parameter {unknown[0]!r}.")
+    if args.ledger is not None:
+        params["ledger"] = PrivacyLedger(args.ledger, dataset=args.dataset)
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     with output_folder(args.out) as folder:
@@ -119,6 +136,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, Any]:
         "expected_batch_size": args.batch,
         "learning_rate": args.learning_rate,
         "clip_norm": args.clip_norm,
+        "checkpoint_dir": args.checkpoints,
     }
     named = {name: value for name, value in given.items() if value is not None}
     settings = parse_settings(args.set)

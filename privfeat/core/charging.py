@@ -13,9 +13,16 @@ from privfeat.exceptions import LedgerError, PrivacyError, PrivacyWarning
 
 @contextmanager
 def charged(
-    ledger: PrivacyLedger | None, statement: PrivacyStatement, *, estimator: str
-) -> Iterator[None]:
+    ledger: PrivacyLedger | None,
+    statement: PrivacyStatement,
+    *,
+    estimator: str,
+    number: int | None = None,
+) -> Iterator[int | None]:
     """Charge the fit that the body makes, before the body starts.
+
+    The body is given the number of the charge. A fit that goes on where it was
+    interrupted passes the ``number`` that it was given, and is not charged again.
 
     If the body fails the charge stands. Without a ledger nothing happens. Of several
     processes that fit together the first charges, once for all; none starts the body
@@ -25,18 +32,21 @@ def charged(
     if len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if ledger is None:
-        yield
+        yield None
         return
-    number, refusal = 0, None
+    refusal = None
     if team.index == 0:
         try:
-            number = ledger.charge(statement, estimator=estimator)
+            if number is None:
+                number = ledger.charge(statement, estimator=estimator)
+            else:
+                _check_running(ledger, number, statement, estimator)
         except Exception as error:  # noqa: BLE001 - the others wait to hear of it
             refusal = error
     if any(team.each(refusal is not None)):
         raise refusal or PrivacyError("the first process could not charge the ledger.")
-    yield
-    if team.index > 0:
+    yield number
+    if team.index > 0 or number is None:
         return
     try:
         ledger.finish(number)
@@ -45,6 +55,25 @@ def charged(
             f"the ledger keeps the charge, but not that its fit is finished: {error}",
             PrivacyWarning,
             stacklevel=4,
+        )
+
+
+def _check_running(
+    ledger: PrivacyLedger, number: int, statement: PrivacyStatement, estimator: str
+) -> None:
+    """Raise PrivacyError unless this fit was charged by that number, and runs."""
+    charges = {charge.number: charge for charge in ledger.history}
+    charge = charges.get(number)
+    if charge is None or (charge.estimator, charge.statement) != (estimator, statement):
+        raise PrivacyError(
+            f"charge {number} of {ledger.budget.dataset!r} must be that of the "
+            "interrupted fit, got another. Start the fit anew."
+        )
+    if charge.fitted is not None:
+        raise PrivacyError(
+            f"charge {number} of {ledger.budget.dataset!r} must be of a fit that was "
+            "interrupted, got one that is finished: to go on would be a second fit. "
+            "Start it anew."
         )
 
 

@@ -42,6 +42,29 @@ class KeyStream:
         """Whether the stream can be reproduced from a seed."""
         return self._seed is not None
 
+    @property
+    def position(self) -> int:
+        """How many keys, or runs of words, were drawn."""
+        return self._drawn
+
+    def skip_to(self, position: int) -> None:
+        """Go on from a position that a stream of the same seed had reached.
+
+        Only forwards, so no key can come twice. Without a seed nothing is skipped:
+        every key is fresh anyway.
+
+        Raises
+        ------
+        ValueError
+            If the stream is past that position.
+        """
+        if not position >= self._drawn:
+            raise ValueError(
+                f"position must be at least {self._drawn}, got {position!r}: a key "
+                "would be drawn twice."
+            )
+        self._drawn = position
+
     def draw(self) -> Key[Array, ""]:
         """Return a key that no other call of this stream returns."""
         self._drawn += 1

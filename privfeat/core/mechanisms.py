@@ -96,6 +96,24 @@ class GaussianMechanism:
         value.setflags(write=False)
         return observed(exact, Release(name, value, stddev, symmetric))
 
+    def count_as_drawn(self, name: str, count: int) -> None:
+        """Leave out releases of ``name`` that an interrupted run has drawn.
+
+        They belong to the plan as if they were drawn here, so that both runs together
+        draw no more than it counts.
+
+        Raises
+        ------
+        PrivacyError
+            If the plan does not hold (any more of) so many, or they are below zero.
+        """
+        if not 0 <= count <= self._blocks_left[name]:
+            raise PrivacyError(
+                f"the releases of {name} that were drawn must be at most "
+                f"{self._blocks_left[name]}, as planned, got {count!r}."
+            )
+        self._blocks_left[name] -= count
+
     def noise_stddev(self, name: str) -> float:
         """Return the stddev of the noise in a release of ``name``, in its units."""
         return self._plan[name].noise_stddev

@@ -1,12 +1,13 @@
 """Full-network DP-SGD with JAX and flax: ``pip install privfeat[train]``.
 
-``classifier`` and ``regressor`` hold the estimators on the base ``_base``. One fit goes
-through ``images`` (records), ``networks`` (the architectures, made of ``layers``),
-``model`` (a network as a function of named parameters), ``engine`` (sums of clipped
-gradients: ``tape`` records a forward pass, ``contributions`` makes per-record norms of
-it, ``clipping`` the factors), ``augment`` (views of a record), ``batches`` (physical
-batches), ``optimizers`` and ``loop`` (the noisy steps). Plans, keys and noise are those
-of `privfeat.core`, as for the linear estimators.
+``classifier`` and ``regressor`` hold the estimators on the bases ``_base`` and
+``_parameters``. One fit goes through ``images`` (records), ``networks`` (the
+architectures, made of ``layers``), ``model`` (a network as a function of named
+parameters), ``engine`` (sums of clipped gradients: ``tape`` records a forward pass,
+``contributions`` makes per-record norms of it, ``clipping`` the factors), ``augment``
+(views of a record), ``batches`` (physical batches), ``devices`` (all of this machine),
+``optimizers``, ``loop`` (the noisy steps), ``checkpoints`` and ``weights`` (of timm).
+Plans, keys and noise are those of `privfeat.core`, as for the linear estimators.
 """
 
 try:
@@ -19,5 +20,6 @@ except ImportError as error:
 from privfeat.trainers.classifier import DPSGDClassifier
 from privfeat.trainers.networks import NETWORKS
 from privfeat.trainers.regressor import DPSGDRegressor
+from privfeat.trainers.weights import load_timm_weights
 
-__all__ = ["NETWORKS", "DPSGDClassifier", "DPSGDRegressor"]
+__all__ = ["NETWORKS", "DPSGDClassifier", "DPSGDRegressor", "load_timm_weights"]

@@ -1,8 +1,8 @@
 """What the two estimators share: parameters, one private fit, scores."""
 
-import math
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Self
 
@@ -11,109 +11,43 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._checks import check_choice, check_int, check_real
-from privfeat._types import Adjacency
-from privfeat.core import sensitivity
-from privfeat.core.calibration import plan_releases
+from privfeat.core.charging import charged
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query, ReleasePlan
-from privfeat.core.processes import check_alone
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
-from privfeat.trainers.augment import AUGMENTATIONS, Augmentation, augmented
+from privfeat.trainers._parameters import DPSGDParameters
+from privfeat.trainers.augment import Augmentation, augmented
 from privfeat.trainers.batches import fitting_microbatch
-from privfeat.trainers.clipping import (
-    CLIP_FACTORS,
-    CLIP_STYLES,
-    ClipFactor,
-    ClipStyle,
-    check_phases,
-)
+from privfeat.trainers.checkpoints import Checkpoint, open_checkpoints
+from privfeat.trainers.clipping import check_phases
+from privfeat.trainers.devices import over_devices, whole_batches
 from privfeat.trainers.engine import (
-    ENGINES,
     ClipRule,
-    Engine,
     FastEngineError,
     RecordLoss,
     clipped_sum,
     dry_run,
 )
 from privfeat.trainers.images import as_records, to_inputs
-from privfeat.trainers.loop import GRADIENT, Trainer
-from privfeat.trainers.model import Network, check_separate
+from privfeat.trainers.loop import GRADIENT, Trainer, TrainState
+from privfeat.trainers.model import Network, Parameters, check_separate
 from privfeat.trainers.networks import build
-from privfeat.trainers.optimizers import Optimizer, Schedule, make_optimizer
+from privfeat.trainers.weights import load_timm_weights
 
 # A radius that no gradient reaches: clipping is off without privacy.
 _UNCLIPPED = ((0.0, 2.0**60),)
 _PREDICT_RECORDS = 64
 
-Model = str | nnx.Module | Callable[..., nnx.Module]
 
-
-class DPSGDModel(BaseEstimator, ABC):
+class DPSGDModel(DPSGDParameters, ABC):
     """A network trained by noisy sums of clipped per-record gradients.
 
     ``fit`` is a template: check, plan the releases, state their cost, and only then
     draw a batch or noise. A subclass says what it makes of ``y``.
     """
-
-    def __init__(
-        self,
-        *,
-        model: Model,
-        epsilon: float | None,
-        delta: float,
-        noise_multiplier: float | None,
-        adjacency: Adjacency,
-        epochs: float,
-        n_iter: int | None,
-        expected_batch_size: float | None,
-        microbatch_size: int | None,
-        clip_norm: float | tuple[tuple[float, float], ...],
-        clip_factor: ClipFactor,
-        clip_style: ClipStyle,
-        engine: Engine,
-        optimizer: str | Optimizer,
-        learning_rate: float | None,
-        schedule: Schedule,
-        warmup_steps: int,
-        weight_decay: float,
-        ema_decay: float | None,
-        augmentation: Augmentation,
-        n_copies: int,
-        frozen: tuple[str, ...],
-        random_state: Any,
-        verbose: int,
-    ) -> None:
-        self.model = model
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.epochs = epochs
-        self.n_iter = n_iter
-        self.expected_batch_size = expected_batch_size
-        self.microbatch_size = microbatch_size
-        self.clip_norm = clip_norm
-        self.clip_factor = clip_factor
-        self.clip_style = clip_style
-        self.engine = engine
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.warmup_steps = warmup_steps
-        self.weight_decay = weight_decay
-        self.ema_decay = ema_decay
-        self.augmentation = augmentation
-        self.n_copies = n_copies
-        self.frozen = frozen
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Train the network with differential privacy for the records of ``(X, y)``.
@@ -138,11 +72,12 @@ class DPSGDModel(BaseEstimator, ABC):
             If a parameter is out of range, no noise meets the budget, the data is not
             finite or has a wrong shape, or the network mixes records. Nothing has been
             released then. Messages hold no data.
+        BudgetExceededError, LedgerError
+            If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         FloatingPointError
             If the parameters overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        check_alone(type(self).__name__)
         keys = KeyStream(seed_of(self.random_state))
         records = as_records(X)
         targets, fitted, n_outputs, public, classes_read = self._targets(y)
@@ -154,12 +89,8 @@ class DPSGDModel(BaseEstimator, ABC):
         optimizer = self._optimizer(n_iter)
         plan = self._plan(n_iter, batch_size / len(records))
         warn_of_weak_choices(plan, classes_read=classes_read, seeded=keys.seeded)
-        frozen = frozenset(n for n in network.initial if n.startswith(self.frozen))
+        frozen = network.frozen_names(self.frozen)
         names = tuple(name for name in network.initial if name not in frozen)
-        if not names:
-            raise ValueError(
-                f"frozen must leave parameters to train, got {self.frozen!r}."
-            )
         statement = PrivacyStatement.from_plan(
             plan, public=self._public(records, public), seeded=keys.seeded
         )
@@ -169,7 +100,9 @@ class DPSGDModel(BaseEstimator, ABC):
             self.clip_style if private else "flat",
         )
         trainer = Trainer(
-            clipped_sum=clipped_sum(network, self._loss(), rule, engine, frozen),
+            clipped_sum=over_devices(
+                clipped_sum(network, self._loss(), rule, engine, frozen)
+            ),
             optimizer=optimizer,
             mechanism=GaussianMechanism(plan, keys),
             names=names,
@@ -181,20 +114,8 @@ class DPSGDModel(BaseEstimator, ABC):
             prepare=self._views,
             keys=keys,
         )
-        # From here on the budget is spent, whatever happens: the statement stands, and
-        # parameters of an earlier fit do not.
-        self.privacy_ = statement
-        self.__dict__.pop("parameters_", None)
-        state = trainer.run(
-            trainer.start(network.initial), records, targets, self._steps(n_iter)
-        )
-        trainer.mechanism.check_complete()
-        parameters = trainer.result(state)
-        if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
-            raise FloatingPointError(
-                "parameters must be finite, got overflow; the budget is spent. Pass a "
-                "smaller learning_rate."
-            )
+        start = trainer.start(network.initial)
+        parameters = self._train(trainer, start, records, targets, statement)
         for name, value in fitted.items():
             setattr(self, name, value)
         self.input_shape_ = tuple(records.shape[1:])
@@ -202,6 +123,57 @@ class DPSGDModel(BaseEstimator, ABC):
         self.n_iter_ = n_iter
         self.parameters_ = {n: np.asarray(leaf) for n, leaf in parameters.items()}
         return self
+
+    def _train(
+        self,
+        trainer: Trainer,
+        state: TrainState,
+        records: NDArray[Any],
+        targets: NDArray[Any],
+        statement: PrivacyStatement,
+    ) -> Parameters:
+        """Return the parameters after all steps, those of an interrupted run included.
+
+        The fit is charged before its first step, or was when it was interrupted.
+        """
+        configuration = [type(self).__name__, self._configuration()]
+        configuration += [statement.to_json(), str(jax.eval_shape(lambda: vars(state)))]
+        if self.ledger is not None:
+            configuration.append(self.ledger.budget.uid)
+        with open_checkpoints(
+            self.checkpoint_dir, self.checkpoint_every, json.dumps(configuration)
+        ) as checkpoints:
+            number = None
+            found = checkpoints.newest(state) if checkpoints is not None else None
+            if found is not None:
+                state, number = found.state, found.charge
+                trainer.keys.skip_to(found.position)
+                trainer.mechanism.count_as_drawn(GRADIENT, state.step)
+            steps = self._steps(state.step, trainer.n_iter)
+            # a fit with nothing left to draw has nothing to charge either
+            ledger = self.ledger if state.step < trainer.n_iter else None
+            with charged(
+                ledger, statement, estimator=type(self).__name__, number=number
+            ) as number:
+                # From here on the budget is spent, whatever happens: the statement
+                # stands, and parameters of an earlier fit do not.
+                self.privacy_ = statement
+                self.__dict__.pop("parameters_", None)
+                for after in trainer.run(state, records, targets, steps):
+                    state = after
+                    if checkpoints is not None:
+                        checkpoints.keep(
+                            Checkpoint(state, trainer.keys.position, number),
+                            last=state.step == trainer.n_iter,
+                        )
+                trainer.mechanism.check_complete()
+                parameters = trainer.result(state)
+                if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
+                    raise FloatingPointError(
+                        "parameters must be finite, got overflow; the budget is spent. "
+                        "Pass a smaller learning_rate."
+                    )
+        return parameters
 
     @abstractmethod
     def _targets(
@@ -213,63 +185,6 @@ class DPSGDModel(BaseEstimator, ABC):
     def _loss(self) -> RecordLoss:
         """Return the loss of one record."""
 
-    def _check_parameters(self) -> None:
-        """Check the parameters that nothing else does; nothing is stored."""
-        if self.n_iter is not None:
-            check_int("n_iter", self.n_iter, low=1, high=10**7)
-        check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
-        if self.expected_batch_size is not None:
-            check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
-        if self.microbatch_size is not None:
-            check_int("microbatch_size", self.microbatch_size, low=1, high=2**16)
-        check_phases(self.clip_norm)
-        check_choice("clip_factor", self.clip_factor, CLIP_FACTORS)
-        check_choice("clip_style", self.clip_style, CLIP_STYLES)
-        check_choice("engine", self.engine, ENGINES)
-        if self.ema_decay is not None:
-            check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
-        check_choice("augmentation", self.augmentation, AUGMENTATIONS)
-        check_int("n_copies", self.n_copies, low=1, high=1024)
-        if not isinstance(self.frozen, tuple):
-            raise TypeError(
-                "frozen must be a tuple of beginnings of parameter names, got "
-                f"{self.frozen!r}."
-            )
-        check_int("verbose", self.verbose, low=0)
-
-    def _schedule(self, n_records: int) -> tuple[int, float]:
-        """Return the number of steps and the expected batch size."""
-        batch_size = float(self.expected_batch_size or n_records)
-        if not batch_size <= n_records:
-            raise ValueError(
-                "expected_batch_size must be at most the number of records, got "
-                f"{self.expected_batch_size!r}. Pass None for full batches."
-            )
-        steps = self.n_iter or math.ceil(float(self.epochs) * n_records / batch_size)
-        return int(steps), batch_size
-
-    def _plan(self, n_iter: int, sampling_prob: float) -> ReleasePlan:
-        bound = sensitivity.clipped_gradient(1.0, self.adjacency)
-        query = Query(GRADIENT, bound, count=n_iter, sampling_prob=sampling_prob)
-        return plan_releases(
-            [query],
-            epsilon=self.epsilon,
-            delta=self.delta,
-            noise_multiplier=self.noise_multiplier,
-            accounting="pld" if sampling_prob < 1.0 else "exact",
-            adjacency=self.adjacency,
-        )
-
-    def _optimizer(self, n_iter: int) -> Optimizer:
-        return make_optimizer(
-            self.optimizer,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            warmup_steps=self.warmup_steps,
-            n_iter=n_iter,
-            weight_decay=self.weight_decay,
-        )
-
     def _network(
         self, input_shape: tuple[int, ...], n_outputs: int, keys: KeyStream | None
     ) -> Network:
@@ -278,8 +193,12 @@ class DPSGDModel(BaseEstimator, ABC):
             return Network(self.model)
         rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
         if isinstance(self.model, str):
-            return Network(build(self.model, input_shape, n_outputs, rngs=rngs))
-        return Network(self.model(input_shape, n_outputs, rngs=rngs))
+            module = build(self.model, input_shape, n_outputs, rngs=rngs)
+        else:
+            module = self.model(input_shape, n_outputs, rngs=rngs)
+        if self.weights is not None and keys is not None:
+            module = load_timm_weights(module, self.weights)
+        return Network(module)
 
     def _engine(self, network: Network, records: NDArray[Any]) -> tuple[Any, int]:
         """Return the engine that can train the network, and the physical batch."""
@@ -297,7 +216,8 @@ class DPSGDModel(BaseEstimator, ABC):
                     raise
                 engine = "reference"
         found = fitting_microbatch(network, tape, self.n_copies)
-        return engine, int(self.microbatch_size or found)
+        found *= jax.local_device_count()
+        return engine, whole_batches(self.microbatch_size or found)
 
     def _views(self, records: Any, numbers: Any, key: Any) -> Any:
         return _views(
@@ -314,14 +234,16 @@ class DPSGDModel(BaseEstimator, ABC):
             "that all values are finite",
         )
 
-    def _steps(self, n_iter: int) -> Iterable[int]:
-        """Return the step numbers, behind a progress bar if ``verbose``."""
-        steps = range(n_iter)
+    def _steps(self, start: int, n_iter: int) -> Iterable[int]:
+        """Return the step numbers left, behind a progress bar if ``verbose``."""
+        steps = range(start, n_iter)
         if not self.verbose:
             return steps
         from tqdm.auto import tqdm
 
-        bar: Iterable[int] = tqdm(steps, desc=type(self).__name__, unit="step")
+        bar: Iterable[int] = tqdm(
+            steps, desc=type(self).__name__, unit="step", initial=start, total=n_iter
+        )
         return bar
 
     def _scores(self, X: Any) -> NDArray[np.float64]:

@@ -24,8 +24,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         Every step takes each record with probability ``expected_batch_size /
         n_samples``. None: all records in every step.
     microbatch_size : int, optional
-        Records that are worked on at a time; changes memory and time alone. Default:
-        as many as fit in about a gibibyte.
+        Records that are worked on at a time, dealt out to all local devices; changes
+        memory and time alone. Default: as many as fit in about a gibibyte of each.
     clip_norm : float or tuple of (start, norm), default=1.0
         Bound on a record's gradient, in [1e-6, 1e6]. A schedule names norms and the
         shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``.
@@ -50,8 +50,22 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     augmentation : {{"none", "crop_flip"}}, default="none"
     n_copies : int, default=1
         Views of each record whose gradients are averaged before they are clipped.
-    frozen : tuple of str, default=()
-        Beginnings of names of parameters that stay as they are.
+    frozen : tuple of str, or int, default=()
+        Beginnings of names of parameters that stay as they are; or how many groups of
+        blocks do, with all that comes before them: 0 to 4 for a ViT or a ResNet, of
+        which 4 trains the last norm and the head.
+    weights : path, optional
+        A ``.safetensors`` file of timm for ``vit_*`` or ``resnet50``, public: see
+        `load_timm_weights`.
+    ledger : PrivacyLedger, optional
+        Charged before any noise is drawn; a ``fit`` that its budget has no room for
+        fails and changes nothing. Copies of the estimator charge the same budget.
+    checkpoint_dir : path, optional
+        A folder for checkpoints, of this fit alone. Where it holds one of an
+        interrupted fit, ``fit`` goes on from there, charged once; it must be given the
+        same data and parameters. A finished fit is returned as it is.
+    checkpoint_every : int, default=100
+        Steps between checkpoints; there is one at the end as well.
     random_state : int, RandomState or None, default=None
         None takes entropy of the operating system. An integer is for tests: not
         private.

@@ -1,6 +1,6 @@
 """The training loop: sample, sum clipped gradients, release, update."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,14 +99,14 @@ class Trainer:
         records: Any,
         targets: NDArray[Any],
         steps: Iterable[int],
-    ) -> TrainState:
-        """Return the state after one step for every number in ``steps``."""
+    ) -> Iterator[TrainState]:
+        """Yield the state after every step, one for every number in ``steps``."""
         sampler = self.mechanism.sampler(GRADIENT)
         for _ in steps:
             n = len(targets)
             drawn = np.arange(n) if sampler is None else np.flatnonzero(sampler(n))
             state = self.step(state, records, targets, drawn)
-        return state
+            yield state
 
     def step(
         self,

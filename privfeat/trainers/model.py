@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from privfeat._checks import check_int
 from privfeat.trainers.tape import join
 
 Parameters: TypeAlias = dict[str, Float[Array, "..."]]
@@ -26,6 +27,9 @@ class Network:
     ----------
     initial : dict of name to array
         Names are paths with slashes, ``"block/conv/kernel"``.
+    group_sizes : tuple of int
+        Numbers of entries of ``blocks`` that make a group; of the module, if it has
+        groups.
 
     Raises
     ------
@@ -42,11 +46,36 @@ class Network:
                 f"model must be a flax.nnx.Module, got {type(module).__name__}."
             )
         refuse_shared_state(module)
+        self.group_sizes: tuple[int, ...] = getattr(module, "group_sizes", ())
         self._graph, state = nnx.split(module)
         leaves = nnx.to_flat_state(state)
         self._paths = {join(path): path for path, _ in leaves}
         self._template = state
         self.initial: Parameters = {join(path): leaf[...] for path, leaf in leaves}
+
+    def frozen_names(self, frozen: tuple[str, ...] | int) -> frozenset[str]:
+        """Return the parameters that stay: by beginnings of names, or by groups.
+
+        A number of groups takes what comes before the blocks as well; 0 takes nothing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``frozen`` is neither, or more than the network has groups, or leaves
+            nothing.
+        """
+        if not isinstance(frozen, tuple):
+            low, high = 0, len(self.group_sizes)
+            n_groups = check_int("frozen", frozen, low=low, high=high)
+            kept = sum(self.group_sizes[:n_groups])
+            after = [f"blocks/{i}/" for i in range(kept, sum(self.group_sizes))]
+            moving = ("norm/", "head/", *after) if n_groups else ("",)
+            names = {name for name in self.initial if not name.startswith(moving)}
+        else:
+            names = {name for name in self.initial if name.startswith(frozen)}
+        if len(names) == len(self.initial):
+            raise ValueError(f"frozen must leave parameters to train, got {frozen!r}.")
+        return frozenset(names)
 
     def bind(self, parameters: Parameters) -> Any:
         """Return the network with these parameters."""

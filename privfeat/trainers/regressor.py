@@ -1,5 +1,6 @@
 """DPSGDRegressor: a network for numbers."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,13 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from privfeat._types import Adjacency
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.trainers import losses
-from privfeat.trainers._base import DPSGDModel, Model
+from privfeat.trainers._base import DPSGDModel
 from privfeat.trainers._docs import document
+from privfeat.trainers._parameters import Model
 from privfeat.trainers.augment import Augmentation
+from privfeat.trainers.checkpoints import Folder
 from privfeat.trainers.clipping import ClipFactor, ClipStyle
 from privfeat.trainers.engine import Engine, RecordLoss
 from privfeat.trainers.optimizers import Optimizer, Schedule
@@ -59,7 +63,11 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
         ema_decay: float | None = None,
         augmentation: Augmentation = "none",
         n_copies: int = 1,
-        frozen: tuple[str, ...] = (),
+        frozen: tuple[str, ...] | int = (),
+        weights: str | os.PathLike[str] | None = None,
+        ledger: PrivacyLedger | None = None,
+        checkpoint_dir: Folder | None = None,
+        checkpoint_every: int = 100,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -86,6 +94,10 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
             augmentation=augmentation,
             n_copies=n_copies,
             frozen=frozen,
+            weights=weights,
+            ledger=ledger,
+            checkpoint_dir=checkpoint_dir,
+            checkpoint_every=checkpoint_every,
             random_state=random_state,
             verbose=verbose,
         )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privfeat import load
+from privfeat import PrivacyLedger, load
 from privfeat.cli import main
 
 pytest.importorskip("flax")
@@ -35,7 +35,7 @@ def command(folder, *more):
 
 
 def test_train_saves_a_model_that_predicts(folder, capsys):
-    assert command(folder) == 0
+    assert command(folder, "--seed", "1", "--noise-multiplier", "0.2") == 0
     printed = capsys.readouterr().out
     assert "test accuracy 1.0000" in printed
     assert "10 x gradient" in printed
@@ -57,3 +57,16 @@ def test_train_refuses_what_it_cannot_use(folder, capsys):
         assert command(folder, *more) == 1
         assert word in capsys.readouterr().err
     assert not (folder / "model").exists()
+
+
+def test_train_charges_a_ledger(folder, capsys):
+    path = folder / "team.ledger"
+    ledger = PrivacyLedger(path, dataset="photos", epsilon=200.0, delta=1e-5)
+    assert command(folder, "--ledger", str(path)) == 1
+    assert "--dataset must be given together" in capsys.readouterr().err
+    kept = ("--checkpoints", str(folder / "kept"))
+    assert command(folder, "--ledger", str(path), "--dataset", "photos", *kept) == 0
+    assert (folder / "kept" / "10").is_dir()
+    (charge,) = ledger.history
+    assert charge.statement == load(folder / "model").privacy_
+    assert charge.status == "fitted"

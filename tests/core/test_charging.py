@@ -2,11 +2,11 @@
 
 import pytest
 
-from privfeat import BudgetExceededError, LedgerError, PrivacyLedger
+from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core import charging
 from privfeat.core.charging import charged, check_ledger
 from privfeat.core.processes import Team
-from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement
 
 
@@ -109,6 +109,45 @@ def test_charged_refuses_a_ledger_that_some_processes_lack(
     ):
         pytest.fail("the body ran")
     assert ledger.history == []
+
+
+def interrupt(ledger, fit):
+    with pytest.raises(MemoryError), charged(ledger, fit, estimator="DPFC") as number:
+        raise MemoryError
+    return number
+
+
+def test_charged_goes_on_without_a_second_charge(ledger, fit):
+    number = interrupt(ledger, fit)
+    with charged(ledger, fit, estimator="DPFC", number=number) as same:
+        assert same == number == 1
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+def test_charged_does_not_go_on_with_a_finished_fit(ledger, fit):
+    number = interrupt(ledger, fit)
+    with charged(ledger, fit, estimator="DPFC", number=number):
+        pass
+    with (
+        pytest.raises(PrivacyError, match="got one that is finished"),
+        charged(ledger, fit, estimator="DPFC", number=number),
+    ):
+        pytest.fail("the body ran")
+
+
+@pytest.mark.parametrize(
+    ("number", "epsilon", "name"),
+    [(2, 0.5, "DPFC"), (0, 0.5, "DPFC"), (1, 0.6, "DPFC"), (1, 0.5, "DPNewton")],
+)
+def test_charged_does_not_go_on_with_another_fit(ledger, fit, number, epsilon, name):
+    interrupt(ledger, fit)
+    other = make_statement(epsilon=epsilon)
+    with (
+        pytest.raises(PrivacyError, match="that of the interrupted fit"),
+        charged(ledger, other, estimator=name, number=number),
+    ):
+        pytest.fail("the body ran")
+    assert len(ledger.history) == 1
 
 
 @pytest.mark.validation

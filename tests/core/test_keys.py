@@ -121,3 +121,29 @@ def test_key_stream_of_another_process_has_other_keys():
     keys = [words(KeyStream(3, process).draw()) for process in range(5)]
     assert len(set(keys)) == 5
     assert keys[0] == words(KeyStream(3).draw())
+
+
+def test_key_stream_goes_on_from_a_position():
+    whole, first, second = KeyStream(5), KeyStream(5), KeyStream(5)
+    expected = [words(whole.draw()) for _ in range(6)]
+    found = [words(first.draw()) for _ in range(4)]
+    second.draw()  # what a new run draws before it finds where it was
+    second.skip_to(first.position)
+    found += [words(second.draw()) for _ in range(2)]
+    assert found == expected
+
+
+def test_key_stream_without_a_seed_skips_nothing():
+    stream = KeyStream(None)
+    stream.skip_to(7)
+    assert stream.position == 7
+    assert words(stream.draw()) != words(stream.draw())
+
+
+@pytest.mark.parametrize("position", [0, 1, float("nan")])
+def test_key_stream_does_not_go_back(position):
+    stream = KeyStream(5)
+    stream.draw(), stream.draw_words(3)
+    with pytest.raises(ValueError, match="a key would be drawn twice"):
+        stream.skip_to(position)
+    assert stream.position == 2

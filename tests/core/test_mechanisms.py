@@ -48,6 +48,24 @@ def test_mechanism_releases_no_more_than_planned(mechanism, exact, name, limit):
         mechanism.release(name, exact)
 
 
+def test_mechanism_counts_what_an_interrupted_run_drew(mechanism, exact):
+    mechanism.count_as_drawn("gradient", 1)
+    mechanism.count_as_drawn("blocks", 3)
+    mechanism.release("gradient", exact)
+    for name in ("gradient", "blocks"):
+        with pytest.raises(PrivacyError, match=f"{name} must be released as often"):
+            mechanism.release(name, exact)
+    mechanism.release("gram", exact)
+    mechanism.check_complete()
+
+
+@pytest.mark.parametrize("count", [-1, 3, math.nan])
+def test_mechanism_counts_no_more_than_planned(mechanism, exact, count):
+    with pytest.raises(PrivacyError, match="gradient that were drawn must be at most"):
+        mechanism.count_as_drawn("gradient", count)
+    mechanism.release("gradient", exact)
+
+
 def test_mechanism_refuses_a_query_that_was_not_planned(mechanism, exact):
     with pytest.raises(PrivacyError, match="other must be released as often"):
         mechanism.release("other", exact)

@@ -12,7 +12,8 @@ from sklearn.datasets import load_digits
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core import noise
 from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
+from privfeat.core.processes import Team
+from privfeat.exceptions import PrivacyError, PrivacyWarning, UnsupportedEventError
 from privfeat.trainers.layers import Dense
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -292,6 +293,15 @@ def test_networks_of_a_user_that_do_not_mix_are_trained(records, engine):
 
     clf = DPSGDClassifier(**TINY | {"model": centred, "engine": engine})
     assert clf.fit(*records).n_iter_ == 4
+
+
+def test_several_processes_are_refused(records, released, monkeypatch):
+    monkeypatch.setattr(
+        "privfeat.core.processes.current_team", lambda: Team(index=0, size=2)
+    )
+    with pytest.raises(PrivacyError, match="must run in one process"):
+        DPSGDClassifier(**TINY).fit(*records)
+    assert not released
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])

@@ -18,6 +18,11 @@ def group_norm(n_channels: int) -> Norm:
     return Norm(n_channels, groups=groups)
 
 
+def around(size: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the padding of a kernel with an odd side: the same on all sides."""
+    return ((size // 2, size // 2),) * 2
+
+
 class PreActivationBlock(nnx.Module):
     """Norm, ReLU, convolution, two or three times, beside a shortcut (He et al. 2016).
 
@@ -45,6 +50,7 @@ class PreActivationBlock(nnx.Module):
                 channels[place + 1],
                 size,
                 stride=stride if place == strided else 1,
+                padding=around(size),
                 use_bias=False,
                 rngs=rngs,
             )
@@ -71,7 +77,7 @@ class PreActivationBlock(nnx.Module):
 
 
 class ResNet(nnx.Module):
-    """ResNet v2 with group norm.
+    """ResNet v2 with group norm, padded as in timm's BiT.
 
     Images below 64 pixels get a 3 x 3 stem without pooling, others one of 7 x 7 with
     stride 2 and max-pooling.
@@ -93,6 +99,7 @@ class ResNet(nnx.Module):
             width,
             3 if self.small else 7,
             stride=1 if self.small else 2,
+            padding=around(3 if self.small else 7),
             use_bias=False,
             rngs=rngs,
         )
@@ -110,6 +117,7 @@ class ResNet(nnx.Module):
                 blocks.append(block)
                 channels = 4 * own if bottleneck else own
         self.blocks = nnx.List(blocks)
+        self.group_sizes = tuple(depths)
         self.norm = group_norm(channels)
         self.head = Dense(channels, n_outputs, rngs=rngs)
 
@@ -117,7 +125,8 @@ class ResNet(nnx.Module):
         """Return the scores."""
         x = self.stem(x)
         if not self.small:
-            x = max_pool(x, 3, stride=2, padding="SAME")
+            margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
+            x = max_pool(jnp.pad(x, margin), 3, stride=2)
         for block in self.blocks:
             x = block(x)
         x = jax.nn.relu(self.norm(x))
@@ -196,6 +205,7 @@ class WideResNet(nnx.Module):
                 )
                 channels = own
         self.blocks = nnx.List(blocks)
+        self.group_sizes = ((depth - 4) // 6,) * 3
         self.head = Dense(channels, n_outputs, rngs=rngs)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:

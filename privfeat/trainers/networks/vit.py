@@ -73,6 +73,7 @@ class ViT(nnx.Module):
         self.token = Offset((1, dim), rngs=rngs)
         self.positions = Offset((n_tokens, dim), rngs=rngs)
         self.blocks = nnx.List(Block(dim, n_heads, rngs=rngs) for _ in range(depth))
+        self.group_sizes = tuple((depth + place) // 4 for place in range(4))
         self.norm = Norm(dim, groups=None, epsilon=1e-6)
         self.head = Dense(dim, n_outputs, rngs=rngs)
 

@@ -1,0 +1,234 @@
+"""Fits that are interrupted and go on: the same result, one charge, no noise twice."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from privfeat import PrivacyError, PrivacyLedger, load, save
+from privfeat.core import noise
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.trainers.checkpoints import open_checkpoints
+from tests.trainers.dying import make_charged, make_classifier, make_records
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+class InterruptedFit(Exception):
+    pass
+
+
+@pytest.fixture
+def records():
+    return make_records()
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Collect the noise of all fits."""
+    draws = []
+    original = noise.gaussian
+
+    def gaussian(key, shape, stddev):
+        draws.append(original(key, shape, stddev))
+        return draws[-1]
+
+    monkeypatch.setattr(noise, "gaussian", gaussian)
+    return draws
+
+
+@pytest.fixture
+def interrupted(monkeypatch, records):
+    """Let a fit fail in the middle of a step, after so many draws."""
+
+    def run(clf, n_draws):
+        left = iter(range(n_draws))
+        original = GaussianMechanism.release
+
+        def release(self, *args, **kwargs):
+            if next(left, None) is None:
+                raise InterruptedFit
+            return original(self, *args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(GaussianMechanism, "release", release)
+            with pytest.raises(InterruptedFit):
+                clf.fit(*records)
+        return clf
+
+    return run
+
+
+def steps_in(folder):
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
+@pytest.mark.parametrize("n_draws", [1, 3, 6])
+@pytest.mark.parametrize("optimizer", ["adam", "nesterov"])
+def test_interrupted_equals_uninterrupted_bit_for_bit(
+    tmp_path, records, interrupted, n_draws, optimizer
+):
+    params = {"random_state": 5, "optimizer": optimizer}
+    whole = make_classifier(None, **params).fit(*records)
+    interrupted(make_classifier(tmp_path / "kept", **params), n_draws)
+    clf = make_classifier(tmp_path / "kept", **params).fit(*records)
+    assert clf.privacy_ == whole.privacy_
+    assert clf.n_iter_ == 7
+    for name, leaf in whole.parameters_.items():
+        assert np.array_equal(clf.parameters_[name], leaf)
+
+
+def test_fit_goes_on_after_the_last_checkpoint(tmp_path, records, interrupted, drawn):
+    clf = interrupted(make_classifier(tmp_path), 5)
+    assert steps_in(tmp_path) == ["4"]
+    assert len(drawn) == 5
+    clf.fit(*records)
+    assert steps_in(tmp_path) == ["7"]
+    assert len(drawn) == 5 + 3
+
+
+def test_no_noise_comes_twice_without_a_seed(tmp_path, records, interrupted, drawn):
+    interrupted(make_classifier(tmp_path), 5).fit(*records)
+    size = len(drawn[0])
+    overlap = np.corrcoef(drawn)[np.triu_indices(len(drawn), 1)]
+    assert abs(overlap).max() < 6 / np.sqrt(size)
+
+
+def test_a_finished_fit_is_returned_and_draws_nothing(tmp_path, records, drawn):
+    first = make_classifier(tmp_path).fit(*records)
+    drawn.clear()
+    again = make_classifier(tmp_path).fit(*records)
+    assert drawn == []
+    assert again.privacy_ == first.privacy_
+    for name, leaf in first.parameters_.items():
+        assert np.array_equal(again.parameters_[name], leaf)
+
+
+def test_checkpoints_of_another_fit_are_refused(tmp_path, records, interrupted, drawn):
+    interrupted(make_classifier(tmp_path), 3)
+    drawn.clear()
+    for changed in (
+        {"learning_rate": 0.5},
+        {"noise_multiplier": 2.0},
+        {"n_iter": 8},
+        {"clip_norm": 0.5},
+        {"random_state": 5},
+        {"optimizer": "nesterov"},
+        {"frozen": ("layers/0",)},
+        {"expected_batch_size": 7},
+    ):
+        with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+            make_classifier(tmp_path, **changed).fit(*records)
+    assert drawn == []
+
+
+def test_data_of_another_size_is_refused(tmp_path, records, interrupted):
+    interrupted(make_classifier(tmp_path), 3)
+    X, y = records
+    for part in ((X[1:], y[1:]), (X[:, 1:], y)):
+        with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+            make_classifier(tmp_path).fit(*part)
+
+
+def test_damaged_checkpoints_are_refused(tmp_path, records, interrupted, drawn):
+    """Nothing goes on from an older one, nor anew, without being told."""
+    interrupted(make_classifier(tmp_path), 3)
+    drawn.clear()
+    files = [file for file in (tmp_path / "2" / "state").rglob("*") if file.is_file()]
+    for file in files:
+        file.write_bytes(b"?")
+    with pytest.raises(ValueError, match="checkpoints that are whole"):
+        make_classifier(tmp_path).fit(*records)
+    assert drawn == []
+
+
+def test_what_an_interrupted_write_left_is_removed(tmp_path, records, interrupted):
+    interrupted(make_classifier(tmp_path), 3)
+    (tmp_path / "2").rename(tmp_path / "2.orbax-checkpoint-tmp")
+    clf = make_classifier(tmp_path)
+    interrupted(clf, 1)
+    assert steps_in(tmp_path) == []
+
+
+def test_a_folder_is_held_by_one_fit(tmp_path, records, drawn):
+    with (
+        open_checkpoints(tmp_path, 1, ""),
+        pytest.raises(PrivacyError, match="one fit at a time"),
+    ):
+        make_classifier(tmp_path).fit(*records)
+    assert drawn == []
+
+
+def test_a_checkpoint_holds_releases_alone(tmp_path, records, interrupted):
+    """All numbers in it follow from noise: of another seed, none stays the same."""
+    contents = []
+    for seed in (1, 2):
+        folder = tmp_path / str(seed)
+        interrupted(make_classifier(folder, random_state=seed), 3)
+        tree = json.loads((folder / "2" / "state" / "_METADATA").read_text())
+        names = {key.split("'")[1] for key in tree["tree_metadata"]}
+        assert names == {"step", "parameters", "optimizer", "average"}
+        public = json.loads((folder / "2" / "public" / "metadata").read_text())
+        assert public.keys() == {"configuration", "position", "charge"}
+        contents.append(public)
+    assert contents[0] == contents[1]  # so that no seed is in it
+
+
+@pytest.mark.parametrize("n_draws", [1, 5])
+def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
+    """Before the first checkpoint nothing is known of the charge, so it stands."""
+    path = tmp_path / "x.ledger"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
+    code = (
+        "from tests.trainers.dying import fit_until_killed as f; "
+        f"f({str(tmp_path / 'kept')!r}, {str(path)!r}, {n_draws})"
+    )
+    killed = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [charge.status for charge in ledger.history] == ["asked"]
+    clf = make_charged(tmp_path / "kept", ledger).fit(*records)
+    kept = ["fitted"] if n_draws == 5 else ["asked", "fitted"]
+    assert [charge.status for charge in ledger.history] == kept
+    assert ledger.history[-1].statement == clf.privacy_
+
+
+def test_ledgers_cannot_be_changed_on_the_way(tmp_path, records, interrupted, drawn):
+    ledgers = [
+        PrivacyLedger(tmp_path / "x.ledger", dataset=name, epsilon=500.0, delta=1e-5)
+        for name in "xy"
+    ]
+    kept = tmp_path / "kept"
+    interrupted(make_charged(kept, ledgers[0]), 3)
+    drawn.clear()
+    for ledger in (None, ledgers[1]):
+        with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+            make_charged(kept, ledger).fit(*records)
+    ledgers[0].finish(1)  # as by the fit of a copied folder
+    with pytest.raises(PrivacyError, match="got one that is finished"):
+        make_charged(kept, ledgers[0]).fit(*records)
+    assert drawn == []
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"checkpoint_dir": 3},
+        {"checkpoint_dir": __file__},
+        {"checkpoint_every": 0},
+        {"checkpoint_every": np.nan},
+        {"checkpoint_every": True},
+    ],
+)
+def test_bad_parameters_are_refused(records, drawn, params):
+    with pytest.raises((TypeError, ValueError), match="checkpoint_"):
+        make_classifier(None, **params).fit(*records)
+    assert drawn == []
+
+
+def test_a_saved_network_does_not_hold_the_folder(tmp_path, records):
+    clf = make_classifier(tmp_path / "kept", n_iter=1).fit(*records)
+    save(clf, tmp_path / "model")
+    assert load(tmp_path / "model").checkpoint_dir is None
