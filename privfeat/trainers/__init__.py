@@ -4,9 +4,10 @@
 through ``images`` (records), ``networks`` (the architectures, made of ``layers``),
 ``model`` (a network as a function of named parameters), ``engine`` (sums of clipped
 gradients: ``tape`` records a forward pass, ``contributions`` makes per-record norms of
-it, ``clipping`` the factors), ``augment`` (views of a record), ``batches`` (physical
-batches), ``optimizers`` and ``loop`` (the noisy steps). Plans, keys and noise are those
-of `privfeat.core`, as for the linear estimators.
+it, ``clipping`` the factors, ``adaptive`` bounds that follow the norms), ``augment``
+(views of a record), ``batches`` (physical batches), ``optimizers`` and ``loop`` (the
+noisy steps). Plans, keys and noise are those of `privfeat.core`, as for the linear
+estimators.
 """
 
 try:

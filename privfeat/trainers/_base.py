@@ -23,6 +23,13 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
+from privfeat.trainers.adaptive import (
+    BOUNDS,
+    CLIPPINGS,
+    Clipping,
+    check_adaptive,
+    with_adaptive_bounds,
+)
 from privfeat.trainers.augment import AUGMENTATIONS, Augmentation, augmented
 from privfeat.trainers.batches import fitting_microbatch
 from privfeat.trainers.clipping import (
@@ -40,6 +47,7 @@ from privfeat.trainers.engine import (
     RecordLoss,
     clipped_sum,
     dry_run,
+    record_parts,
 )
 from privfeat.trainers.images import as_records, to_inputs
 from privfeat.trainers.loop import GRADIENT, Trainer
@@ -73,6 +81,7 @@ class DPSGDModel(BaseEstimator, ABC):
         n_iter: int | None,
         expected_batch_size: float | None,
         microbatch_size: int | None,
+        clipping: Clipping,
         clip_norm: float | tuple[tuple[float, float], ...],
         clip_factor: ClipFactor,
         clip_style: ClipStyle,
@@ -98,6 +107,7 @@ class DPSGDModel(BaseEstimator, ABC):
         self.n_iter = n_iter
         self.expected_batch_size = expected_batch_size
         self.microbatch_size = microbatch_size
+        self.clipping = clipping
         self.clip_norm = clip_norm
         self.clip_factor = clip_factor
         self.clip_style = clip_style
@@ -179,15 +189,22 @@ class DPSGDModel(BaseEstimator, ABC):
             prepare=self._views,
             keys=keys,
         )
+        initial = network.initial
+        if private and self.clipping == "adaptive":
+            parts = record_parts(network, self._loss(), rule.style, engine, names)
+            trainer, initial = with_adaptive_bounds(
+                trainer, parts, rule, initial, records[:1], targets[:1], n_outputs
+            )
         # From here on the budget is spent, whatever happens: the statement stands, and
         # parameters of an earlier fit do not.
         self.privacy_ = statement
         self.__dict__.pop("parameters_", None)
         state = trainer.run(
-            trainer.start(network.initial), records, targets, self._steps(n_iter)
+            trainer.start(initial), records, targets, self._steps(n_iter)
         )
         trainer.mechanism.check_complete()
         parameters = trainer.result(state)
+        parameters.pop(BOUNDS, None)
         if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
             raise FloatingPointError(
                 "parameters must be finite, got overflow; the budget is spent. Pass a "
@@ -221,6 +238,8 @@ class DPSGDModel(BaseEstimator, ABC):
         if self.microbatch_size is not None:
             check_int("microbatch_size", self.microbatch_size, low=1, high=2**16)
         check_phases(self.clip_norm)
+        if check_choice("clipping", self.clipping, CLIPPINGS) == "adaptive":
+            check_adaptive(self.clip_norm)
         check_choice("clip_factor", self.clip_factor, CLIP_FACTORS)
         check_choice("clip_style", self.clip_style, CLIP_STYLES)
         check_choice("engine", self.engine, ENGINES)

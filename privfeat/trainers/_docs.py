@@ -26,6 +26,11 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     microbatch_size : int, optional
         Records that are worked on at a time; changes memory and time alone. Default:
         as many as fit in about a gibibyte.
+    clipping : {{"fixed", "adaptive"}}, default="fixed"
+        ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
+        the mean norm of its gradients, released in every step together with the
+        gradient. Best with ``clip_style="layerwise"``. See
+        `privfeat.trainers.adaptive`.
     clip_norm : float or tuple of (start, norm), default=1.0
         Bound on a record's gradient, in [1e-6, 1e6]. A schedule names norms and the
         shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``.

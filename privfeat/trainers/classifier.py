@@ -12,6 +12,7 @@ from privfeat.linear._labels import encode_labels
 from privfeat.trainers import losses
 from privfeat.trainers._base import DPSGDModel, Model
 from privfeat.trainers._docs import document
+from privfeat.trainers.adaptive import Clipping
 from privfeat.trainers.augment import Augmentation
 from privfeat.trainers.clipping import ClipFactor, ClipStyle
 from privfeat.trainers.engine import Engine, RecordLoss
@@ -71,6 +72,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         n_iter: int | None = None,
         expected_batch_size: float | None = 256,
         microbatch_size: int | None = None,
+        clipping: Clipping = "fixed",
         clip_norm: float | tuple[tuple[float, float], ...] = 1.0,
         clip_factor: ClipFactor = "abadi",
         clip_style: ClipStyle = "flat",
@@ -97,6 +99,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
             n_iter=n_iter,
             expected_batch_size=expected_batch_size,
             microbatch_size=microbatch_size,
+            clipping=clipping,
             clip_norm=clip_norm,
             clip_factor=clip_factor,
             clip_style=clip_style,
