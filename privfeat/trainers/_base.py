@@ -30,7 +30,13 @@ from privfeat.trainers.adaptive import (
     check_adaptive,
     with_adaptive_bounds,
 )
-from privfeat.trainers.augment import AUGMENTATIONS, Augmentation, augmented
+from privfeat.trainers.augment import (
+    AUGMENTATIONS,
+    Augmentation,
+    augmented,
+    check_images,
+    voted,
+)
 from privfeat.trainers.batches import fitting_microbatch
 from privfeat.trainers.clipping import (
     CLIP_FACTORS,
@@ -94,6 +100,7 @@ class DPSGDModel(BaseEstimator, ABC):
         ema_decay: float | None,
         augmentation: Augmentation,
         n_copies: int,
+        n_votes: int,
         frozen: tuple[str, ...],
         random_state: Any,
         verbose: int,
@@ -120,6 +127,7 @@ class DPSGDModel(BaseEstimator, ABC):
         self.ema_decay = ema_decay
         self.augmentation = augmentation
         self.n_copies = n_copies
+        self.n_votes = n_votes
         self.frozen = frozen
         self.random_state = random_state
         self.verbose = verbose
@@ -156,10 +164,11 @@ class DPSGDModel(BaseEstimator, ABC):
         targets, fitted, n_outputs, public, classes_read = self._targets(y)
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
+        check_images(self.augmentation, records.shape[1:])
         network = self._network(records.shape[1:], n_outputs, keys)
         engine, microbatch_size = self._engine(network, records)
         n_iter, batch_size = self._schedule(len(records))
-        optimizer = self._optimizer(n_iter)
+        optimizer = self._optimizer(n_iter, len(records), keys)
         plan = self._plan(n_iter, batch_size / len(records))
         warn_of_weak_choices(plan, classes_read=classes_read, seeded=keys.seeded)
         frozen = frozenset(n for n in network.initial if n.startswith(self.frozen))
@@ -247,6 +256,7 @@ class DPSGDModel(BaseEstimator, ABC):
             check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
         check_choice("augmentation", self.augmentation, AUGMENTATIONS)
         check_int("n_copies", self.n_copies, low=1, high=1024)
+        check_int("n_votes", self.n_votes, low=1, high=1024)
         if not isinstance(self.frozen, tuple):
             raise TypeError(
                 "frozen must be a tuple of beginnings of parameter names, got "
@@ -277,7 +287,7 @@ class DPSGDModel(BaseEstimator, ABC):
             adjacency=self.adjacency,
         )
 
-    def _optimizer(self, n_iter: int) -> Optimizer:
+    def _optimizer(self, n_iter: int, n_records: int, keys: KeyStream) -> Optimizer:
         return make_optimizer(
             self.optimizer,
             learning_rate=self.learning_rate,
@@ -285,6 +295,8 @@ class DPSGDModel(BaseEstimator, ABC):
             warmup_steps=self.warmup_steps,
             n_iter=n_iter,
             weight_decay=self.weight_decay,
+            n_records=n_records,
+            draw_key=keys.draw,
         )
 
     def _network(
@@ -350,7 +362,10 @@ class DPSGDModel(BaseEstimator, ABC):
             )
         network = self._network(self.input_shape_, self.n_outputs_, None)
         parameters = {n: jnp.asarray(leaf) for n, leaf in self.parameters_.items()}
-        forward = jax.jit(network.__call__)
+        of_views = partial(
+            voted, augmentation=self.augmentation, n_votes=int(self.n_votes)
+        )
+        forward = jax.jit(lambda leaves, x: of_views(partial(network, leaves), x))
         scores = []
         for start in range(0, len(records), _PREDICT_RECORDS):
             part = records[start : start + _PREDICT_RECORDS]

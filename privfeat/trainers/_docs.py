@@ -42,8 +42,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     engine : {{"auto", "fast", "reference"}}, default="auto"
         ``"auto"`` is fast where the network is made of ``privfeat.trainers.layers``.
     optimizer : str or optax optimizer, default="adam"
-        ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"`` or
-        ``"sgd"``. An optax optimizer brings its own rate and decay.
+        ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"``,
+        ``"sgd"`` or ``"sgld"``. An optax optimizer brings its own rate and decay.
     learning_rate : float, optional
         Peak rate, > 0, for averages over the expected batch. Default 0.001.
     schedule : {{"constant", "cosine"}}, default="constant"
@@ -52,9 +52,14 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     weight_decay : float, default=0.0
     ema_decay : float, optional
         Keep the exponential moving average of the parameters, in [0, 1].
-    augmentation : {{"none", "crop_flip"}}, default="none"
+    augmentation : str, default="none"
+        ``"none"``, ``"crop_flip"``, ``"crop_jitter"``, ``"resized_crop"`` or
+        ``"simclr"``: see `privfeat.trainers.augment`. For images.
     n_copies : int, default=1
         Views of each record whose gradients are averaged before they are clipped.
+    n_votes : int, default=1
+        Views of each record whose scores are averaged for a prediction; 1 is the record
+        itself.
     frozen : tuple of str, default=()
         Beginnings of names of parameters that stay as they are.
     random_state : int, RandomState or None, default=None
