@@ -7,9 +7,17 @@ Every engine sums the gradients of the same batch of the same network. ``non-pri
 takes the whole batch at once; ``in parts`` is the same work in the physical batches of
 the fast engine, ``fast`` includes the noise. Times are the least of several runs,
 interleaved; memory is what the compiler reserves for one call.
+
+    python benchmarks/dpsgd_speed.py --compare --opacus-python peers-opacus/bin/python
+
+compares instead, on the two networks of Table 1 of Kurakin et al. 2022, with
+``vmap(grad)`` and with opacus (see ``peers.py`` for its environment): the least seconds
+of a step with noise, each contender in a process of its own, and its peak of memory,
+also above that of the interpreter with its imports.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,6 +27,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from _dpsgd_contenders import JAX, SHAPES, TORCH
+from _processes import Failed, run_fresh
 from _results import markdown_table, write_json
 from flax import nnx
 
@@ -47,8 +57,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one network, a minute")
     parser.add_argument("--models", nargs="+", choices=list(SETTINGS))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--compare", action="store_true", help="with vmap and opacus")
+    parser.add_argument("--opacus-python", type=Path)
+    parser.add_argument("--batch", type=int, default=256, help="of --compare")
     parser.add_argument("--out", type=Path, help="JSON file")
     args = parser.parse_args()
+    if args.compare:
+        compare(args)
+        return
     settings = QUICK if args.quick else SETTINGS
     chosen = args.models or list(settings)
     engines = ENGINES[:3] if args.quick else ENGINES
@@ -67,6 +83,37 @@ def main() -> None:
     if args.quick:
         times = results[SIX_CONVOLUTIONS]["seconds"]
         print(f"fast / non-private: {times['fast'] / times['non-private']:.2f}")
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Print one row for each contender and network, in processes of their own."""
+    script = Path(__file__).with_name("_dpsgd_contenders.py")
+    results: dict[str, dict[str, Any]] = {name: {} for name in SHAPES}
+    rows = []
+    for network, found in results.items():
+        for name in (*JAX, *TORCH):
+            python = sys.executable if name in JAX else args.opacus_python
+            if python is None:
+                found[name] = {"reason": "not run"}
+            else:
+                options = (name, network, args.batch, 32, args.repeats)
+                try:
+                    found[name] = run_fresh(script, options, python=python)
+                except Failed as error:
+                    found[name] = {"reason": f"failed, {error}"}
+            rows.append([network, name, *cells(found[name])])
+            if args.out:
+                write_json(args.out, {"batch": args.batch, "contenders": results})
+    header = ["network", "", "step, s", "memory, MiB", "above imports, MiB"]
+    print(markdown_table(header, rows))
+
+
+def cells(found: dict[str, Any]) -> list[str]:
+    """Return the numbers of one contender, or why there are none."""
+    if "seconds" not in found:
+        return [found["reason"], "-", "-"]
+    above = found["peak_mib"] - found["loaded_mib"]
+    return [f"{found['seconds']:.3f}", f"{found['peak_mib']:.0f}", f"{above:.0f}"]
 
 
 def measure(

@@ -1,15 +1,20 @@
-"""Privacy loss distributions, by dp-accounting: for records that are sampled."""
+"""Privacy loss distributions, by dp-accounting: for records that are sampled.
+
+And Rényi bounds of the same events, to compare with what papers state.
+"""
 
 import math
 from collections.abc import Callable
 
-from dp_accounting import DpEvent, pld
+from dp_accounting import DpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 from privfeat.core.accounting import bisect, check_delta
 from privfeat.exceptions import UnsupportedEventError
 
 _GRID = 1e-4
+# Whole orders: for others dp-accounting sums a series that need not converge.
+_ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
 
 
 def pld_epsilon(event: DpEvent, delta: float) -> float:
@@ -34,6 +39,19 @@ def pld_epsilon(event: DpEvent, delta: float) -> float:
     if not epsilon >= 0.0:  # NaN, or a negative divergence: fail closed
         return math.inf
     return epsilon
+
+
+def rdp_epsilon(event: DpEvent, delta: float) -> float:
+    """Return the epsilon at ``delta`` by Rényi differential privacy, as in most papers.
+
+    A bound for comparison: fits are accounted by `pld_epsilon`, which is about 7 %
+    smaller. Of whole orders, so far too large above an epsilon of about 30. The
+    neighbouring relation is as there; ``event`` is that of a statement, say:
+    ``rdp_epsilon(clf.privacy_.event(), 1e-5)``.
+    """
+    accounted = rdp.RdpAccountant(_ORDERS).compose(event)
+    epsilon = float(accounted.get_epsilon(check_delta(delta)))
+    return epsilon if epsilon >= 0.0 else math.inf  # NaN: fail closed
 
 
 def pld_noise_multiplier(

@@ -4,10 +4,10 @@
 ``_parameters``. One fit goes through ``images`` (records), ``networks`` (the
 architectures, made of ``layers``), ``model`` (a network as a function of named
 parameters), ``engine`` (sums of clipped gradients: ``tape`` records a forward pass,
-``contributions`` makes per-record norms of it, ``clipping`` the factors), ``augment``
-(views of a record), ``batches`` (physical batches), ``devices`` (all of this machine),
-``optimizers``, ``loop`` (the noisy steps), ``checkpoints`` and ``weights`` (of timm).
-Plans, keys and noise are those of `privfeat.core`, as for the linear estimators.
+``contributions`` makes per-record norms of it, ``clipping`` the factors, ``adaptive``
+bounds that follow the norms), ``augment`` and ``colours`` (views of a record),
+``batches`` (physical batches), ``devices`` (all of this machine), ``optimizers``,
+``loop`` (the noisy steps), ``checkpoints`` and ``weights`` (of timm). Plans, keys and noise are those of `privfeat.core`, as for the linear estimators.
 """
 
 try:

@@ -19,7 +19,8 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
 from privfeat.trainers._parameters import DPSGDParameters
-from privfeat.trainers.augment import Augmentation, augmented
+from privfeat.trainers.adaptive import BOUNDS, with_adaptive_bounds
+from privfeat.trainers.augment import Augmentation, augmented, check_images, voted
 from privfeat.trainers.batches import fitting_microbatch
 from privfeat.trainers.checkpoints import Checkpoint, open_checkpoints
 from privfeat.trainers.clipping import check_phases
@@ -30,6 +31,7 @@ from privfeat.trainers.engine import (
     RecordLoss,
     clipped_sum,
     dry_run,
+    record_parts,
 )
 from privfeat.trainers.images import as_records, to_inputs
 from privfeat.trainers.loop import GRADIENT, Trainer, TrainState
@@ -83,10 +85,11 @@ class DPSGDModel(DPSGDParameters, ABC):
         targets, fitted, n_outputs, public, classes_read = self._targets(y)
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
+        check_images(self.augmentation, records.shape[1:])
         network = self._network(records.shape[1:], n_outputs, keys)
         engine, microbatch_size = self._engine(network, records)
         n_iter, batch_size = self._schedule(len(records))
-        optimizer = self._optimizer(n_iter)
+        optimizer = self._optimizer(n_iter, len(records), keys)
         plan = self._plan(n_iter, batch_size / len(records))
         warn_of_weak_choices(plan, classes_read=classes_read, seeded=keys.seeded)
         frozen = network.frozen_names(self.frozen)
@@ -114,8 +117,15 @@ class DPSGDModel(DPSGDParameters, ABC):
             prepare=self._views,
             keys=keys,
         )
-        start = trainer.start(network.initial)
+        initial = network.initial
+        if private and self.clipping == "adaptive":
+            parts = record_parts(network, self._loss(), rule.style, engine, names)
+            trainer, initial = with_adaptive_bounds(
+                trainer, parts, rule, initial, records[:1], targets[:1], n_outputs
+            )
+        start = trainer.start(initial)
         parameters = self._train(trainer, start, records, targets, statement)
+        parameters.pop(BOUNDS, None)
         for name, value in fitted.items():
             setattr(self, name, value)
         self.input_shape_ = tuple(records.shape[1:])
@@ -257,7 +267,10 @@ class DPSGDModel(DPSGDParameters, ABC):
             )
         network = self._network(self.input_shape_, self.n_outputs_, None)
         parameters = {n: jnp.asarray(leaf) for n, leaf in self.parameters_.items()}
-        forward = jax.jit(network.__call__)
+        of_views = partial(
+            voted, augmentation=self.augmentation, n_votes=int(self.n_votes)
+        )
+        forward = jax.jit(lambda leaves, x: of_views(partial(network, leaves), x))
         scores = []
         for start in range(0, len(records), _PREDICT_RECORDS):
             part = records[start : start + _PREDICT_RECORDS]

@@ -26,6 +26,11 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     microbatch_size : int, optional
         Records that are worked on at a time, dealt out to all local devices; changes
         memory and time alone. Default: as many as fit in about a gibibyte of each.
+    clipping : {{"fixed", "adaptive"}}, default="fixed"
+        ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
+        the mean norm of its gradients, released in every step together with the
+        gradient. Best with ``clip_style="layerwise"``. See
+        `privfeat.trainers.adaptive`.
     clip_norm : float or tuple of (start, norm), default=1.0
         Bound on a record's gradient, in [1e-6, 1e6]. A schedule names norms and the
         shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``.
@@ -37,8 +42,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     engine : {{"auto", "fast", "reference"}}, default="auto"
         ``"auto"`` is fast where the network is made of ``privfeat.trainers.layers``.
     optimizer : str or optax optimizer, default="adam"
-        ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"`` or
-        ``"sgd"``. An optax optimizer brings its own rate and decay.
+        ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"``,
+        ``"sgd"`` or ``"sgld"``. An optax optimizer brings its own rate and decay.
     learning_rate : float, optional
         Peak rate, > 0, for averages over the expected batch. Default 0.001.
     schedule : {{"constant", "cosine"}}, default="constant"
@@ -47,9 +52,14 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     weight_decay : float, default=0.0
     ema_decay : float, optional
         Keep the exponential moving average of the parameters, in [0, 1].
-    augmentation : {{"none", "crop_flip"}}, default="none"
+    augmentation : str, default="none"
+        ``"none"``, ``"crop_flip"``, ``"crop_jitter"``, ``"resized_crop"`` or
+        ``"simclr"``: see `privfeat.trainers.augment`. For images.
     n_copies : int, default=1
         Views of each record whose gradients are averaged before they are clipped.
+    n_votes : int, default=1
+        Views of each record whose scores are averaged for a prediction; 1 is the record
+        itself.
     frozen : tuple of str, or int, default=()
         Beginnings of names of parameters that stay as they are; or how many groups of
         blocks do, with all that comes before them: 0 to 4 for a ViT or a ResNet, of

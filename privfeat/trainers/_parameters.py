@@ -16,9 +16,11 @@ from privfeat._types import Adjacency
 from privfeat.core import sensitivity
 from privfeat.core.calibration import plan_releases
 from privfeat.core.charging import check_ledger
+from privfeat.core.keys import KeyStream
 from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.plan import Query, ReleasePlan
 from privfeat.core.processes import check_alone
+from privfeat.trainers.adaptive import CLIPPINGS, Clipping, check_adaptive
 from privfeat.trainers.augment import AUGMENTATIONS, Augmentation
 from privfeat.trainers.checkpoints import Folder, check_folder
 from privfeat.trainers.clipping import (
@@ -59,6 +61,7 @@ class DPSGDParameters(BaseEstimator):
         n_iter: int | None,
         expected_batch_size: float | None,
         microbatch_size: int | None,
+        clipping: Clipping,
         clip_norm: float | tuple[tuple[float, float], ...],
         clip_factor: ClipFactor,
         clip_style: ClipStyle,
@@ -71,6 +74,7 @@ class DPSGDParameters(BaseEstimator):
         ema_decay: float | None,
         augmentation: Augmentation,
         n_copies: int,
+        n_votes: int,
         frozen: tuple[str, ...] | int,
         weights: str | os.PathLike[str] | None,
         ledger: PrivacyLedger | None,
@@ -88,6 +92,7 @@ class DPSGDParameters(BaseEstimator):
         self.n_iter = n_iter
         self.expected_batch_size = expected_batch_size
         self.microbatch_size = microbatch_size
+        self.clipping = clipping
         self.clip_norm = clip_norm
         self.clip_factor = clip_factor
         self.clip_style = clip_style
@@ -100,6 +105,7 @@ class DPSGDParameters(BaseEstimator):
         self.ema_decay = ema_decay
         self.augmentation = augmentation
         self.n_copies = n_copies
+        self.n_votes = n_votes
         self.frozen = frozen
         self.weights = weights
         self.ledger = ledger
@@ -119,6 +125,8 @@ class DPSGDParameters(BaseEstimator):
         if self.microbatch_size is not None:
             check_int("microbatch_size", self.microbatch_size, low=1, high=2**16)
         check_phases(self.clip_norm)
+        if check_choice("clipping", self.clipping, CLIPPINGS) == "adaptive":
+            check_adaptive(self.clip_norm)
         check_choice("clip_factor", self.clip_factor, CLIP_FACTORS)
         check_choice("clip_style", self.clip_style, CLIP_STYLES)
         check_choice("engine", self.engine, ENGINES)
@@ -126,6 +134,7 @@ class DPSGDParameters(BaseEstimator):
             check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
         check_choice("augmentation", self.augmentation, AUGMENTATIONS)
         check_int("n_copies", self.n_copies, low=1, high=1024)
+        check_int("n_votes", self.n_votes, low=1, high=1024)
         if isinstance(self.frozen, str) or not isinstance(
             self.frozen, tuple | Integral
         ):
@@ -161,7 +170,7 @@ class DPSGDParameters(BaseEstimator):
             adjacency=self.adjacency,
         )
 
-    def _optimizer(self, n_iter: int) -> Optimizer:
+    def _optimizer(self, n_iter: int, n_records: int, keys: KeyStream) -> Optimizer:
         return make_optimizer(
             self.optimizer,
             learning_rate=self.learning_rate,
@@ -169,6 +178,8 @@ class DPSGDParameters(BaseEstimator):
             warmup_steps=self.warmup_steps,
             n_iter=n_iter,
             weight_decay=self.weight_decay,
+            n_records=n_records,
+            draw_key=keys.draw,
         )
 
     def _configuration(self) -> str:

@@ -15,6 +15,7 @@ from privfeat.trainers import losses
 from privfeat.trainers._base import DPSGDModel
 from privfeat.trainers._docs import document
 from privfeat.trainers._parameters import Model
+from privfeat.trainers.adaptive import Clipping
 from privfeat.trainers.augment import Augmentation
 from privfeat.trainers.checkpoints import Folder
 from privfeat.trainers.clipping import ClipFactor, ClipStyle
@@ -75,6 +76,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         n_iter: int | None = None,
         expected_batch_size: float | None = 256,
         microbatch_size: int | None = None,
+        clipping: Clipping = "fixed",
         clip_norm: float | tuple[tuple[float, float], ...] = 1.0,
         clip_factor: ClipFactor = "abadi",
         clip_style: ClipStyle = "flat",
@@ -87,6 +89,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         ema_decay: float | None = None,
         augmentation: Augmentation = "none",
         n_copies: int = 1,
+        n_votes: int = 1,
         frozen: tuple[str, ...] | int = (),
         weights: str | os.PathLike[str] | None = None,
         ledger: PrivacyLedger | None = None,
@@ -105,6 +108,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
             n_iter=n_iter,
             expected_batch_size=expected_batch_size,
             microbatch_size=microbatch_size,
+            clipping=clipping,
             clip_norm=clip_norm,
             clip_factor=clip_factor,
             clip_style=clip_style,
@@ -117,6 +121,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
             ema_decay=ema_decay,
             augmentation=augmentation,
             n_copies=n_copies,
+            n_votes=n_votes,
             frozen=frozen,
             weights=weights,
             ledger=ledger,

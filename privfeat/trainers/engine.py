@@ -11,7 +11,7 @@ Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any netw
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ Engine = Literal["auto", "fast", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 __all__ = ["ENGINES", "ClipRule", "Engine", "FastEngineError", "RecordLoss"]
-__all__ += ["clipped_sum", "dry_run"]
+__all__ += ["RecordParts", "clipped_sum", "dry_run", "record_parts"]
 
 RecordLoss: TypeAlias = Callable[
     [Float[Array, "n m"], Float[Array, "n ..."]], Float[Array, " n"]
@@ -79,8 +79,8 @@ def clipped_sum(
     **Guarantee.** Records are treated alike and by themselves, so that adding one moves
     the sum by its own clipped gradient: by at most ``clip_norm`` (see `clipping`).
     """
-    terms = _fast_terms if engine == "fast" else _reference_terms
     trainable = tuple(name for name in network.initial if name not in frozen)
+    parts_of_batch = record_parts(network, loss, rule.style, engine, trainable)
 
     @jax.jit
     def compute(
@@ -90,26 +90,76 @@ def clipped_sum(
         valid: Bool[Array, " n"],
         clip_norm: Float[Array, ""],
     ) -> Parameters:
-        found = terms(network, loss, trainable, parameters, inputs, targets)
-        parts: dict[str, list[str]] = {}
-        for name in trainable:
-            layer = name.rpartition("/")[0]
-            parts.setdefault(part_of(layer, rule.style), []).append(name)
-        radius = clip_norm * part_radius(1.0, len(parts))
-        # A record counts in all of its parts or in none.
-        usable = valid
-        norms = {part: _norm(found, names) for part, names in parts.items()}
-        for norm in norms.values():
-            usable = usable & jnp.isfinite(norm)
-        total = {}
-        for part, names in parts.items():
-            weights = clip_factors(norms[part], radius, rule.factor)
-            weights = jnp.where(usable, weights, 0.0)
-            for name in names:
-                total[name] = found[name].weighted_sum(weights)
-        return total
+        found = parts_of_batch(parameters, inputs, targets, valid)
+        radius = clip_norm * part_radius(1.0, len(found.norms))
+        return found.clipped_sum(dict.fromkeys(found.norms, radius), rule.factor)
 
     return compute
+
+
+class RecordParts(NamedTuple):
+    """The gradients of a batch of records, in parts that have norms. Sensitive.
+
+    Attributes
+    ----------
+    names : dict of part to names of parameters
+    norms : dict of part to array of shape (n,)
+    usable : array of shape (n,)
+        Which slots hold a record that counts: in all of its parts, or in none.
+    found : dict of name to Contribution
+    """
+
+    names: dict[str, list[str]]
+    norms: dict[str, Float[Array, " n"]]
+    usable: Bool[Array, " n"]
+    found: dict[str, Contribution]
+
+    def clipped_sum(
+        self, radii: dict[str, Float[Array, ""]], factor: ClipFactor
+    ) -> Parameters:
+        """Return the sum over records, each part of each bounded by its radius."""
+        total = {}
+        for part, names in self.names.items():
+            weights = clip_factors(self.norms[part], radii[part], factor)
+            weights = jnp.where(self.usable, weights, 0.0)
+            for name in names:
+                total[name] = self.found[name].weighted_sum(weights)
+        return total
+
+
+def record_parts(
+    network: Network,
+    loss: RecordLoss,
+    style: ClipStyle,
+    engine: Literal["fast", "reference"],
+    trainable: tuple[str, ...],
+) -> Callable[..., RecordParts]:
+    """Return ``f(parameters, inputs, targets, valid) -> RecordParts``, not compiled."""
+    terms = _fast_terms if engine == "fast" else _reference_terms
+
+    def compute(
+        parameters: Parameters,
+        inputs: Float[Array, "n k ..."],
+        targets: Float[Array, "n ..."],
+        valid: Bool[Array, " n"],
+    ) -> RecordParts:
+        found = terms(network, loss, trainable, parameters, inputs, targets)
+        parts = parts_of(trainable, style)
+        norms = {part: _norm(found, names) for part, names in parts.items()}
+        usable = valid
+        for norm in norms.values():
+            usable = usable & jnp.isfinite(norm)
+        return RecordParts(parts, norms, usable, found)
+
+    return compute
+
+
+def parts_of(names: tuple[str, ...], style: ClipStyle) -> dict[str, list[str]]:
+    """Return the parts of the gradient that have norms of their own."""
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        parts.setdefault(part_of(name.rpartition("/")[0], style), []).append(name)
+    return parts
 
 
 def dry_run(network: Network, inputs: Any) -> Tape:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
+import jax.numpy as jnp
 import optax
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
@@ -19,7 +20,7 @@ _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "rmsprop": optax.rmsprop,
     "sgd": optax.sgd,
 }
-_NAMES = (*_FACTORIES, "adamw")
+_NAMES = (*_FACTORIES, "adamw", "sgld")
 
 
 def make_optimizer(
@@ -30,13 +31,20 @@ def make_optimizer(
     warmup_steps: int,
     n_iter: int,
     weight_decay: float,
+    n_records: int,
+    draw_key: Callable[[], Any],
 ) -> Optimizer:
     """Return the optax optimizer that the parameters describe.
 
     Parameters
     ----------
-    optimizer : {"adam", "adamw", "heavy_ball", "nesterov", "rmsprop", "sgd"} or optax
-        Momentum is 0.9. An optax object brings its own rate, schedule and decay.
+    optimizer : {"adam", "adamw", "heavy_ball", "nesterov", "rmsprop", "sgd", "sgld"}
+        Or an optax optimizer. Momentum is 0.9. ``"sgld"`` is stochastic gradient
+        Langevin dynamics of the mean loss (Welling & Teh 2011): to a step of rate ``r``
+        it adds noise of variance ``2 r / n_records``, so that without clipping or other
+        noise its parameters are drawn from the posterior at small rates. That noise is
+        beside the mechanism's and is not accounted: it can only help. An optax object
+        brings its own rate, schedule and decay.
     learning_rate : float
         Peak rate, for gradients averaged over the expected batch; > 0.
     schedule : {"constant", "cosine"}
@@ -46,6 +54,10 @@ def make_optimizer(
     weight_decay : float
         >= 0. Added to the gradient as ``weight_decay`` times the parameter; decoupled
         from it for ``"adamw"``.
+    n_records : int
+        Public.
+    draw_key : callable
+        Returns a key that nothing else uses.
 
     Raises
     ------
@@ -70,7 +82,18 @@ def make_optimizer(
     if optimizer == "adamw":
         return optax.adamw(rate, weight_decay=weight_decay)
     decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
+    if optimizer == "sgld":
+        return optax.chain(*decay, _langevin(rate, n_records, draw_key()))
     return optax.chain(*decay, _FACTORIES[optimizer](rate))
+
+
+def _langevin(rate: Any, n_records: int, key: Any) -> Optimizer:
+    """Return ``-r g + sqrt(2 r / n) z``: ``-sqrt(r) (sqrt(r) g + sqrt(2 / n) z)``."""
+    return optax.chain(
+        optax.scale_by_schedule(lambda step: jnp.sqrt(rate(step))),
+        optax.add_noise(eta=2.0 / n_records, gamma=0.0, key=key),
+        optax.scale_by_schedule(lambda step: -jnp.sqrt(rate(step))),
+    )
 
 
 def _rate(peak: float, schedule: Schedule, warmup_steps: int, n_iter: int) -> Any:

@@ -13,6 +13,7 @@ from privfeat.trainers import losses
 from privfeat.trainers._base import DPSGDModel
 from privfeat.trainers._docs import document
 from privfeat.trainers._parameters import Model
+from privfeat.trainers.adaptive import Clipping
 from privfeat.trainers.augment import Augmentation
 from privfeat.trainers.checkpoints import Folder
 from privfeat.trainers.clipping import ClipFactor, ClipStyle
@@ -51,6 +52,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
         n_iter: int | None = None,
         expected_batch_size: float | None = 256,
         microbatch_size: int | None = None,
+        clipping: Clipping = "fixed",
         clip_norm: float | tuple[tuple[float, float], ...] = 1.0,
         clip_factor: ClipFactor = "abadi",
         clip_style: ClipStyle = "flat",
@@ -63,6 +65,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
         ema_decay: float | None = None,
         augmentation: Augmentation = "none",
         n_copies: int = 1,
+        n_votes: int = 1,
         frozen: tuple[str, ...] | int = (),
         weights: str | os.PathLike[str] | None = None,
         ledger: PrivacyLedger | None = None,
@@ -81,6 +84,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
             n_iter=n_iter,
             expected_batch_size=expected_batch_size,
             microbatch_size=microbatch_size,
+            clipping=clipping,
             clip_norm=clip_norm,
             clip_factor=clip_factor,
             clip_style=clip_style,
@@ -93,6 +97,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
             ema_decay=ema_decay,
             augmentation=augmentation,
             n_copies=n_copies,
+            n_votes=n_votes,
             frozen=frozen,
             weights=weights,
             ledger=ledger,

@@ -6,7 +6,8 @@ import numpy as np
 import optax
 import pytest
 
-from privfeat.trainers.augment import augmented
+from privfeat.trainers import colours
+from privfeat.trainers.augment import AUGMENTATIONS, augmented, resized_crop, voted
 from privfeat.trainers.batches import flatten, physical_batches, unflatten
 from privfeat.trainers.images import as_records, read_folder, to_inputs
 from privfeat.trainers.optimizers import make_optimizer
@@ -14,6 +15,8 @@ from privfeat.trainers.optimizers import make_optimizer
 SETTINGS = {"schedule": "constant", "warmup_steps": 0, "n_iter": 10} | {
     "weight_decay": 0.0,
     "learning_rate": 0.1,
+    "n_records": 50,
+    "draw_key": lambda: jax.random.key(5),
 }
 
 
@@ -33,6 +36,20 @@ def test_optimizers_take_the_steps_of_their_names():
     assert first_step("adam") == pytest.approx(-0.1, rel=1e-3)
     assert first_step("adamw", weight_decay=0.5) == pytest.approx(-0.2, rel=1e-3)
     assert first_step("sgd", weight_decay=0.5) == pytest.approx(-0.15)
+
+
+def test_langevin_noise_has_the_variance_of_its_rate():
+    transform = make_optimizer("sgld", **SETTINGS)
+    parameters = {"w": jnp.zeros(20_000)}
+    state = transform.init(parameters)
+    steps = []
+    for _ in range(2):
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = transform.update({"w": jnp.ones(20_000)}, state, parameters)
+        steps.append(np.asarray(moves["w"]))
+    assert steps[0].mean() == pytest.approx(-0.1, abs=5 * 0.0632 / 141)
+    assert steps[0].std() == pytest.approx(np.sqrt(2 * 0.1 / 50), rel=0.03)
+    assert abs(np.corrcoef(steps)[0, 1]) < 0.04
 
 
 def test_warm_up_rises_and_cosine_falls_to_zero():
@@ -70,15 +87,17 @@ def test_flatten_round_trip():
     assert all(np.array_equal(back[name], arrays[name]) for name in arrays)
 
 
-def test_views_depend_on_the_record_and_the_key_alone():
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS[1:])
+def test_views_depend_on_the_record_and_the_key_alone(augmentation):
     draw = np.random.default_rng(0)
-    images = jnp.asarray(draw.normal(size=(3, 8, 8, 1)), jnp.float32)
+    images = jnp.asarray(draw.uniform(-1, 1, size=(3, 8, 8, 3)), jnp.float32)
     numbers, key = jnp.array([4, 9, 2]), jax.random.key(1)
-    options = {"augmentation": "crop_flip", "n_copies": 3}
+    options = {"augmentation": augmentation, "n_copies": 3}
     views = augmented(images, numbers, key, **options)
     alone = augmented(images[1:2], numbers[1:2], key, **options)
-    assert views.shape == (3, 3, 8, 8, 1)
-    assert np.array_equal(views[1:2], alone)
+    assert views.shape == (3, 3, 8, 8, 3)
+    np.testing.assert_allclose(views[1:2], alone, atol=1e-6)
+    assert abs(views).max() <= 1.0 + 1e-6
     assert not np.array_equal(views[0, 0], views[0, 1])
     other = augmented(images, numbers, jax.random.key(2), **options)
     assert not np.array_equal(views, other)
@@ -91,6 +110,48 @@ def test_without_augmentation_views_are_the_record():
     )
     assert np.array_equal(views[:, 0], images)
     assert np.array_equal(views[:, 1], images)
+
+
+def test_a_resized_crop_is_a_stretched_rectangle():
+    """A ramp stays a ramp, within its range and less steep."""
+    ramp = jnp.linspace(-1.0, 1.0, 16)[:, None, None] * jnp.ones((1, 16, 1))
+    for seed in range(5):
+        cut = np.asarray(resized_crop(jax.random.key(seed), ramp))[:, :, 0]
+        steps = np.diff(cut[1:-1], axis=0)
+        assert 0.0 < steps.min() <= steps.max() <= 2.0 / 15 + 1e-5
+        np.testing.assert_allclose(steps, steps[0, 0], atol=1e-5)
+
+
+def test_colours_change_as_told():
+    draw = np.random.default_rng(0)
+    image = jnp.asarray(draw.uniform(-0.2, 0.2, (6, 6, 3)), jnp.float32)
+    key = jax.random.key(0)
+    np.testing.assert_allclose(colours.jittered(key, image, 0.0), image, atol=1e-5)
+    greys = colours.grey(image)
+    assert np.array_equal(greys[..., 0], greys[..., 2])
+    turned = colours.jittered(key, image, 0.0, hue=0.5)
+    assert abs(turned - image).max() > 0.05
+    # brightness stays when colours turn
+    np.testing.assert_allclose(colours.grey(turned), greys, atol=1e-3)
+
+
+def test_votes_are_means_over_views_and_depend_on_the_image_alone():
+    images = jnp.arange(2 * 36.0).reshape(2, 6, 6, 1) / 36.0
+
+    def score(views):
+        return views[:, 0, :2, 0]
+
+    options = {"augmentation": "crop_flip", "n_votes": 5}
+    both = voted(score, images, **options)
+    np.testing.assert_allclose(both[1:], voted(score, images[1:], **options), atol=1e-6)
+    views = augmented(
+        images, jnp.zeros(2, int), jax.random.key(0), augmentation="crop_flip",
+        n_copies=5,
+    )  # fmt: skip
+    np.testing.assert_allclose(both, views[:, :, 0, :2, 0].mean(axis=1), atol=1e-6)
+    assert np.array_equal(
+        voted(score, images, augmentation="crop_flip", n_votes=1), score(images)
+    )
 
 
 def test_bytes_become_numbers_from_minus_one_to_one():
