@@ -101,7 +101,7 @@ def test_bernoulli_is_empty_for_a_tiny_probability(keys):
 
 
 def test_sampling_and_uniform_draw_in_float64(keys, monkeypatch):
-    """A float32 uniform is 0 once in ``2**23``: what is rare would be drawn too often."""
+    """A float32 uniform is 0 once in ``2**23``: too often for small rates."""
     drawn, genuine = [], noise.jax.random.uniform
 
     def watched(*arguments):
