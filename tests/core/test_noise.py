@@ -113,3 +113,8 @@ def test_sampling_and_uniform_draw_in_float64(keys, monkeypatch):
     noise.uniform(keys.draw())
     assert [draws.dtype for draws in drawn] == [np.float64] * 2
     assert any(float(draw) * 2**32 % 1.0 for draw in drawn[0])
+
+
+def test_bernoulli_leaves_out_what_is_drawn_at_the_rate_itself(keys, monkeypatch):
+    monkeypatch.setattr(noise.jax.random, "uniform", lambda *_: np.full(3, 0.5))
+    assert not noise.bernoulli(keys.draw(), 3, 0.5).any()
