@@ -3,6 +3,7 @@
 # make lint         ruff and mypy alone
 # make test-slow    the tests that `make test` leaves out, save those that need a GPU or outside data
 # make test-postgres  the ledger on a PostgreSQL server that the tests start (Debian: apt install postgresql)
+# make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
 # make coverage     the tests of privfeat/core, which must reach every branch of it
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
@@ -23,7 +24,7 @@ PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-postgres test-shapes coverage mutation clean
+.PHONY: quickstart test lint test-slow test-postgres test-repeat test-shapes coverage mutation clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -46,6 +47,16 @@ test-slow: $(FULL_STAMP)
 
 test-postgres: $(FULL_STAMP)
 	$(PYTEST) -q -m postgres tests
+
+# Processes meet in another order every time; TIMES=... for more.
+TIMES ?= 20
+test-repeat: $(FULL_STAMP)
+	@for number in $$(seq $(TIMES)); do \
+	  echo "$$number of $(TIMES)"; \
+	  $(PYTEST) -q -m "$(NOT_HERE)" -k "kill or eight_processes" \
+	    tests/core/test_ledger.py tests/core/test_ledger_store.py \
+	    tests/linear/test_ledger.py || exit 1; \
+	done
 
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.
 comma := ,

@@ -19,8 +19,11 @@ class PostgresStore:
 
     def __str__(self) -> str:
         # Without user and query, which may hold a password: errors are printed.
-        scheme, _, place = self._url.partition("?")[0].partition("://")
-        return f"{scheme}://{place.rpartition('@')[2]}"
+        from sqlalchemy import URL
+
+        url = _engine(self._url).url
+        place = URL.create("postgresql", None, None, url.host, url.port, url.database)
+        return place.render_as_string()
 
     def create(self, schema: Sequence[str]) -> None:
         """Make the tables in one transaction; PostgreSQL takes all of it or nothing."""
@@ -51,7 +54,8 @@ class PostgresStore:
                 if write:
                     execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 yield execute
-        except SQLAlchemyError as error:
+        # Python encodes names of hosts, and may find that they are none.
+        except (SQLAlchemyError, UnicodeError) as error:
             reason = str(getattr(error, "orig", error)).partition("\n")[0]
             raise LedgerError(
                 f"ledger {self} must be readable and writable, got: {reason}."
@@ -63,10 +67,17 @@ def _engine(url: str) -> Any:
     """Return an engine that keeps no connection open, so that processes may fork."""
     try:
         from sqlalchemy import create_engine, make_url
+        from sqlalchemy.exc import ArgumentError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
         raise LedgerError(
             "a ledger on PostgreSQL needs SQLAlchemy: pip install privfeat[postgres]"
         ) from error
-    target = make_url(url).set(drivername="postgresql+psycopg")
+    try:
+        target = make_url(url).set(drivername="postgresql+psycopg")
+    except (ArgumentError, ValueError):  # not chained: it may hold a password
+        raise LedgerError(
+            "a ledger on PostgreSQL must have a URL such as postgresql://host/database,"
+            " got one that cannot be read."
+        ) from None
     return create_engine(target, poolclass=NullPool)

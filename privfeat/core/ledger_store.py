@@ -47,6 +47,10 @@ def open_store(location: str | os.PathLike[str]) -> Store:
         from privfeat.core.ledger_postgres import PostgresStore
 
         return PostgresStore(location)
+    if isinstance(location, str) and "://" in location:  # may hold a password
+        raise ValueError(
+            "path must be a path or a postgresql:// URL, got a URL of another kind."
+        )
     return SQLiteStore(os.path.abspath(os.fsdecode(location)))
 
 

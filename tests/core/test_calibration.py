@@ -426,3 +426,18 @@ def test_plan_refuses_a_budget_whose_epsilon_the_accountant_cannot_find(
     monkeypatch.setattr(pld, "pld_epsilon", lambda event, delta: math.inf)
     with pytest.raises(UnsupportedEventError, match="finite epsilon"):
         plan_releases(queries, noise_multiplier=1.0, accounting="pld")
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    ("queries", "delta"),
+    [(QUERY_SETS["one"], 9.9e-11), (SAMPLED, 9.9e-10), (SAMPLED, 1e-10)],
+)
+def test_plan_refuses_a_delta_that_noise_or_accountant_cannot_keep(queries, delta):
+    with pytest.raises(ValueError, match="delta must be in"):
+        plan_releases(queries, noise_multiplier=1.0, delta=delta, **POISSON)
+
+
+@pytest.mark.parametrize(("queries", "delta"), [(QUERY_SETS["one"], 1e-10)])
+def test_plan_takes_the_smallest_delta_that_they_can(queries, delta):
+    assert plan_releases(queries, noise_multiplier=1.0, delta=delta).delta == delta

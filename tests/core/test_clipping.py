@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privfeat.core.clipping import clip_residuals, clip_rows, grid_step
+from privfeat.core.clipping import (
+    MAX_COLUMNS,
+    SHRINK,
+    clip_residuals,
+    clip_rows,
+    grid_step,
+)
 from tests import reference
 
 CLIP_NORMS = [1e-6, 0.3, 1.0, 1e6]
@@ -240,3 +246,26 @@ def test_clip_residuals_is_the_papers_clip_of_the_gradient():
 def test_clip_rows_refuses_more_columns_than_its_margin_covers(n_columns):
     with pytest.raises(ValueError, match="fewer than 200000 columns"):
         clip_rows(np.zeros((1, n_columns)), clip_norm=1.0, row_scaling="unit")
+
+
+def test_the_margin_covers_the_rounding_of_the_longest_row():
+    """As the proof of `clip_rows` needs it: norm, quotient and products."""
+    rounding = (Fraction(MAX_COLUMNS) / 2 + 5) / 2**53
+    assert rounding < 1 - Fraction(SHRINK)
+
+
+@pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+def test_rows_on_the_grid_that_are_longer_by_one_rounding_are_shortened(row_scaling):
+    """Whole rows of norm ``sqrt(N)``, for a radius that is the float below it."""
+    rng, step = np.random.default_rng(0), 2.0**-20
+    for row in rng.integers(-600_000, 600_000, (300, 3)):
+        radius = math.nextafter(math.sqrt(exact_norm_squared(row)), 0.0) * step
+        if not 0.5 < radius <= 1.0:
+            continue
+        assert grid_step(radius) == step
+        (found,) = clip_rows(
+            jnp.asarray(row * step, jnp.float32)[None],
+            clip_norm=radius,
+            row_scaling=row_scaling,
+        )
+        assert exact_norm_squared(found) <= (Fraction(radius) / Fraction(step)) ** 2

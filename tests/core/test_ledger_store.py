@@ -82,6 +82,14 @@ def test_any_name_of_a_file_will_do(path, fit, name):
     assert path.with_name(name).exists()
 
 
+@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "mysql", "file", "sqlite"])
+def test_a_url_of_another_kind_is_no_file_and_is_not_shown(scheme, tmp_path):
+    with pytest.raises(ValueError, match="got a URL of another kind") as caught:
+        make(f"{scheme}://me:secret@host{tmp_path}")
+    assert "secret" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("content", [b"", b"text", b"SQLite format 3\0" + bytes(5000)])
 def test_a_file_that_is_no_ledger_is_left_alone(path, content):
     path.write_bytes(content)

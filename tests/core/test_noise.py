@@ -98,3 +98,23 @@ def test_bernoulli_has_the_requested_rate(keys, probability):
 
 def test_bernoulli_is_empty_for_a_tiny_probability(keys):
     assert not noise.bernoulli(keys.draw(), 1000, 1e-12).any()
+
+
+def test_sampling_and_uniform_draw_in_float64(keys, monkeypatch):
+    """A float32 uniform is 0 once in ``2**23``: too often for small rates."""
+    drawn, genuine = [], noise.jax.random.uniform
+
+    def watched(*arguments):
+        drawn.append(genuine(*arguments))
+        return drawn[-1]
+
+    monkeypatch.setattr(noise.jax.random, "uniform", watched)
+    noise.bernoulli(keys.draw(), 100, 0.5)
+    noise.uniform(keys.draw())
+    assert [draws.dtype for draws in drawn] == [np.float64] * 2
+    assert any(float(draw) * 2**32 % 1.0 for draw in drawn[0])
+
+
+def test_bernoulli_leaves_out_what_is_drawn_at_the_rate_itself(keys, monkeypatch):
+    monkeypatch.setattr(noise.jax.random, "uniform", lambda *_: np.full(3, 0.5))
+    assert not noise.bernoulli(keys.draw(), 3, 0.5).any()

@@ -160,6 +160,14 @@ def test_statement_refuses_an_unknown_version():
 
 
 @pytest.mark.validation
+@pytest.mark.parametrize("changed", [{"public": [1]}, {"version": None}])
+def test_statement_refuses_facts_that_are_no_text(changed):
+    fields = json.loads(state(plan_releases(QUERIES)).to_json()) | changed
+    with pytest.raises(PrivacyError, match="text must be a privacy statement"):
+        PrivacyStatement.from_json(json.dumps(fields))
+
+
+@pytest.mark.validation
 def test_statement_refuses_unknown_fields():
     fields = json.loads(state(plan_releases(QUERIES)).to_json()) | {"extra": 1}
     with pytest.raises(PrivacyError, match="text must be a privacy statement"):

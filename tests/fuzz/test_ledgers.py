@@ -44,6 +44,8 @@ def test_a_damaged_ledger_is_refused_or_says_the_same(path, tried, examples):
     @examples(60)
     @given(data=st.data())
     def attempt(data):
+        for log in path.parent.glob(f"{path.name}-*"):
+            log.unlink()  # of the ledger before
         path.write_bytes(damaged(content, data.draw))
         found = opened(path)
         assert found in (None, expected)
@@ -102,9 +104,9 @@ def test_another_format_is_refused_and_left_alone(path, kind):
 words = st.text(max_size=8)
 urls = st.tuples(
     st.sampled_from(["postgresql://", "postgresql:", "postgres://", "postgresql+x://"]),
-    st.sampled_from(["", f"user:{SECRET}@", f"{SECRET}@", f":{SECRET}@"]),
+    st.sampled_from(["", f"user:{SECRET}@", f"{SECRET}@", f"u:?{SECRET}?/@"]),
     st.one_of(words, st.sampled_from(["127.0.0.1:1", "127.0.0.1:x", "[::1", "%00"])),
-    st.one_of(words, st.sampled_from(["/a", "/a?b=c", f"?password={SECRET}"])),
+    st.one_of(words, st.sampled_from(["/a", "/a?b=c", f"/?password={SECRET}"])),
 ).map("".join)
 
 
@@ -116,11 +118,12 @@ def test_a_url_is_refused_without_its_password(tried, examples, monkeypatch):
     monkeypatch.setenv("PGPORT", "1")
     monkeypatch.setenv("PGCONNECT_TIMEOUT", "2")
 
-    @examples(60)
+    @examples(25)
     @given(url=urls)
     def attempt(url):
-        with pytest.raises(LedgerError) as caught:
+        with pytest.raises((LedgerError, ValueError)) as caught:
             find_datasets(url)
+        assert caught.type in (LedgerError, ValueError)  # no subclass, as of Unicode
         assert SECRET not in str(caught.value)
         tried.append("refused")
 
