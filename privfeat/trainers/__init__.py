@@ -7,7 +7,8 @@ parameters), ``engine`` (sums of clipped gradients: ``tape`` records a forward p
 ``contributions`` makes per-record norms of it, ``clipping`` the factors, ``adaptive``
 bounds that follow the norms), ``augment`` and ``colours`` (views of a record),
 ``batches`` (physical batches), ``devices`` (all of this machine), ``optimizers``,
-``loop`` (the noisy steps), ``checkpoints`` and ``weights`` (of timm). Plans, keys and noise are those of `privfeat.core`, as for the linear estimators.
+``loop`` (the noisy steps), ``checkpoints`` and ``weights`` (of timm). Plans, keys and
+noise are those of `privfeat.core`, as for the linear estimators.
 """
 
 try:
