@@ -1,5 +1,6 @@
 """The trainers of whole networks: rows 15, 22, 23, 29, 30 once more."""
 
+import dataclasses
 import itertools
 import math
 
