@@ -214,7 +214,9 @@ def _fast_terms(
     found = {}
     for name in taps:
         own = layers[name].contributions(recorded[name], cotangents[name], n)
-        found.update({f"{name}/{leaf}": value for leaf, value in own.items()})
+        # a network that is a single layer has no name before its parameters
+        prefix = f"{name}/" if name else ""
+        found.update({prefix + leaf: value for leaf, value in own.items()})
     return found
 
 

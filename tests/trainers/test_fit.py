@@ -295,6 +295,19 @@ def test_networks_of_a_user_that_do_not_mix_are_trained(records, engine):
     assert clf.fit(*records).n_iter_ == 4
 
 
+def test_a_network_may_be_a_single_layer(records):
+    def layer(shape, n_outputs, *, rngs):
+        return Dense(shape[0], n_outputs, rngs=rngs)
+
+    fits = [
+        DPSGDClassifier(**TINY | {"model": layer, "engine": engine}).fit(*records)
+        for engine in ("fast", "reference")
+    ]
+    assert set(fits[0].parameters_) == {"bias", "kernel"}
+    for name, leaf in fits[0].parameters_.items():
+        np.testing.assert_allclose(fits[1].parameters_[name], leaf, atol=1e-5)
+
+
 def test_several_processes_are_refused(records, released, monkeypatch):
     monkeypatch.setattr(
         "privfeat.core.processes.current_team", lambda: Team(index=0, size=2)
