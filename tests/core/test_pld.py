@@ -9,11 +9,12 @@ from dp_accounting import (
     UnsupportedDpEvent,
 )
 from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu
 from privfeat.core.calibration import plan_releases
 from privfeat.core.plan import Query
-from privfeat.core.pld import pld_epsilon, pld_noise_multiplier
+from privfeat.core.pld import pld_epsilon, pld_noise_multiplier, rdp_epsilon
 from privfeat.exceptions import UnsupportedEventError
 
 
@@ -40,6 +41,19 @@ def test_pld_epsilon_refuses_an_unknown_event():
 def test_pld_epsilon_fails_closed(monkeypatch, divergence):
     monkeypatch.setattr(PLDAccountant, "get_epsilon", lambda *_: divergence)
     assert pld_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
+
+
+@pytest.mark.parametrize("divergence", [math.nan, -1.0])
+def test_rdp_epsilon_fails_closed(monkeypatch, divergence):
+    monkeypatch.setattr(RdpAccountant, "get_epsilon", lambda *_: divergence)
+    assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_rdp_epsilon_of_a_gaussian_is_little_above_the_exact_curve(mu):
+    """The gap is that of the conversion from Rényi divergences: a few percent."""
+    exact = gaussian_epsilon(mu, 1e-5)
+    assert exact < rdp_epsilon(GaussianDpEvent(1.0 / mu), 1e-5) < 1.15 * exact
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

@@ -12,7 +12,12 @@ import pytest
 import privfeat
 from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.core import processes as processes_of_core
-from privfeat.core.processes import Team, all_processes, current_team
+from privfeat.core.processes import (
+    Team,
+    all_processes,
+    check_alone,
+    current_team,
+)
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
 from tests.linear import processes
@@ -150,6 +155,11 @@ def test_what_knows_of_one_process_alone_refuses_several(make, monkeypatch, data
     monkeypatch.setattr(processes_of_core, "current_team", lambda: Team(0, 2))
     with pytest.raises(PrivacyError, match="must run in one process, got 2"):
         make().fit(*data)
+
+
+def test_what_knows_of_one_process_alone_runs_in_one():
+    check_alone("DPRandomizedSearch")
+    assert current_team().size == 1
 
 
 def test_all_processes_refuses_other_sources():
