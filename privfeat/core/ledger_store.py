@@ -20,7 +20,7 @@ from privfeat.exceptions import LedgerError
 Execute = Callable[..., list[tuple[Any, ...]]]
 
 _APPLICATION_ID = 0x70664C64  # "pfLd", in the header of the file
-TIMEOUT = 60  # seconds to wait for another process before giving up
+TIMEOUT = 300  # seconds to wait for other processes: SQLite lets anyone go first
 
 
 class Store(Protocol):

@@ -137,6 +137,28 @@ def test_charge_refuses_what_the_budget_does_not_cover(ledger, statement, messag
     assert ledger.history == []
 
 
+def test_who_charges_or_marks_takes_a_turn(ledger, location, fit, monkeypatch):
+    """Who reads and then writes must be alone from the first row that it reads."""
+    store, asked = type(ledger._store), []
+    genuine = store.transaction
+
+    def transaction(self, *, write):
+        asked.append(write)
+        return genuine(self, write=write)
+
+    monkeypatch.setattr(store, "transaction", transaction)
+    number = ledger.charge(fit, estimator="DPFC")
+    ledger.finish(number)
+    assert asked == [True, True]
+    assert ledger.spent.epsilon > 0 < ledger.remaining.epsilon
+    assert ledger.budget.dataset in find_datasets(location)
+    PrivacyLedger(location, dataset=ledger.budget.dataset)
+    assert asked == [True, True, False, False, False, False]
+    PrivacyLedger(location, dataset="another one", epsilon=1.0, delta=1e-5)
+    assert asked[6:]
+    assert all(asked[6:])
+
+
 def test_copies_spend_the_same_budget(ledger, fit):
     copies = [copy.copy(ledger), copy.deepcopy(ledger)]
     copies.append(pickle.loads(pickle.dumps(ledger)))
