@@ -46,7 +46,7 @@ def charged(
     if any(team.each(refusal is not None)):
         raise refusal or PrivacyError("the first process could not charge the ledger.")
     yield number
-    if team.index > 0 or number is None:
+    if number is None:  # the first process has it
         return
     try:
         ledger.finish(number)
