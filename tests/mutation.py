@@ -40,7 +40,7 @@ TESTS = {
     "plan": ("plan", "calibration"),
     "clipping": ("clipping", "statistics"),
     "kernels": ("clipping", "statistics"),
-    "ledger_rows": ("ledger",),
+    "ledger_rows": ("ledger", "ledger_store"),
     "records": ("statistics",),
     "release": ("mechanisms", "noise"),
 }
@@ -143,7 +143,8 @@ def run_tests(module: str, mutant: Mutant) -> int:
 
     path = ROOT / "privfeat" / "core" / f"{module}.py"
     sys.meta_path.insert(0, Replaced(f"privfeat.core.{module}", path, mutant.source))
-    files = [f"tests/core/test_{name}.py" for name in TESTS.get(module, (module,))]
+    names = (*TESTS.get(module, (module,)), "immutable")
+    files = [f"tests/core/test_{name}.py" for name in names]
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import privfeat
+from privfeat.core.ledger_rows import VERSION as LEDGER_VERSION
 from privfeat.data.schema import FORMAT_VERSION as FEATURES_VERSION
 from privfeat.persistence import FORMAT_VERSION as MODEL_VERSION
 
@@ -18,6 +19,8 @@ def test_there_is_a_file_of_every_version():
     assert models == {f"model-v{v}" for v in range(1, MODEL_VERSION + 1)}
     features = {path.name for path in GOLDEN.glob("features-v*.h5")}
     assert features == {f"features-v{v}.h5" for v in range(1, FEATURES_VERSION + 1)}
+    ledgers = {path.name for path in GOLDEN.glob("ledger-v*")}
+    assert ledgers == {f"ledger-v{v}.sqlite" for v in range(1, LEDGER_VERSION + 1)}
 
 
 @pytest.mark.parametrize("version", range(1, MODEL_VERSION + 1))
@@ -40,3 +43,18 @@ def test_feature_files_of_every_version_load(version):
         np.testing.assert_array_equal(np.asarray(train.X), expected)
         np.testing.assert_array_equal(train.y, [0, 1, 2, 0, 1, 2])
         assert train.class_names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("version", range(1, LEDGER_VERSION + 1))
+def test_ledgers_of_every_version_hold_what_was_charged(version, tmp_path):
+    path = shutil.copy(GOLDEN / f"ledger-v{version}.sqlite", tmp_path)
+    ledger = privfeat.PrivacyLedger(path, dataset="a")
+    assert (ledger.budget.epsilon, ledger.budget.delta) == (3.0, 1e-5)
+    first, second = ledger.history
+    assert (first.estimator, second.estimator) == ("DPFC", "DPSGDClassifier")
+    assert first.fitted
+    assert second.fitted is None
+    assert first.statement.epsilon == 0.5
+    assert second.statement.epsilon == pytest.approx(1.0, rel=1e-4)
+    assert 1.0 < ledger.spent.epsilon < 1.5
+    assert ledger.charge(first.statement, estimator="DPFC") == 3

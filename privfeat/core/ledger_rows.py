@@ -180,7 +180,7 @@ def mark_fitted(execute: Execute, budget: Budget, number: int) -> None:
 
 
 def _event_json(statement: PrivacyStatement) -> str | None:
-    """Return the dp-accounting event as JSON, for other budgetants; None without."""
+    """Return the dp-accounting event as JSON for other accountants, or None."""
     try:
         return json.dumps(_fields(statement.event()))
     except UnsupportedEventError:

@@ -9,6 +9,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from privfeat import PrivacyStatement
+from privfeat.core import composition
 from privfeat.core.accounting import gaussian_epsilon
 from privfeat.core.calibration import plan_releases
 from privfeat.core.composition import compose
@@ -50,7 +51,7 @@ def test_compose_of_gaussian_fits_adds_the_squares_of_mu():
     fits = [fit(rho=0.02), fit(rho=0.03, accounting="zcdp"), fit(epsilon=1.0)]
     total = compose(fits, delta=1e-6)
     mu = math.sqrt(sum(statement.mu**2 for statement in fits))
-    assert total.mu == pytest.approx(mu)
+    assert mu * (1 + 1e-13) < total.mu == pytest.approx(mu)  # rounded up
     assert total.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-6))
     assert total.n_fits == 3
     assert total.private
@@ -61,6 +62,37 @@ def test_compose_of_one_fit_is_that_fit(sampled, selected):
         total = compose([statement])
         assert total.epsilon == pytest.approx(statement.epsilon, rel=1e-9)
         assert total.delta == statement.delta
+
+
+def test_compose_takes_smaller_deltas_where_nothing_is_sampled(sampled):
+    """The loss distributions of sampled fits lose accuracy there."""
+    alone = compose([fit(epsilon=1.0)], delta=2e-10)
+    assert alone.epsilon > compose([fit(epsilon=1.0)], delta=1e-9).epsilon
+    for fits in ([sampled], [fit(epsilon=1.0), sampled]):
+        with pytest.raises(ValueError, match="delta must be"):
+            compose(fits, delta=2e-10)
+    for fits in ([fit(epsilon=1.0)], [sampled]):
+        with pytest.raises(ValueError, match="delta must be"):
+            compose(fits, delta=1.0)
+
+
+@pytest.mark.parametrize("divergence", [math.nan, -0.5])
+def test_compose_of_selections_fails_closed(monkeypatch, selected, divergence):
+    monkeypatch.setattr(composition, "compute_epsilon", lambda *_: (divergence, 2.0))
+    assert compose([selected]).epsilon in (math.inf, selected.epsilon)
+    assert compose([selected], delta=1e-6).epsilon == math.inf
+
+
+def test_what_costs_nothing_costs_nothing(monkeypatch, selected):
+    monkeypatch.setattr(composition, "compute_epsilon", lambda *_: (0.0, 2.0))
+    assert compose([selected]).epsilon == 0.0
+
+
+def test_total_cost_is_for_keeps():
+    total = compose([fit()])
+    assert not total.seeded
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        total.epsilon = 0.0
 
 
 def test_compose_of_sampled_fits_is_that_of_dp_accounting(sampled):
