@@ -41,7 +41,6 @@ TESTS = {
     "clipping": ("clipping", "statistics"),
     "kernels": ("clipping", "statistics"),
     "ledger_rows": ("ledger", "ledger_store"),
-    "records": ("statistics",),
     "release": ("mechanisms", "noise"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
-from privfeat.core import sensitivity
 from privfeat.core.clipping import clip_rows, grid_step
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statistics import exact_gradient, exact_gram
@@ -97,11 +96,6 @@ def test_bounded_rows_refuses_more_rows_than_the_margin_covers(monkeypatch, feat
     monkeypatch.setattr(_rows, "MAX_ROWS", 100)
     with pytest.raises(ValueError, match="X must have at most 100 rows"):
         BoundedRows(features, np.zeros((len(features), 1)), private=True, **OPTIONS)
-
-
-def test_the_margin_covers_the_rounding_of_the_largest_sums():
-    """Of one sum in each of two neighbours: half a unit in the last place."""
-    assert 2 * _rows.MAX_ROWS * 2.0**-53 <= sensitivity.ROUNDING
 
 
 @pytest.mark.parametrize("n_rows", [64, 512, CHUNK_ROWS])
