@@ -35,7 +35,10 @@ def check_real(
         raise TypeError(
             _sentence(f"{name} must be a real number, got {value!r}.", remedy)
         )
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.nan  # beyond all rules
     above = number >= low if include_low else number > low
     below = number <= high if include_high else number < high
     if not (above and below):

@@ -20,6 +20,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from privfeat._checks import check_int
 
+_MAX_BINS = 10**4
+
 
 @dataclass(frozen=True)
 class CalibrationReport:
@@ -83,13 +85,13 @@ def calibration_report(
     classes : array-like of shape (n_classes,), optional
         The class of each column, ascending. Default: ``0 .. n_classes - 1``.
     n_bins : int, default=15
-        Bins of the confidence; the top label's alone, [2]_ Section 5.2.
+        Bins of the confidence, up to 10,000; the top label's alone, [2]_ Section 5.2.
 
     Raises
     ------
-    ValueError
-        If a shape does not fit, a row is no distribution, or a label is not among the
-        classes.
+    TypeError, ValueError
+        If something is no number, a shape does not fit, a row is no distribution, or a
+        label is not among the classes.
 
     Notes
     -----
@@ -106,8 +108,11 @@ def calibration_report(
     >>> print(report)
     accuracy 0.6667, NLL 0.5501, Brier 0.3733, ECE 0.1333, MCE 0.2000
     """
-    check_int("n_bins", n_bins, low=1)
-    given = np.asarray(probabilities, np.float64)
+    check_int("n_bins", n_bins, low=1, high=_MAX_BINS)
+    given = np.asarray(probabilities)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"probabilities must be real numbers, got {given.dtype}.")
+    given = given.astype(np.float64)
     if given.ndim != 2 or given.shape[1] < 2 or not len(given):
         raise ValueError(
             "probabilities must have shape (n_samples, n_classes >= 2), got "

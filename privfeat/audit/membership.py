@@ -85,7 +85,6 @@ def membership(
     ``1 - FPR <= e^epsilon (1 - TPR) + delta`` (Kairouz et al. 2015, Theorem 2.1); all
     three bounds follow from this region.
     """
-    check_real("fpr", fpr, low=0.0, high=1.0)
     arrays = [(np.asarray(X), np.asarray(y)) for X, y in (members, others)]
     scores = [margins(model, X, y) for X, y in arrays]
     truth = np.repeat([1, 0], [len(values) for values in scores])
@@ -112,6 +111,13 @@ def membership(
 def bounds(epsilon: float, delta: float, fpr: float) -> tuple[float, float, float]:
     """Return the largest AUC, TPR at ``fpr`` and advantage of a test.
 
+    Parameters
+    ----------
+    epsilon : float
+        >= 0; ``inf`` for no claim.
+    delta, fpr : float
+        In [0, 1].
+
     Notes
     -----
     The highest ROC curve runs from ``(0, delta)`` to ``(f, 1 - f)`` and ``(1 - delta,
@@ -123,6 +129,9 @@ def bounds(epsilon: float, delta: float, fpr: float) -> tuple[float, float, floa
     >>> bounds(0.0, 0.0, 0.25)
     (0.5, 0.25, 0.0)
     """
+    epsilon = check_real("epsilon", epsilon, low=0.0)
+    delta = check_real("delta", delta, low=0.0, high=1.0)
+    fpr = check_real("fpr", fpr, low=0.0, high=1.0)
     corner = (1.0 - delta) * (0.0 if epsilon > 700 else 1.0 / (1.0 + math.exp(epsilon)))
     area = corner * (1.0 + delta - corner) / 2
     area += (1.0 - delta - corner) * (2.0 - corner) / 2 + delta
