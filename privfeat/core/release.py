@@ -26,4 +26,4 @@ class Release:
     name: str
     value: Float[np.ndarray, "..."]
     noise_stddev: float
-    symmetric: bool = False
+    symmetric: bool
