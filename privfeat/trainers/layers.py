@@ -19,7 +19,7 @@ from privfeat.trainers.contributions import Contribution, kept
 from privfeat.trainers.tape import record
 
 _DIMENSIONS = ("NHWC", "HWIO", "NHWC")
-_kernel_init = nnx.initializers.lecun_uniform()
+kernel_init = nnx.initializers.lecun_uniform()
 
 Padding = Literal["SAME", "VALID"] | Sequence[tuple[int, int]]
 
@@ -44,7 +44,7 @@ class Dense(Layer):
     def __init__(
         self, n_inputs: int, n_outputs: int, *, use_bias: bool = True, rngs: nnx.Rngs
     ) -> None:
-        self.kernel = nnx.Param(_kernel_init(rngs.params(), (n_inputs, n_outputs)))
+        self.kernel = nnx.Param(kernel_init(rngs.params(), (n_inputs, n_outputs)))
         self.bias = nnx.Param(jnp.zeros(n_outputs)) if use_bias else nnx.data(None)
 
     def __call__(self, x: Float[Array, "n ... d"]) -> Float[Array, "n ... o"]:
@@ -81,17 +81,21 @@ class Conv(Layer):
         rngs: nnx.Rngs,
     ) -> None:
         shape = (size, size, n_inputs, n_outputs)
-        self.kernel = nnx.Param(_kernel_init(rngs.params(), shape))
+        self.kernel = nnx.Param(kernel_init(rngs.params(), shape))
         self.bias = nnx.Param(jnp.zeros(n_outputs)) if use_bias else nnx.data(None)
         self.stride = stride
         self.padding = padding if isinstance(padding, str) else tuple(padding)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n i j o"]:
         """Return the outputs."""
-        outputs = self._convolve(x, self.kernel[...])
+        outputs = self._convolve(x, self._used_kernel())
         if self.bias is not None:
             outputs = outputs + along_last(self.bias[...], outputs.ndim)
         return record(self, x, outputs)
+
+    def _used_kernel(self) -> Float[Array, "p q c o"]:
+        kernel: Float[Array, "p q c o"] = self.kernel[...]
+        return kernel
 
     def _convolve(
         self, x: Float[Array, "n h w c"], kernel: Float[Array, "p q c o"]
@@ -119,14 +123,18 @@ class Conv(Layer):
         """Return the contributions of kernel and bias."""
         a = inputs.reshape(n_records, -1, *inputs.shape[1:])
         e = cotangents.reshape(n_records, -1, *cotangents.shape[1:])
-        found = {
-            "kernel": contributions.convolution(
-                a, e, self._convolve, self._patches, self.kernel.shape
-            )
-        }
+        found = self._of_kernel(a, e)
         if self.bias is not None:
             found["bias"] = kept(jnp.sum(e, axis=(1, 2, 3)))
         return found
+
+    def _of_kernel(
+        self, a: Float[Array, "n k h w c"], e: Float[Array, "n k i j o"]
+    ) -> dict[str, Contribution]:
+        found = contributions.convolution(
+            a, e, self._convolve, self._patches, self.kernel.shape
+        )
+        return {"kernel": found}
 
 
 class Norm(Layer):
