@@ -48,6 +48,12 @@ class Contribution(NamedTuple):
     weighted_sum: Callable[[Float[Array, " n"]], Float[Array, "..."]]
     slack: Float[Array, " n"] | float = 0.0
 
+    def reshaped(self, shape: tuple[int, ...]) -> "Contribution":
+        """Return the contribution of the parameter in another shape."""
+        return self._replace(
+            weighted_sum=lambda weights: self.weighted_sum(weights).reshape(shape)
+        )
+
 
 def keeping_is_cheaper(n_positions: int, n_inputs: int, n_outputs: int) -> bool:
     """Return whether to form a record's gradient rather than two Gram matrices."""

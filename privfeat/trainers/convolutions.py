@@ -15,6 +15,7 @@ from privfeat.trainers.layers import (
     Padding,
     along_last,
     kernel_init,
+    shifted,
 )
 from privfeat.trainers.tape import record
 
@@ -45,35 +46,18 @@ class DepthwiseConv(Layer):
         """Return the outputs."""
         taps = self.kernel[...].reshape(-1, x.shape[3])
         outputs = along_last(self.bias[...], 4)
-        for shifted, tap in zip(self._shifted(x), taps, strict=True):
-            outputs = outputs + shifted * along_last(tap, 4)
+        seen = shifted(x, self.kernel.shape[0], self.stride, self.padding)
+        for values, tap in zip(seen, taps, strict=True):
+            outputs = outputs + values * along_last(tap, 4)
         return record(self, x, outputs)
-
-    def _shifted(self, x: Float[Array, "n h w c"]) -> list[Float[Array, "n i j c"]]:
-        """Return what every tap of the kernel sees of the images."""
-        size, step = self.kernel.shape[0], self.stride
-        pads = self.padding
-        if isinstance(pads, str):
-            pads = tuple(
-                jax.lax.padtype_to_pads(x.shape[1:3], (size, size), (step, step), pads)
-            )
-        x = jnp.pad(x, ((0, 0), *pads, (0, 0)))
-        height, width = ((side - size) // step * step + 1 for side in x.shape[1:3])
-        return [
-            x[:, top : top + height : step, left : left + width : step]
-            for top in range(size)
-            for left in range(size)
-        ]
 
     def contributions(
         self, inputs: Any, cotangents: Float[Array, "..."], n_records: int
     ) -> dict[str, Contribution]:
         """Return the contributions of kernel and bias."""
         shape = (n_records, -1, cotangents.shape[3])
-        taps = [
-            jnp.sum((shifted * cotangents).reshape(shape), axis=1)
-            for shifted in self._shifted(inputs)
-        ]
+        seen = shifted(inputs, self.kernel.shape[0], self.stride, self.padding)
+        taps = [jnp.sum((x * cotangents).reshape(shape), axis=1) for x in seen]
         gradients = jnp.stack(taps, axis=1).reshape(n_records, *self.kernel.shape)
         return {
             "kernel": kept(gradients),

@@ -100,6 +100,9 @@ class Conv(Layer):
     def _convolve(
         self, x: Float[Array, "n h w c"], kernel: Float[Array, "p q c o"]
     ) -> Float[Array, "n i j o"]:
+        if kernel.shape[:2] == (1, 1):  # as a product ten times faster on a CPU
+            (seen,) = shifted(x, 1, self.stride, self.padding)
+            return seen @ kernel[0, 0]
         return jax.lax.conv_general_dilated(
             x,
             kernel,
@@ -109,13 +112,8 @@ class Conv(Layer):
         )
 
     def _patches(self, x: Float[Array, "n h w c"]) -> Float[Array, "n i j d"]:
-        return jax.lax.conv_general_dilated_patches(
-            x,
-            self.kernel.shape[:2],
-            (self.stride, self.stride),
-            self.padding,
-            dimension_numbers=_DIMENSIONS,
-        )
+        seen = shifted(x, self.kernel.shape[0], self.stride, self.padding)
+        return jnp.concatenate(seen, axis=3)
 
     def contributions(
         self, inputs: Any, cotangents: Float[Array, "..."], n_records: int
@@ -131,6 +129,13 @@ class Conv(Layer):
     def _of_kernel(
         self, a: Float[Array, "n k h w c"], e: Float[Array, "n k i j o"]
     ) -> dict[str, Contribution]:
+        if self.kernel.shape[:2] == (1, 1):
+            columns = self._patches(a.reshape(-1, *a.shape[2:]))
+            found = contributions.dense(
+                columns.reshape(len(a), -1, columns.shape[3]),
+                e.reshape(len(a), -1, e.shape[4]),
+            ).reshaped(self.kernel.shape)
+            return {"kernel": found}
         found = contributions.convolution(
             a, e, self._convolve, self._patches, self.kernel.shape
         )
@@ -254,6 +259,26 @@ class Embed(Layer):
 def along_last(values: Float[Array, " c"], ndim: int) -> Float[Array, "..."]:
     """Return ``values`` with ``ndim`` axes, of which the last is theirs."""
     return values.reshape((1,) * (ndim - 1) + (-1,))
+
+
+def shifted(
+    x: Float[Array, "n h w c"], size: int, stride: int, padding: Padding
+) -> list[Float[Array, "n i j c"]]:
+    """Return what every tap of a kernel of ``size`` by ``size`` sees of the images.
+
+    Slices: the grouped convolution that is JAX's way to patches is ten times slower on
+    a CPU.
+    """
+    if isinstance(padding, str):
+        sizes, strides = (size, size), (stride, stride)
+        padding = jax.lax.padtype_to_pads(x.shape[1:3], sizes, strides, padding)
+    x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
+    height, width = ((side - size) // stride * stride + 1 for side in x.shape[1:3])
+    return [
+        x[:, top : top + height : stride, left : left + width : stride]
+        for top in range(size)
+        for left in range(size)
+    ]
 
 
 def max_pool(
