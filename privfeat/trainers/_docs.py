@@ -62,11 +62,11 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         itself.
     frozen : tuple of str, or int, default=()
         Beginnings of names of parameters that stay as they are; or how many groups of
-        blocks do, with all that comes before them: 0 to 4 for a ViT or a ResNet, of
-        which 4 trains the last norm and the head.
+        blocks do, with all that comes before them: 0 to 4 for a ViT, a ResNet or a
+        MobileNetV2, of which 4 trains the head, and the last norm if there is one.
     weights : path, optional
-        A ``.safetensors`` file of timm for ``vit_*`` or ``resnet50``, public: see
-        `load_timm_weights`.
+        A ``.safetensors`` file of timm for ``vit_*``, ``resnet50``, ``nf_resnet50`` or
+        ``mobilenetv2_100``, public: see `load_timm_weights`.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget.

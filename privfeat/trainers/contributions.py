@@ -10,7 +10,8 @@ masked, not multiplied: zero times NaN is NaN.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,10 @@ GRAM_SLACK = 2.0**-20
 # Squares below this, the smallest normal float32, may be flushed to zero.
 _FLUSHED = 2.0**-126
 _LOST = _FLUSHED / GRAM_SLACK
+
+Convolve: TypeAlias = Callable[
+    [Float[Array, "b h w c"], Float[Array, "p q c o"]], Float[Array, "b i j o"]
+]
 
 
 class Contribution(NamedTuple):
@@ -42,6 +47,12 @@ class Contribution(NamedTuple):
     squared_norms: Float[Array, " n"]
     weighted_sum: Callable[[Float[Array, " n"]], Float[Array, "..."]]
     slack: Float[Array, " n"] | float = 0.0
+
+    def reshaped(self, shape: tuple[int, ...]) -> "Contribution":
+        """Return the contribution of the parameter in another shape."""
+        return self._replace(
+            weighted_sum=lambda weights: self.weighted_sum(weights).reshape(shape)
+        )
 
 
 def keeping_is_cheaper(n_positions: int, n_inputs: int, n_outputs: int) -> bool:
@@ -122,39 +133,29 @@ def gram(
 def convolution(
     a: Float[Array, "n k h w c"],
     e: Float[Array, "n k i j o"],
-    convolve: Callable[
-        [Float[Array, "b h w c"], Float[Array, "p q c o"]], Float[Array, "b i j o"]
-    ],
+    convolve: Convolve,
     patches: Callable[[Float[Array, "b h w c"]], Float[Array, "b i j d"]],
     kernel_shape: tuple[int, ...],
 ) -> Contribution:
     """Return the contribution of the kernel of ``convolve(input, kernel)``.
 
-    ``k`` counts a record's augmented copies. Gradients that are formed are formed by
-    one convolution per record: grouped convolutions, which a ``vmap`` makes of them,
-    are several times slower on a CPU, and materialized patches are too.
+    ``k`` counts a record's augmented copies.
     """
     n, copies, height, width, n_outputs = e.shape
     n_positions = copies * height * width
     n_inputs = kernel_shape[0] * kernel_shape[1] * kernel_shape[2]
 
-    def kernel_gradient(
-        inputs: Float[Array, "b h w c"], cotangents: Float[Array, "b i j o"]
-    ) -> Float[Array, "p q c o"]:
-        zero = jnp.zeros(kernel_shape, inputs.dtype)
-        _, pull_back = jax.vjp(lambda kernel: convolve(inputs, kernel), zero)
-        gradient: Float[Array, "p q c o"] = pull_back(cotangents)[0]
-        return gradient
-
     if keeping_is_cheaper(n_positions, n_inputs, n_outputs):
-        if jax.default_backend() != "cpu":
-            return kept(jax.vmap(kernel_gradient)(a, e))
-        return kept_list([kernel_gradient(a[i], e[i]) for i in range(n)])
+        gradients = kernel_gradients(a, e, convolve, kernel_shape)
+        return kept_list(gradients) if isinstance(gradients, list) else kept(gradients)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "p q c o"]:
         left, right = masked(a, weights), scaled(e, weights)
-        return kernel_gradient(
-            left.reshape(-1, *a.shape[2:]), right.reshape(-1, *e.shape[2:])
+        return _kernel_gradient(
+            left.reshape(-1, *a.shape[2:]),
+            right.reshape(-1, *e.shape[2:]),
+            convolve,
+            kernel_shape,
         )
 
     columns = patches(a.reshape(-1, *a.shape[2:]))
@@ -163,6 +164,36 @@ def convolution(
         e.reshape(n, n_positions, n_outputs),
         weighted_sum,
     )
+
+
+def kernel_gradients(
+    a: Float[Array, "n k h w c"],
+    e: Float[Array, "n k i j o"],
+    convolve: Convolve,
+    kernel_shape: tuple[int, ...],
+) -> Float[Array, "n p q c o"] | list[Float[Array, "p q c o"]]:
+    """Return every record's gradient of the kernel of ``convolve(input, kernel)``.
+
+    By one convolution per record: grouped convolutions, which a ``vmap`` makes of them,
+    are several times slower on a CPU, and materialized patches are too.
+    """
+    one = partial(_kernel_gradient, convolve=convolve, kernel_shape=kernel_shape)
+    if jax.default_backend() != "cpu":
+        stacked: Float[Array, "n p q c o"] = jax.vmap(one)(a, e)
+        return stacked
+    return [one(inputs, cotangents) for inputs, cotangents in zip(a, e, strict=True)]
+
+
+def _kernel_gradient(
+    inputs: Float[Array, "b h w c"],
+    cotangents: Float[Array, "b i j o"],
+    convolve: Convolve,
+    kernel_shape: tuple[int, ...],
+) -> Float[Array, "p q c o"]:
+    zero = jnp.zeros(kernel_shape, inputs.dtype)
+    _, pull_back = jax.vjp(lambda kernel: convolve(inputs, kernel), zero)
+    gradient: Float[Array, "p q c o"] = pull_back(cotangents)[0]
+    return gradient
 
 
 def lookup(

@@ -19,7 +19,7 @@ from privfeat.trainers.contributions import Contribution, kept
 from privfeat.trainers.tape import record
 
 _DIMENSIONS = ("NHWC", "HWIO", "NHWC")
-_kernel_init = nnx.initializers.lecun_uniform()
+kernel_init = nnx.initializers.lecun_uniform()
 
 Padding = Literal["SAME", "VALID"] | Sequence[tuple[int, int]]
 
@@ -44,7 +44,7 @@ class Dense(Layer):
     def __init__(
         self, n_inputs: int, n_outputs: int, *, use_bias: bool = True, rngs: nnx.Rngs
     ) -> None:
-        self.kernel = nnx.Param(_kernel_init(rngs.params(), (n_inputs, n_outputs)))
+        self.kernel = nnx.Param(kernel_init(rngs.params(), (n_inputs, n_outputs)))
         self.bias = nnx.Param(jnp.zeros(n_outputs)) if use_bias else nnx.data(None)
 
     def __call__(self, x: Float[Array, "n ... d"]) -> Float[Array, "n ... o"]:
@@ -81,21 +81,28 @@ class Conv(Layer):
         rngs: nnx.Rngs,
     ) -> None:
         shape = (size, size, n_inputs, n_outputs)
-        self.kernel = nnx.Param(_kernel_init(rngs.params(), shape))
+        self.kernel = nnx.Param(kernel_init(rngs.params(), shape))
         self.bias = nnx.Param(jnp.zeros(n_outputs)) if use_bias else nnx.data(None)
         self.stride = stride
         self.padding = padding if isinstance(padding, str) else tuple(padding)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n i j o"]:
         """Return the outputs."""
-        outputs = self._convolve(x, self.kernel[...])
+        outputs = self._convolve(x, self._used_kernel())
         if self.bias is not None:
             outputs = outputs + along_last(self.bias[...], outputs.ndim)
         return record(self, x, outputs)
 
+    def _used_kernel(self) -> Float[Array, "p q c o"]:
+        kernel: Float[Array, "p q c o"] = self.kernel[...]
+        return kernel
+
     def _convolve(
         self, x: Float[Array, "n h w c"], kernel: Float[Array, "p q c o"]
     ) -> Float[Array, "n i j o"]:
+        if kernel.shape[:2] == (1, 1):  # as a product ten times faster on a CPU
+            (seen,) = shifted(x, 1, self.stride, self.padding)
+            return seen @ kernel[0, 0]
         return jax.lax.conv_general_dilated(
             x,
             kernel,
@@ -105,13 +112,8 @@ class Conv(Layer):
         )
 
     def _patches(self, x: Float[Array, "n h w c"]) -> Float[Array, "n i j d"]:
-        return jax.lax.conv_general_dilated_patches(
-            x,
-            self.kernel.shape[:2],
-            (self.stride, self.stride),
-            self.padding,
-            dimension_numbers=_DIMENSIONS,
-        )
+        seen = shifted(x, self.kernel.shape[0], self.stride, self.padding)
+        return jnp.concatenate(seen, axis=3)
 
     def contributions(
         self, inputs: Any, cotangents: Float[Array, "..."], n_records: int
@@ -119,14 +121,25 @@ class Conv(Layer):
         """Return the contributions of kernel and bias."""
         a = inputs.reshape(n_records, -1, *inputs.shape[1:])
         e = cotangents.reshape(n_records, -1, *cotangents.shape[1:])
-        found = {
-            "kernel": contributions.convolution(
-                a, e, self._convolve, self._patches, self.kernel.shape
-            )
-        }
+        found = self._of_kernel(a, e)
         if self.bias is not None:
             found["bias"] = kept(jnp.sum(e, axis=(1, 2, 3)))
         return found
+
+    def _of_kernel(
+        self, a: Float[Array, "n k h w c"], e: Float[Array, "n k i j o"]
+    ) -> dict[str, Contribution]:
+        if self.kernel.shape[:2] == (1, 1):
+            columns = self._patches(a.reshape(-1, *a.shape[2:]))
+            found = contributions.dense(
+                columns.reshape(len(a), -1, columns.shape[3]),
+                e.reshape(len(a), -1, e.shape[4]),
+            ).reshaped(self.kernel.shape)
+            return {"kernel": found}
+        found = contributions.convolution(
+            a, e, self._convolve, self._patches, self.kernel.shape
+        )
+        return {"kernel": found}
 
 
 class Norm(Layer):
@@ -246,6 +259,26 @@ class Embed(Layer):
 def along_last(values: Float[Array, " c"], ndim: int) -> Float[Array, "..."]:
     """Return ``values`` with ``ndim`` axes, of which the last is theirs."""
     return values.reshape((1,) * (ndim - 1) + (-1,))
+
+
+def shifted(
+    x: Float[Array, "n h w c"], size: int, stride: int, padding: Padding
+) -> list[Float[Array, "n i j c"]]:
+    """Return what every tap of a kernel of ``size`` by ``size`` sees of the images.
+
+    Slices: the grouped convolution that is JAX's way to patches is ten times slower on
+    a CPU.
+    """
+    if isinstance(padding, str):
+        sizes, strides = (size, size), (stride, stride)
+        padding = jax.lax.padtype_to_pads(x.shape[1:3], sizes, strides, padding)
+    x = jnp.pad(x, ((0, 0), *padding, (0, 0)))
+    height, width = ((side - size) // stride * stride + 1 for side in x.shape[1:3])
+    return [
+        x[:, top : top + height : stride, left : left + width : stride]
+        for top in range(size)
+        for left in range(size)
+    ]
 
 
 def max_pool(

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("flax")
 dpsgd_accuracy = pytest.importorskip("dpsgd_accuracy")
+finetuning = pytest.importorskip("_finetuning")
 contenders = pytest.importorskip("_dpsgd_contenders")
 
 
@@ -38,6 +39,67 @@ def test_images_are_read_from_folders_and_archives(
     assert X.shape == X_test.shape == (n_read, 4, 4, 3)
     assert y.tolist() == y_test.tolist() == np.repeat([0, 1], n_read // 2).tolist()
     assert np.all((X[:, 0, 0, 0] > 100) == (y == 1))
+
+
+def test_first_records_of_each_class_are_those_that_are_read(images):
+    labels = np.array([2, 0, 2, 1, 0, 2])
+    assert dpsgd_accuracy.first_of_each(labels, 1).tolist() == [0, 1, 3]
+    assert dpsgd_accuracy.first_of_each(labels, None).tolist() == list(range(6))
+    assert dpsgd_accuracy.per_class(None, 10) is None
+    assert dpsgd_accuracy.per_class(2000, 10) == 200
+    X, _, _, _ = dpsgd_accuracy.read_images(images, 4, 2)
+    assert X[:, 0, 0, 0].tolist() == pytest.approx([10, 200], abs=1)
+
+
+def test_results_are_kept_and_not_computed_again(tmp_path):
+    path, settings = tmp_path / "kept.json", {"epsilon": 1.0}
+    cells = dpsgd_accuracy.Cells(path, settings)
+    assert cells.get("a", lambda: [0.5]) == [0.5]
+    again = dpsgd_accuracy.Cells(path, settings)
+    assert again.get("a", lambda: pytest.fail("computed again")) == [0.5]
+
+
+@pytest.fixture(scope="module")
+def mobilenet():
+    import jax
+    from flax import nnx
+
+    from privfeat.trainers.networks import MobileNetV2
+
+    stages = (((1, 4, 1, 1),), ((2, 6, 2, 2),), ((2, 6, 1, 1),), ((2, 8, 1, 1),))
+    rngs = nnx.Rngs(params=jax.random.key(0))
+    return MobileNetV2((16, 16, 3), 3, stages=stages, n_features=10, rngs=rngs)
+
+
+def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
+    """From many groups to few, and each by itself; more images than one part."""
+    from privfeat.trainers.images import to_inputs
+
+    draw = np.random.default_rng(0)
+    splits = tuple(draw.integers(0, 255, (n, 8, 8, 3), np.uint8) for n in (66, 3))
+    large = [to_inputs(finetuning.enlarged(images, 16)) for images in splits]
+    in_order = finetuning.FrozenPart(mobilenet, splits, 16)
+    for n_groups in (2, 1, 0):
+        alone = finetuning.FrozenPart(mobilenet, splits, 16)
+        trained = finetuning.trained_part(mobilenet, n_groups)
+        for part in (in_order, alone):
+            for images, inputs in zip(large, part.before(n_groups), strict=True):
+                assert len(inputs) == len(images)
+                np.testing.assert_allclose(
+                    trained(inputs), mobilenet(images), rtol=1e-4, atol=1e-5
+                )
+    with pytest.raises(ValueError, match="from many to few"):
+        in_order.before(1)
+
+
+@pytest.mark.parametrize("n_groups", [0, 1, 2])
+def test_trained_part_holds_what_frozen_groups_leave(mobilenet, n_groups):
+    from privfeat.trainers.model import Network, count
+
+    whole = Network(mobilenet)
+    moving = set(whole.initial) - whole.frozen_names(4 - n_groups)
+    part = Network(finetuning.trained_part(mobilenet, n_groups))
+    assert count(part.initial) == sum(whole.initial[name].size for name in moving)
 
 
 def test_contenders_that_fail_have_a_reason_in_the_table():

@@ -13,14 +13,33 @@ from privfeat.trainers.clipping import (
     MARGIN,
     clip_factors,
 )
+from privfeat.trainers.convolutions import DepthwiseConv, StandardizedConv
 from privfeat.trainers.engine import dry_run
 from privfeat.trainers.layers import Conv, Dense, Embed, Norm, Scale
 from privfeat.trainers.losses import cross_entropy
 from privfeat.trainers.model import Network
-from privfeat.trainers.networks import ResNet, ViT, WideResNet, build
+from privfeat.trainers.networks import (
+    MobileNetV2,
+    NFResNet,
+    ResNet,
+    ViT,
+    WideResNet,
+    build,
+)
 from privfeat.trainers.tape import FastEngineError
 
 RGB = (8, 8, 3)
+STAGES = (((1, 4, 1, 1),), ((2, 6, 2, 2),))
+
+
+def nf_resnet(rngs):
+    """Return a small network with gains that are not zero."""
+    network = NFResNet(RGB, 4, depths=(1, 1), width=4, rngs=rngs)
+    for block in network.blocks:
+        block.convolutions[2].gain[...] += 0.5
+    return network
+
+
 NETWORKS = {
     "mlp": ((5,), lambda r: build("mlp", (5,), 4, rngs=r)),
     "sample_convnet": (
@@ -39,6 +58,11 @@ NETWORKS = {
         lambda r: WideResNet(
             RGB, 4, depth=10, widening=1, order="conv_norm_relu", rngs=r
         ),
+    ),
+    "nf_resnet": (RGB, nf_resnet),
+    "mobilenet": (
+        RGB,
+        lambda r: MobileNetV2(RGB, 4, stages=STAGES, n_features=8, rngs=r),
     ),
     "vit": (
         RGB,
@@ -66,6 +90,25 @@ class EveryLayer(nnx.Module):
         x = self.embed(ids.reshape(n, -1)).reshape(n, height, width, 3)
         x = self.gains(jax.nn.relu(self.group(self.conv(x))))
         x = self.gain(self.layer(self.dense(x)))
+        return self.head(jnp.mean(jnp.tanh(x), axis=(1, 2)))
+
+
+class EveryConv(nnx.Module):
+    """Convolutions per channel and with standardized kernels, on odd sides as well."""
+
+    def __init__(self, rngs):
+        self.standard = StandardizedConv(
+            2, 4, 3, stride=2, padding=((1, 1), (1, 1)), gamma=1.3, rngs=rngs
+        )
+        self.standard.gain[...] = jnp.linspace(-1.0, 2.0, 4)
+        self.channel = DepthwiseConv(4, 3, padding=((1, 1), (0, 2)), rngs=rngs)
+        self.half = DepthwiseConv(4, 3, stride=2, rngs=rngs)
+        self.point = StandardizedConv(4, 3, 1, initial_gain=0.5, rngs=rngs)
+        self.head = Dense(3, 4, rngs=rngs)
+
+    def __call__(self, x):
+        x = jax.nn.relu6(self.channel(jnp.tanh(self.standard(x))))
+        x = self.point(jnp.tanh(self.half(x)))
         return self.head(jnp.mean(jnp.tanh(x), axis=(1, 2)))
 
 
@@ -109,7 +152,14 @@ def strategy(request, monkeypatch):
     monkeypatch.setattr(contributions, "_COST_OF_KEEPING", request.param)
 
 
-_SLOW = ("bottleneck", "resnet", "simplevgg", "wrn_norm_first")
+_SLOW = (
+    "bottleneck",
+    "mobilenet",
+    "nf_resnet",
+    "resnet",
+    "simplevgg",
+    "wrn_norm_first",
+)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +180,54 @@ def test_fast_engine_equals_reference_on_every_network(name, rngs, make_batch, s
 def test_fast_engine_equals_reference_for_every_layer(rngs, make_batch, sum_of, copies):
     module, batch = EveryLayer(rngs), make_batch((4, 4, 1), copies=copies)
     assert_same(sum_of(module, batch, "fast"), sum_of(module, batch, "reference"))
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_fast_engine_equals_reference_for_every_convolution(
+    rngs, make_batch, sum_of, copies
+):
+    module, batch = EveryConv(rngs), make_batch((7, 5, 2), copies=copies)
+    fast, reference = (sum_of(module, batch, e) for e in ("fast", "reference"))
+    assert_same(fast, reference)
+    for name, leaf in reference.items():  # each compared, not only the largest
+        assert_same({name: fast[name]}, {name: leaf}, tol=1e-4)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_gradients_of_kernels_are_the_same_by_both_ways(stacked, rngs, monkeypatch):
+    """One convolution per record on a CPU, one ``vmap`` elsewhere."""
+    if stacked:
+        monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    layer = Conv(2, 3, 3, stride=2, rngs=rngs)
+    draw = np.random.default_rng(0)
+    a = jnp.asarray(draw.normal(size=(2, 1, 5, 4, 2)), jnp.float32)
+    e = jnp.asarray(draw.normal(size=(2, 1, 3, 2, 3)), jnp.float32)
+    found = contributions.kernel_gradients(a, e, layer._convolve, layer.kernel.shape)
+    assert isinstance(found, list) is not stacked
+    for number in range(2):
+        expected = jax.grad(
+            lambda kernel, i=number: jnp.sum(layer._convolve(a[i], kernel) * e[i])
+        )(layer.kernel[...])
+        np.testing.assert_allclose(found[number], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", ((1, 1), (0, 2))])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise_convolution_is_a_grouped_one(padding, stride, rngs):
+    layer = DepthwiseConv(3, 3, stride=stride, padding=padding, rngs=rngs)
+    layer.bias[...] = jnp.arange(3.0)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(2, 6, 7, 3)), jnp.float32)
+    expected = jax.lax.conv_general_dilated(
+        x,
+        layer.kernel[...],
+        (stride, stride),
+        padding,
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=3,
+    )
+    np.testing.assert_allclose(
+        layer(x), expected + layer.bias[...].reshape(1, 1, 1, 3), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("style", CLIP_STYLES)

@@ -30,6 +30,9 @@ def count_parameters(name, shape, n_outputs):
         ("vit_small", (224, 224, 3), 1000, 22_050_664),
         ("vit_base", (224, 224, 3), 1000, 86_567_656),
         ("resnet50", (224, 224, 3), 1000, 25_549_352),
+        ("nf_resnet50", (224, 224, 3), 1000, 25_557_032),
+        # 3,504,872 of timm less one for every channel of its 52 batch norms
+        ("mobilenetv2_100", (224, 224, 3), 1000, 3_487_816),
     ],
 )
 def test_networks_have_the_published_sizes(name, shape, n_outputs, size):

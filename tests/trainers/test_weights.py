@@ -2,17 +2,21 @@
 
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier
 from privfeat.trainers.model import Network
-from privfeat.trainers.networks import ResNet, ViT, build
+from privfeat.trainers.networks import MobileNetV2, NFResNet, ResNet, ViT, build
 from privfeat.trainers.weights import load_timm_weights
 
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
+
+
+STAGES = (((1, 8, 1, 1), (6, 8, 2, 2)), ((6, 16, 1, 2),))
 
 
 def make_vit(n_outputs=5, **options):
@@ -37,12 +41,39 @@ def make_resnet(n_outputs=5):
     return randomized(model)
 
 
+def make_nf_resnet(n_outputs=5):
+    from timm.models.nfnet import NormFreeNet, _nfres_cfg
+
+    config = _nfres_cfg(depths=(2, 2), channels=(32, 64))
+    config.stem_chs = 8
+    return randomized(NormFreeNet(config, num_classes=n_outputs))
+
+
+def make_mobilenet(n_outputs=5, **options):
+    from timm.models._efficientnet_builder import decode_arch_def
+    from timm.models.efficientnet import EfficientNet
+
+    stages = [["ds_r1_k3_s1_c8"], ["ir_r2_k3_s2_e6_c8"], ["ir_r1_k3_s2_e6_c16"]]
+    model = EfficientNet(
+        decode_arch_def(stages),
+        num_classes=n_outputs,
+        num_features=24,
+        stem_size=32,
+        act_layer=torch.nn.ReLU6,
+        **options,
+    )
+    return randomized(model)
+
+
 def randomized(model):
     """Return the model with random numbers for zeros and ones as well."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for value in model.parameters():
             value.add_(0.1 * torch.randn(value.shape, generator=generator))
+        for name, value in model.named_buffers():
+            if name.endswith(("running_mean", "running_var")):
+                value.add_(torch.rand(value.shape, generator=generator))
     return model.eval()
 
 
@@ -56,21 +87,72 @@ def resnet(rngs):
     return ResNet((64, 64, 3), 5, depths=(2, 1), width=32, bottleneck=True, rngs=rngs)
 
 
-@pytest.mark.parametrize(("kind", "side"), [("vit", 16), ("resnet", 64)])
-def test_outputs_are_those_of_timm(request, kind, side):
-    theirs = {"vit": make_vit, "resnet": make_resnet}[kind]()
-    ours = load_timm_weights(request.getfixturevalue(kind), theirs.state_dict())
-    images = np.random.default_rng(0).normal(size=(2, side, side, 3))
-    images = images.astype(np.float32)
+@pytest.fixture
+def nf_resnet(rngs):
+    return NFResNet((64, 70, 3), 5, depths=(2, 2), width=8, rngs=rngs)
+
+
+@pytest.fixture
+def mobilenet(rngs):
+    return MobileNetV2((32, 32, 3), 5, stages=STAGES, n_features=24, rngs=rngs)
+
+
+def assert_outputs_are_those_of(theirs, ours, shape):
+    images = np.random.default_rng(0).normal(size=(2, *shape, 3)).astype(np.float32)
     with torch.no_grad():
         expected = theirs(torch.from_numpy(images.transpose(0, 3, 1, 2).copy()))
     assert expected.std() > 0.1
-    np.testing.assert_allclose(ours(images), expected.numpy(), rtol=1e-3, atol=1e-4)
+    found = jax.jit(lambda x: ours(x))(images)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "shape"),
+    [
+        ("vit", make_vit, (16, 16)),
+        ("resnet", make_resnet, (64, 64)),
+        ("nf_resnet", make_nf_resnet, (64, 70)),
+        ("mobilenet", make_mobilenet, (32, 38)),
+    ],
+)
+def test_outputs_are_those_of_timm(request, kind, make, shape):
+    theirs = make()
+    ours = load_timm_weights(request.getfixturevalue(kind), theirs.state_dict())
+    assert_outputs_are_those_of(theirs, ours, shape)
+
+
+def test_outputs_are_those_of_timm_with_the_padding_of_tensorflow(rngs):
+    theirs = make_mobilenet(pad_type="same")
+    ours = MobileNetV2(
+        (32, 32, 3), 5, stages=STAGES, n_features=24, padding="SAME", rngs=rngs
+    )
+    load_timm_weights(ours, theirs.state_dict())
+    assert_outputs_are_those_of(theirs, ours, (32, 38))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "twin", "options"),
+    [
+        ("nf_resnet50", "nf_resnet50", {}),
+        ("mobilenetv2_100", "mobilenetv2_100", {}),
+        ("mobilenetv2_100_same", "mobilenetv2_100", {"pad_type": "same"}),
+    ],
+)
+def test_whole_networks_have_the_outputs_of_timm(name, twin, options, rngs):
+    theirs = randomized(timm.create_model(twin, num_classes=5, **options))
+    ours = build(name, (64, 64, 3), 5, rngs=rngs)
+    load_timm_weights(ours, theirs.state_dict())
+    assert_outputs_are_those_of(theirs, ours, (64, 64))
 
 
 @pytest.mark.parametrize(
     ("name", "twin"),
-    [("vit_tiny", "vit_tiny_patch16_224"), ("resnet50", "resnetv2_50x1_bit")],
+    [
+        ("vit_tiny", "vit_tiny_patch16_224"),
+        ("resnet50", "resnetv2_50x1_bit"),
+        ("nf_resnet50", "nf_resnet50"),
+    ],
 )
 def test_networks_by_name_have_their_twins_in_timm(name, twin):
     """Names and shapes, without a number being made."""
@@ -86,10 +168,22 @@ def test_networks_by_name_have_their_twins_in_timm(name, twin):
     assert sizes == sorted(int(np.prod(shape)) for shape in shapes.values())
 
 
-def test_a_head_of_another_size_stays_fresh(vit):
-    before = np.asarray(vit.head.kernel[...])
-    load_timm_weights(vit, make_vit(n_outputs=7).state_dict())
-    assert np.array_equal(vit.head.kernel[...], before)
+@pytest.mark.parametrize(
+    ("kind", "make"), [("vit", make_vit), ("mobilenet", make_mobilenet)]
+)
+@pytest.mark.parametrize("n_outputs", [7, 0])
+def test_a_head_of_another_size_or_none_stays_fresh(request, kind, make, n_outputs):
+    network = request.getfixturevalue(kind)
+    before = np.asarray(network.head.kernel[...])
+    load_timm_weights(network, make(n_outputs=n_outputs).state_dict())
+    assert np.array_equal(network.head.kernel[...], before)
+
+
+def test_a_batch_norm_that_is_not_whole_is_refused(mobilenet):
+    tensors = make_mobilenet().state_dict()
+    tensors.pop("blocks.1.0.bn2.running_var")
+    with pytest.raises(ValueError, match="of this kind and size"):
+        load_timm_weights(mobilenet, tensors)
 
 
 def test_weights_of_another_network_are_refused(vit, resnet, rngs):
@@ -145,6 +239,19 @@ def test_groups_of_blocks_stay(rngs, frozen, moving):
     }
     assert blocks == moving
     assert not network.frozen_names(0)
+
+
+def test_convolution_before_the_head_is_of_the_last_group(mobilenet):
+    assert mobilenet.group_sizes == (3, 2)
+    network = Network(mobilenet)
+    moving = set(network.initial) - network.frozen_names(1)
+    assert {name.rpartition("/")[0] for name in moving} == {
+        "head",
+        "blocks/3/expand",
+        "blocks/3/depthwise",
+        "blocks/3/project",
+        "blocks/4/conv",
+    }
 
 
 @pytest.mark.parametrize("frozen", [-1, 5, True, 1.0, "blocks", ["blocks"]])

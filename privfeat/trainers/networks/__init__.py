@@ -12,12 +12,16 @@ from flax import nnx
 
 from privfeat.trainers.networks.convnets import SampleConvNet, SimpleVGG
 from privfeat.trainers.networks.mlp import MLP
+from privfeat.trainers.networks.mobilenet import MobileNetV2
+from privfeat.trainers.networks.nf_resnet import NFResNet
 from privfeat.trainers.networks.resnet import ResNet, WideResNet
 from privfeat.trainers.networks.vit import ViT
 
 __all__ = [
     "MLP",
     "NETWORKS",
+    "MobileNetV2",
+    "NFResNet",
     "ResNet",
     "SampleConvNet",
     "SimpleVGG",
@@ -28,6 +32,9 @@ __all__ = [
 
 NETWORKS: dict[str, Callable[..., nnx.Module]] = {
     "mlp": MLP,
+    "mobilenetv2_100": MobileNetV2,
+    "mobilenetv2_100_same": partial(MobileNetV2, padding="SAME"),
+    "nf_resnet50": NFResNet,
     "resnet18": ResNet,
     "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
     "sample_convnet": SampleConvNet,
