@@ -72,7 +72,7 @@ def test_wall_of_figure_2(eta):
 
 @pytest.mark.parametrize("eta", [0.13, 0.95])
 def test_epsilon_of_figure_2_depends_on_eta_alone_in_front_of_the_wall(eta):
-    """All numbers of steps agree within 5 % from 2 on; at 0.3 epsilon has no meaning."""
+    """All numbers of steps agree within 5 % from 2 on; at 0.3 epsilon means nothing."""
     curves = np.array(
         [wall_curve(eta, n, [0.3, 0.5, 2.0, 4.0], 1e-6) for n in (1_000, 100_000)]
     ) / closed_form_epsilon(eta, 1e-6)
