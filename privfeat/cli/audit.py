@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
     import numpy as np
 
     from privfeat import audit
-    from privfeat.audit._randomness import without_privacy_warnings
+    from privfeat.audit._throwaway import without_privacy_warnings
 
     X, y, n_classes = _data(args)
     params = budget_parameters(args) | parse_settings(args.set)
@@ -137,7 +137,7 @@ def _data(args: argparse.Namespace) -> tuple[Any, Any, int]:
 def _synthetic(n_samples: int, n_features: int, n_classes: int) -> tuple[Any, Any, int]:
     """Return a Gaussian cluster for each class."""
     from privfeat._checks import check_int
-    from privfeat.audit._randomness import make_rng
+    from privfeat.audit._throwaway import make_rng
 
     check_int("n_samples", n_samples, low=10)
     check_int("n_features", n_features, low=1)
