@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from privfeat.report.svg import element
 
-__all__ = ["format_value", "pairs_table", "rows_table"]
+__all__ = ["format_value", "nested_tables", "pairs_table", "rows_table"]
 
 
 def pairs_table(label: str, pairs: Iterable[tuple[str, Any]]) -> ET.Element:
@@ -40,6 +40,34 @@ def rows_table(label: str, rows: Sequence[Mapping[str, Any]]) -> ET.Element:
     ]
     table = element("table", element("thead", head), element("tbody", *body))
     return _scrolling(label, table)
+
+
+def nested_tables(label: str, values: Mapping[str, Any]) -> list[ET.Element]:
+    """Return a table of the plain values, then tables of nested ones with headings.
+
+    A list of mappings is a table of rows. Underscores of names become spaces.
+    """
+    plain, parts = [], []
+    for key, value in values.items():
+        name = str(key).replace("_", " ")
+        if isinstance(value, Mapping):
+            parts += [element("h3", name), *nested_tables(f"{label}: {name}", value)]
+        elif _is_table(value):
+            rows = [
+                {str(k).replace("_", " "): v for k, v in row.items()} for row in value
+            ]
+            parts.append(rows_table(f"{label}: {name}", rows))
+        else:
+            plain.append((name, value))
+    return [pairs_table(label, plain), *parts] if plain else parts
+
+
+def _is_table(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(isinstance(row, Mapping) for row in value)
+    )
 
 
 def _scrolling(label: str, table: ET.Element) -> ET.Element:
