@@ -101,7 +101,8 @@ def run(args: argparse.Namespace) -> None:
     name = type(estimator).__name__
     print(_NOTICE)
     shape = " x ".join(map(str, X.shape))
-    data = f"{args.public or 'synthetic rows'}: {shape}, {n_classes} classes"
+    source = "synthetic rows" if args.public is None else Path(args.public).name
+    data = f"{source}: {shape}, {n_classes} classes"
     print(f"{name} on {data}\n")
     progress(args, "replaying neighbours ...")
     longest = int(np.argmax(np.linalg.norm(X.reshape(len(X), -1), axis=1)))
@@ -116,8 +117,10 @@ def run(args: argparse.Namespace) -> None:
     )
     print(f"One run with canaries\n{bound}\n")
     half = len(X) // 2
+    batch = getattr(estimator, "expected_batch_size", None)
+    few = {} if batch is None else {"expected_batch_size": min(batch, half)}
     with without_privacy_warnings():
-        fitted = throw_away(estimator).fit(X[:half], y[:half])
+        fitted = throw_away(estimator, **few).fit(X[:half], y[:half])
     told = audit.membership(fitted, (X[:half], y[:half]), (X[half:], y[half:]))
     print(f"Membership inference (half of the rows were members)\n{told}\n")
     verdicts = {"replay": replayed.ok, "noise": noise.ok, "one run": bound.ok}

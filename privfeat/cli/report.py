@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from privfeat.core.statement import PrivacyStatement
     from privfeat.report.ledger import LedgerSummary
 
+_LINEAR = "A linear model trained on features of a frozen network"
+_NETWORK = "A network trained by DP-SGD"
 _HIDDEN = {"format", "format_version", "complete"}
 
 
@@ -67,20 +69,19 @@ def run(args: argparse.Namespace) -> None:
     name = type(estimator).__name__
     network = hasattr(estimator, "input_shape_")
     classifier = hasattr(estimator, "predict_proba")
-    features = (
-        "on features of a frozen network, with differential privacy, by privfeat."
-    )
+    # what can be refused comes before what takes long
+    ledger, audit = _ledger(args, statement), _audit(args.audit)
+    provenance = _of_network(estimator) if network else _provenance(args)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {statement.epsilon:.4g}",
         statement=statement,
         calibration=_measured(args, estimator),
         test_name=Path(args.test).name if args.test else "",
-        ledger=_ledger(args, statement),
-        audit=_audit(args.audit),
-        provenance=_of_network(estimator) if network else _provenance(args),
-        kind="A network trained by DP-SGD, with differential privacy, by privfeat."
-        if network
-        else f"A linear model ({name}) trained {features}",
+        ledger=ledger,
+        audit=audit,
+        provenance=provenance,
+        kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
+        "privfeat.",
         task="image-classification" if classifier else "tabular-regression",
         reproduce=f"pip install privfeat=={statement.version}\n\n"
         f"from privfeat import {name}\nclf = {estimator!r}.fit(X, y)",
@@ -148,7 +149,18 @@ def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
     if source is None:
         return None
     found = open_features(source).metadata
-    return {key: found[key] for key in sorted(found) if key not in _HIDDEN}
+    known = {
+        key: found[key]
+        for key in sorted(found)
+        if key not in _HIDDEN and found[key] not in (None, "")
+    }
+    if isinstance(known.get("arguments"), dict):  # most of them are said anyway
+        known["arguments"] = {
+            key: value
+            for key, value in known["arguments"].items()
+            if key not in found and value is not None
+        }
+    return known
 
 
 def _ledger(

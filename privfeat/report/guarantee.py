@@ -1,6 +1,7 @@
 """What a privacy statement implies: curves and plain words. It decides nothing."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,8 @@ from privfeat.core.statement import PrivacyStatement
 
 __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
 
+# Where the curve of sampled records is computed, which takes a second each.
+_DELTAS = (MIN_SAMPLED_DELTA, 1e-7, 1e-5, 1e-3, 1e-2, 1e-1)
 _UNITS = {
     "record": ("one record", "a record"),
     "user": ("all records of one user", "a user"),
@@ -37,9 +40,15 @@ def epsilon_delta_curve(
         return epsilons[shown], deltas[shown]
     if statement.selection is not None:
         return np.array([statement.epsilon]), np.array([statement.delta])
+    epsilons = np.array(_sampled_epsilons(statement))
+    proved = np.isfinite(epsilons)
+    return epsilons[proved], np.array(_DELTAS)[proved]
+
+
+@lru_cache(maxsize=4)
+def _sampled_epsilons(statement: PrivacyStatement) -> tuple[float, ...]:
     event = statement.event()
-    deltas = np.geomspace(MIN_SAMPLED_DELTA, 1e-2, 5)
-    return np.array([pld_epsilon(event, delta) for delta in deltas]), deltas
+    return tuple(pld_epsilon(event, delta) for delta in _DELTAS)
 
 
 def membership_tradeoff(
@@ -61,18 +70,24 @@ def membership_tradeoff(
     Notes
     -----
     For ``mu``-GDP ``1 - Phi(Phi^-1(1 - a) - mu)``: Dong, Roth & Su 2022, Definition 3;
-    else the two lines of (epsilon, delta)-DP, their Equation 4 (Wasserman & Zhou 2010).
+    else the two lines of (epsilon, delta)-DP, their Equation 4 (Wasserman & Zhou 2010),
+    for all pairs of `epsilon_delta_curve`: each holds, so the least bound does.
     """
     rate = np.asarray(false_positive_rate, np.float64)
     if not statement.private:
         return np.ones_like(rate)
     if statement.mu is not None:
         return np.asarray(ndtr(statement.mu - ndtri(1.0 - rate)))
-    # exp(epsilon) may overflow to inf, which is right: no bound
-    with np.errstate(over="ignore", invalid="ignore"):
-        steep = np.exp(statement.epsilon) * rate + statement.delta
-    flat = 1.0 - np.exp(-statement.epsilon) * (1.0 - statement.delta - rate)
-    return np.asarray(np.clip(np.fmin(steep, flat), 0.0, 1.0))
+    epsilons, deltas = epsilon_delta_curve(statement)
+    pairs = [*zip(epsilons, deltas, strict=True), (statement.epsilon, statement.delta)]
+    least = np.ones_like(rate)
+    for epsilon, delta in pairs:
+        # exp(epsilon) may overflow to inf, which is right: no bound
+        with np.errstate(over="ignore", invalid="ignore"):
+            steep = np.exp(epsilon) * rate + delta
+        flat = 1.0 - np.exp(-epsilon) * (1.0 - delta - rate)
+        least = np.fmin(least, np.fmin(steep, flat))
+    return np.asarray(np.clip(least, 0.0, 1.0))
 
 
 def in_words(statement: PrivacyStatement) -> list[str]:

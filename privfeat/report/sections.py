@@ -186,8 +186,18 @@ def ledger(summary: LedgerSummary) -> ET.Element:
     return section("Spent on these records", *parts)
 
 
+# What `privfeat audit --out` writes, in words.
+_AUDITS = {
+    "replay": "Replay: how far each sum moves without one record, and may move",
+    "noise": "Noise: what was drawn over what is declared",
+    "one_run": "One fit with planted records: epsilon is at least",
+    "membership": "Membership inference by the loss, and what the guarantee allows",
+}
+
+
 def audited(results: Mapping[str, Any]) -> ET.Element:
     """Return what attacks on such fits found."""
+    named = {_AUDITS.get(key, key): value for key, value in results.items()}
     return section(
         "Audit",
         element(
@@ -195,7 +205,7 @@ def audited(results: Mapping[str, Any]) -> ET.Element:
             "Attacks on throw-away fits of the same kind, on data that may leak. They "
             "can refute a guarantee, never prove one.",
         ),
-        *nested_tables("Audit", results),
+        *nested_tables("Audit", named),
     )
 
 

@@ -41,7 +41,7 @@ def test_report_writes_page_and_card(run, charged, features, tmp_path):
         "<h1>Mine</h1>",
         "<h2>Spent on these records</h2>",
         "epsilon = 30, delta = 1e-06",
-        "<h3>one run</h3>",
+        "<h3>One fit with planted records",
         f"{results['one_run']['epsilon_lower']:.6g}",
         f"{results['replay']['movements'][0]['observed']:.6g}",
         "synthetic rows: 60 x 5, 4 classes",

@@ -83,7 +83,7 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
         str(folder / name) for name in ("model", "audit.json", "page.html", "card.md")
     )
     few = ("--n-samples", "40", "--n-canaries", "20", "--set", "n_iter=2")
-    few += ("--set", "expected_batch_size=none", "--quiet")
+    few += ("--set", "expected_batch_size=40", "--quiet")
     assert main(["audit", "--model", model, *few, "--out", audit]) == 0
     assert (
         "DPSGDClassifier on synthetic rows: 40 x 8 x 8 x 3" in capsys.readouterr().out
@@ -93,7 +93,7 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
     assert main(command_line) == 0
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    for part in ("DPSGDClassifier with epsilon", "8 x 8 x 3", "<h3>replay</h3>"):
+    for part in ("DPSGDClassifier with epsilon", "8 x 8 x 3", "<h3>Replay: "):
         assert part in text
     for part in ("24 records", "SelfComposed", "epsilon = 200, delta = 1e-05"):
         assert part in text

@@ -106,8 +106,9 @@ def test_unprotected_fits_are_called_so(budget, words):
 
 def test_nested_results_of_an_audit_are_tables_of_their_own(full_report):
     page = render_html(full_report)
-    assert "<h3>one run</h3>" in page
-    assert 'aria-label="Audit: one run: checks"' in page
+    heading = "One fit with planted records: epsilon is at least"
+    assert f"<h3>{heading}</h3>" in page
+    assert f'aria-label="Audit: {heading}: checks"' in page
     assert '<th scope="row">n right</th><td class="long">7</td>' in page
     assert page.count("p value") == 1
     assert "0.25" in page
