@@ -16,6 +16,10 @@ __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
 
 # Where the curve of sampled records is computed, which takes a second each.
 _DELTAS = (MIN_SAMPLED_DELTA, 1e-7, 1e-5, 1e-3, 1e-2, 1e-1)
+_WEAK = (
+    "That is a weak guarantee: it does not rule out an attack that is right about most "
+    "people."
+)
 _UNITS = {
     "record": ("one record", "a record"),
     "user": ("all records of one user", "a user"),
@@ -106,11 +110,25 @@ def in_words(statement: PrivacyStatement) -> list[str]:
     if statement.unit == "record":
         change = change.replace("were", "was")
     return [
-        f"If {whole} {change}, the model would come out almost the same: whatever "
-        "anyone does with it would be nearly as likely.",
+        f"If {whole} {change}, nothing that anyone finds out or does with the model "
+        f"would become more than {_times(statement.epsilon)} times as likely, or as "
+        f"unlikely, give or take a probability of {statement.delta:.3g}.",
         f"Whoever tries to tell from the model whether {unit} took part, and accuses 1 "
         f"in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
         "those who did.",
         "This holds whatever they know about all other records, and for anything made "
         "of the model, predictions included.",
+        *([_WEAK] if best > 50.0 else []),
     ]
+
+
+def _times(epsilon: float) -> str:
+    """Return ``exp(epsilon)``, never rounded down."""
+    if epsilon > 50.0:
+        return f"exp({math.ceil(epsilon)})"
+    factor = math.exp(epsilon)
+    return f"{math.ceil(factor):,}" if factor > 100 else f"{_up(factor):g}"
+
+
+def _up(factor: float) -> float:
+    return math.ceil(100.0 * factor) / 100.0

@@ -102,8 +102,17 @@ def test_words_fit_the_statement(budget, words):
 
 
 def test_words_never_round_a_risk_down():
-    for epsilon in (0.1, 0.5, 1.0, 3.0):
+    for epsilon in (0.1, 0.5, 1.0, 3.0, 8.0):
         statement = state(epsilon=epsilon)
-        sentence = in_words(statement)[1]
-        shown = float(sentence.split("recognizes at most ")[1].split(" in")[0])
+        first, second, *_ = in_words(statement)
+        factor = float(first.split("more than ")[1].split(" times")[0].replace(",", ""))
+        assert math.exp(statement.epsilon) <= factor <= 1.02 * math.exp(epsilon)
+        shown = float(second.split("recognizes at most ")[1].split(" in")[0])
         assert shown >= 100 * membership_tradeoff(statement, 0.01)
+
+
+def test_words_call_a_weak_guarantee_weak():
+    weak = "weak guarantee"
+    assert weak not in " ".join(in_words(state(epsilon=1.0)))
+    assert weak in " ".join(in_words(state(epsilon=30.0)))
+    assert "exp(" in in_words(state(epsilon=100.0))[0]
