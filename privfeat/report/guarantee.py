@@ -9,13 +9,16 @@ from scipy.special import ndtr, ndtri
 
 from privfeat.core.accounting import gaussian_delta
 from privfeat.core.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
-from privfeat.core.pld import pld_epsilon
+from privfeat.core.pld import pld_epsilons
 from privfeat.core.statement import PrivacyStatement
 
 __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
 
-# Where the curve of sampled records is computed, which takes a second each.
-_DELTAS = (MIN_SAMPLED_DELTA, 1e-7, 1e-5, 1e-3, 1e-2, 1e-1)
+# Where the curve of sampled records is computed.
+_DELTAS = (
+    *(MIN_SAMPLED_DELTA, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.06),
+    *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+)
 _WEAK = (
     "That is a weak guarantee: it does not rule out an attack that is right about most "
     "people."
@@ -45,14 +48,14 @@ def epsilon_delta_curve(
     if statement.selection is not None:
         return np.array([statement.epsilon]), np.array([statement.delta])
     epsilons = np.array(_sampled_epsilons(statement))
-    proved = np.isfinite(epsilons)
+    # of several deltas at epsilon 0 the first says all
+    proved = np.isfinite(epsilons) & (np.append(math.inf, epsilons[:-1]) > 0.0)
     return epsilons[proved], np.array(_DELTAS)[proved]
 
 
 @lru_cache(maxsize=4)
 def _sampled_epsilons(statement: PrivacyStatement) -> tuple[float, ...]:
-    event = statement.event()
-    return tuple(pld_epsilon(event, delta) for delta in _DELTAS)
+    return tuple(pld_epsilons(statement.event(), _DELTAS))
 
 
 def membership_tradeoff(

@@ -51,7 +51,7 @@ def test_tradeoff_of_sampled_records_bounds_the_best_attack(noise_multiplier):
     true = (1 - q) * false + q * moved
     bound = membership_tradeoff(statement, false)
     assert np.all(true <= bound)
-    assert np.all(bound - true < 0.2)
+    assert np.all(bound - true < 0.15)  # it bounds attacks on removals as well
     # the stated pair alone says less
     e, d = statement.epsilon, statement.delta
     alone = np.minimum(np.exp(e) * false + d, 1 - np.exp(-e) * (1 - d - false))
@@ -79,7 +79,8 @@ def test_curve_of_sampled_records_holds_the_stated_pair():
     epsilons, deltas = epsilon_delta_curve(statement)
     assert np.all(np.diff(epsilons) <= 0)
     near = np.interp(math.log(1e-6), np.log(deltas), epsilons)
-    assert near == pytest.approx(statement.epsilon, rel=0.1)
+    assert near == pytest.approx(statement.epsilon, rel=0.01)
+    assert np.count_nonzero(epsilons == 0.0) == 1
 
 
 def test_no_curve_without_privacy():
