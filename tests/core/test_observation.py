@@ -52,7 +52,7 @@ def test_observer_is_gone_after_the_fit_even_if_it_fails(release):
 def test_absent_records_draw_tails_and_nobody_else_notices(probability, arithmetic):
     query = Query("sum", 1.0, sampling_prob=probability)
     accounting = "pld" if probability < 1.0 else "exact"
-    plan = plan_releases([query], epsilon=1.0, accounting=accounting)
+    plan = plan_releases([query], noise_multiplier=4.0, accounting=accounting)
     missing = np.arange(100) < 10
 
     def mask():
