@@ -142,7 +142,7 @@ def test_first_fit_has_the_accuracy_it_states(first_fit):
 def test_section_runs(section, names, monkeypatch):
     if section == "Whole networks":
         pytest.importorskip("flax")
-    if section == "How it is audited":
+    if section in {"How it is audited", "Looking at a fit"}:
         pytest.importorskip("jax_privacy")
     # One process has no others to find; several: tests/linear/test_processes.py
     monkeypatch.setattr(jax.distributed, "initialize", lambda **_: None)

@@ -21,8 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from privfeat._checks import check_bool, check_int
 from privfeat._types import Adjacency
 from privfeat.core.calibration import plan_releases
+from privfeat.core.charging import charged, check_ledger
 from privfeat.core.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.keys import KeyStream
+from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
 from privfeat.core.processes import check_alone
@@ -59,6 +61,8 @@ class TemperatureScaling(
     n_steps : int, default=6
         Halvings of the range ``[1/16, 16]`` of temperatures; in [1, 20]. Each is a
         release.
+    ledger : PrivacyLedger, optional
+        Charged before noise is drawn; of the records of ``fit``, if they are private.
     random_state : None or int
         An integer makes the noise reproducible: **not private** against who guesses it.
 
@@ -111,6 +115,7 @@ class TemperatureScaling(
         delta: float = 1e-5,
         adjacency: Adjacency = "add_remove",
         n_steps: int = 6,
+        ledger: PrivacyLedger | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -119,6 +124,7 @@ class TemperatureScaling(
         self.delta = delta
         self.adjacency = adjacency
         self.n_steps = n_steps
+        self.ledger = ledger
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -137,14 +143,19 @@ class TemperatureScaling(
         TypeError, ValueError
             If a parameter is out of range, the records are both public and given a
             budget, or a label is not among the classes. Nothing has been released.
+        BudgetExceededError, LedgerError
+            If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         """
         check_alone(type(self).__name__)
         check_is_fitted(self.estimator)
         public = check_bool("public", self.public)
-        if public and self.epsilon is not None:
-            raise ValueError(
-                f"epsilon must be None for public records, got {self.epsilon!r}."
-            )
+        check_ledger(self.ledger)
+        for name in ("epsilon", "ledger"):
+            if public and getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} must be None for public records, got "
+                    f"{getattr(self, name)!r}."
+                )
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
@@ -153,13 +164,12 @@ class TemperatureScaling(
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
         log_p, codes = self._in_slots(features, codes)
-        self.__dict__.pop("privacy_", None)
         if plan is None:
+            self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             warn_of_weak_choices(plan, classes_read=False, seeded=keys.seeded)
-            # From here on the budget is spent, whatever happens.
-            self.privacy_ = PrivacyStatement.from_plan(
+            statement = PrivacyStatement.from_plan(
                 plan,
                 public=(
                     "the classifier, its classes, and all constructor parameters but "
@@ -169,7 +179,12 @@ class TemperatureScaling(
                 ),
                 seeded=keys.seeded,
             )
-            self.temperature_ = self._noisy_bisection(log_p, codes, plan, keys)
+            with charged(self.ledger, statement, estimator=type(self).__name__):
+                # From here on the budget is spent, whatever happens: the statement
+                # stands, and the temperature of an earlier fit does not.
+                self.privacy_ = statement
+                self.__dict__.pop("temperature_", None)
+                self.temperature_ = self._noisy_bisection(log_p, codes, plan, keys)
         self.classes_ = classes
         return self
 

@@ -1,32 +1,24 @@
 """Does a fit keep its promise? Tests for any estimator, on data that need no privacy.
 
-``replay``: two fits on neighbouring data, and how far each exact sum moves.
+``replay``: two fits on neighbouring data, and how far each exact sum moves, as
+``recorder`` saw them.
 ``noise_check``: whether the noise has the declared size, and draws of its own.
 ``canaries``, ``one_run``: a lower bound on epsilon from one fit with planted records;
 ``_jax_privacy`` asks jax-privacy for it. ``membership``: how well losses tell members.
-``sanity``: what a fit must not learn, and the smallest noise at which it does not.
+``sanity``: what a fit must not learn. ``calibration``: the smallest noise at which it
+does not.
 
 Every function here reads exact sums, losses or both: nothing that it returns is covered
 by a privacy statement. Use synthetic or public data.
 """
 
+from privfeat.audit.calibration import NoiseCalibration, calibrate_noise
 from privfeat.audit.membership import MembershipResult, membership
 from privfeat.audit.noise_check import NoiseResult, check_noise
 from privfeat.audit.one_run import OneRunResult, audit_one_run
-from privfeat.audit.replay import (
-    Recorder,
-    ReplayResult,
-    recording,
-    replay,
-    replay_neighbours,
-)
-from privfeat.audit.sanity import (
-    NoiseCalibration,
-    SanityResult,
-    calibrate_noise,
-    pattern_test,
-    random_label_test,
-)
+from privfeat.audit.recorder import Recorder, recording
+from privfeat.audit.replay import ReplayResult, replay, replay_neighbours
+from privfeat.audit.sanity import SanityResult, pattern_test, random_label_test
 
 __all__ = [
     "MembershipResult",

@@ -34,7 +34,8 @@ def gradient_products(
 
     The scores of a linear model without training move by ``(e_y - 1/k) x`` when it
     takes a step on a record, so this is the inner product of coefficients and step; the
-    record's negative is subtracted, which removes intercepts.
+    record's negative is subtracted, which removes intercepts. Of a network it is what
+    the first steps from small parameters do; any score gives a valid bound.
     """
     rows, columns = np.arange(len(y)), columns_of(model, y)
     scores = class_scores(model, X) - class_scores(model, -X)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.audit._randomness import Generator
+from privfeat.audit._throwaway import Generator
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from sklearn.base import clone
 
 from privfeat._checks import check_real
-from privfeat.audit._randomness import without_privacy_warnings
-from privfeat.audit.replay import Recorded, recording
+from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
 
@@ -115,7 +114,7 @@ def check_noise(
     True
     """
     check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
-    audited = clone(estimator)
+    audited = throw_away(estimator)
     data = (X, y) if groups is None else (X, y, groups)
     with without_privacy_warnings(), recording() as recorder:
         audited.fit(*data)

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat.audit._jax_privacy import epsilon_lower_bound
-from privfeat.audit._randomness import make_rng, without_privacy_warnings
 from privfeat.audit._scores import gradient_products
+from privfeat.audit._throwaway import make_rng, throw_away, without_privacy_warnings
 from privfeat.audit.canaries import Canaries, make_canaries
 
 
@@ -74,10 +73,11 @@ def audit_one_run(
     Parameters
     ----------
     estimator : object
-        Unfitted, and left so: a clone is fitted. Needs ``fit``, ``decision_function``
-        and, once fitted, ``classes_``.
-    X : array-like of shape (n_samples, n_features)
-        Records beside the canaries, for which no privacy is needed.
+        Unfitted, and left so: a clone without its ledger is fitted. Needs ``fit``,
+        ``decision_function`` and, once fitted, ``classes_``.
+    X : array-like of shape (n_samples, n_features), or (n_samples, height, ...)
+        Records beside the canaries, for which no privacy is needed; images as the
+        numbers that a network sees, not as bytes.
     y : array-like of shape (n_samples,)
     groups : array-like of shape (n_samples,), optional
         The user of each row, for an estimator with ``max_group_size``; a canary is then
@@ -141,7 +141,8 @@ def audit_one_run(
         include_low=False,
         include_high=False,
     )
-    rows, labels = np.asarray(X, np.float64), np.asarray(y)
+    records, labels = np.asarray(X, np.float64), np.asarray(y)
+    rows = records.reshape(len(records), -1)
     if canary_norm is None:
         canary_norm = float(np.linalg.norm(rows, axis=1).max())
     norm = check_positive("canary_norm", canary_norm)
@@ -154,10 +155,10 @@ def audit_one_run(
         avoid=np.array([rows[labels == c].mean(axis=0) for c in np.unique(labels)]),
         rng=make_rng(seed),
     )
-    model = clone(estimator, safe=False)
+    model = throw_away(estimator)
     data = _with_canaries(estimator, rows, labels, groups, canaries)
     with without_privacy_warnings():
-        model.fit(*data)
+        model.fit(data[0].reshape(-1, *records.shape[1:]), *data[1:])
     statement = getattr(model, "privacy_", None)
     if statement is not None:
         epsilon = statement.epsilon if epsilon is None else epsilon
@@ -166,7 +167,8 @@ def audit_one_run(
     if epsilon is None or delta is None:
         raise ValueError("epsilon and delta must be given for a fit without privacy_.")
     n_guesses = max(1, round(guess_fraction * n_canaries))
-    scores = gradient_products(model, canaries.X, canaries.y)
+    planted = canaries.X.reshape(-1, *records.shape[1:])
+    scores = gradient_products(model, planted, canaries.y)
     bound = epsilon_lower_bound(
         scores,
         canaries.included,

@@ -6,77 +6,24 @@ sensitivity alone, and nothing that it stores may differ at all.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
-from privfeat.audit._randomness import make_rng, seed_from, without_privacy_warnings
-from privfeat.core.observation import observe
-from privfeat.core.release import Release
+from privfeat.audit._throwaway import (
+    make_rng,
+    seed_from,
+    throw_away,
+    without_privacy_warnings,
+)
+from privfeat.audit.recorder import Recorded, recording
+from privfeat.core.observation import absent
 from privfeat.core.statement import PrivacyStatement
-from privfeat.core.statistics import ExactSum
 from privfeat.exceptions import PrivacyError
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """One release with the exact sum it was drawn from. Sensitive."""
-
-    name: str
-    exact: NDArray[np.float64]
-    release: Release
-
-    @property
-    def noise(self) -> NDArray[np.float64]:
-        """What was added to the exact sum."""
-        return self.release.value - self.exact
-
-
-@dataclass
-class Recorder:
-    """Records what is released; with ``answers`` fits go on with those instead."""
-
-    calls: list[Recorded] = field(default_factory=list)
-    answers: Sequence[Recorded] | None = None
-
-    def start(self, answers: Sequence[Recorded] | None = None) -> None:
-        """Forget what was recorded, and answer from now on as told."""
-        self.calls, self.answers = [], answers
-
-    def of(self, name: str) -> list[Recorded]:
-        """Return what was recorded of one query."""
-        return [call for call in self.calls if call.name == name]
-
-    def __call__(self, exact: ExactSum, release: Release) -> Release:
-        """Record a release; return what the fit goes on with."""
-        if self.answers is not None:
-            if len(self.calls) >= len(self.answers):
-                raise PrivacyError("neighbouring data must give as many releases.")
-            release = self.answers[len(self.calls)].release
-        self.calls.append(Recorded(release.name, exact.value.copy(), release))
-        return release
-
-
-@contextmanager
-def recording() -> Iterator[Recorder]:
-    """Record all releases of the fits inside, with their exact sums.
-
-    Examples
-    --------
-    >>> from privfeat import DPLeastSquares
-    >>> with recording() as recorder:
-    ...     clf = DPLeastSquares(epsilon=1, classes=[0, 1]).fit([[1], [2]], [0, 1])
-    >>> [call.name for call in recorder.calls]
-    ['feature_mean', 'gram', 'class_sums']
-    """
-    recorder = Recorder()
-    with observe(recorder):
-        yield recorder
 
 
 @dataclass(frozen=True)
@@ -152,8 +99,9 @@ def replay(
     Parameters
     ----------
     estimator : estimator of privfeat
-        Unfitted, and left so: clones are fitted, and thrown away.
-    X : array-like of shape (n_samples, n_features)
+        Unfitted, and left so: clones without its ledger are fitted, and thrown away.
+        A network needs a model that is named, or made by a function.
+    X : array-like of shape (n_samples, n_features), or what else ``fit`` takes
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     record : int, optional
         The row to remove, or, under replace-one, to replace.
@@ -180,7 +128,9 @@ def replay(
     Notes
     -----
     The chosen rows stand last in both data sets, so that under Poisson sampling every
-    other row has the same coin. Only a violation on *these* neighbours is found: try
+    other row has the same coin. Networks make their sampling probability of the number
+    of records, which is public: under add/remove the chosen rows keep their places and
+    take no part. Only a violation on *these* neighbours is found: try
     extreme rows (long, zero, the only one of a class).
 
     **Source.** Cebere et al., Privacy in Theory, Bugs in Practice, 2026
@@ -201,8 +151,12 @@ def replay(
     order = np.argsort(chosen, kind="stable")
     rows, labels, n_kept = rows[order], labels[order], int(np.sum(~chosen))
     one: tuple[Any, ...] = (rows, labels)
-    if estimator.get_params()["adjacency"] == "add_remove":
-        two: tuple[Any, ...] = (rows[:n_kept], labels[:n_kept])
+    params = estimator.get_params(deep=False)
+    missing = None
+    if params["adjacency"] == "add_remove" and "expected_batch_size" in params:
+        two, missing = one, np.arange(len(rows)) >= n_kept
+    elif params["adjacency"] == "add_remove":
+        two = (rows[:n_kept], labels[:n_kept])
     else:
         new = (-rows[n_kept:], labels[n_kept:]) if replacement is None else replacement
         two = (
@@ -214,11 +168,15 @@ def replay(
     if users is not None:
         one += (users[order],)
         two += (users[order][: len(two[0])],)
-    return replay_neighbours(estimator, one, two)
+    return replay_neighbours(estimator, one, two, missing=missing)
 
 
 def replay_neighbours(
-    estimator: Any, one: tuple[Any, ...], two: tuple[Any, ...]
+    estimator: Any,
+    one: tuple[Any, ...],
+    two: tuple[Any, ...],
+    *,
+    missing: NDArray[np.bool_] | None = None,
 ) -> ReplayResult:
     """Fit two data sets that are neighbours, and compare; see `replay`.
 
@@ -227,13 +185,17 @@ def replay_neighbours(
     estimator : estimator of privfeat
     one, two : (X, y) or (X, y, groups)
         What ``fit`` takes.
+    missing : bool array of shape (n_samples,), optional
+        Records of ``two`` that take no part, where the number of records is public.
     """
     seed = seed_from(make_rng(None))
-    first, second = (clone(estimator).set_params(random_state=seed) for _ in "12")
-    with without_privacy_warnings(), recording() as recorder:
+    first, second = (throw_away(estimator, random_state=seed) for _ in "12")
+    with without_privacy_warnings(), recording() as recorder, ExitStack() as stack:
         first.fit(*one)
         calls = recorder.calls
         recorder.start(answers=calls)
+        if missing is not None:
+            stack.enter_context(absent(missing))
         second.fit(*two)
     if not calls:
         raise PrivacyError("a fit must release something to be replayed.")
@@ -320,6 +282,8 @@ def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
 
 
 def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return one.keys() == two.keys() and all(_same(one[k], two[k]) for k in one)
     try:
         np.testing.assert_array_equal(one, two)
     except AssertionError:

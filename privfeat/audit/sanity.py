@@ -1,21 +1,19 @@
-"""What a private fit must not learn, and the smallest noise at which it does not."""
+"""What a private fit must not learn: labels of chance, and one user's pattern."""
 
 import io
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.base import clone
 
-from privfeat._checks import check_choice, check_int, check_positive, check_real
-from privfeat.audit._randomness import (
+from privfeat._checks import check_choice, check_int, check_real
+from privfeat.audit._throwaway import (
     Generator,
     make_rng,
     seed_from,
+    throw_away,
     without_privacy_warnings,
 )
 
@@ -95,7 +93,7 @@ def random_label_test(
     estimator: Any,
     *,
     n_samples: int = 1000,
-    n_features: int = 100,
+    n_features: int | tuple[int, ...] = 100,
     n_classes: int = 10,
     rate: float = 1e-3,
     seed: int | None = None,
@@ -105,10 +103,13 @@ def random_label_test(
     Parameters
     ----------
     estimator : object
-        Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. A
-        parameter ``classes`` or ``random_state`` is set.
-    n_samples, n_features, n_classes : int
-        Of the rows: independent standard normal numbers.
+        Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. Of the
+        clone that is fitted, ``classes`` and ``random_state`` are set, where it has
+        them, and its ledger is taken away.
+    n_samples, n_classes : int
+    n_features : int or tuple of int
+        Of a record, independent standard normal numbers; for a network of images their
+        shape (height, width, channels).
     rate : float
         In (0, 1): false-positive rate. The limit is the quantile of the binomial
         distribution that a fit without memory passes with probability ``1 - rate``.
@@ -120,11 +121,13 @@ def random_label_test(
     **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1.
     """
     check_int("n_samples", n_samples, low=1)
-    check_int("n_features", n_features, low=1)
+    shape = n_features if isinstance(n_features, tuple) else (n_features,)
+    for size in shape:
+        check_int("n_features", size, low=1)
     check_int("n_classes", n_classes, low=2)
     limit = _limit(rate, n_samples, n_classes)
     rng = make_rng(seed)
-    X = rng.normal(size=(n_samples, n_features))
+    X = rng.normal(size=(n_samples, *shape))
     y = rng.integers(n_classes, size=n_samples)
     model = _fit(estimator, n_classes, rng, X, y, None)
     accuracy = float(np.mean(np.asarray(model.predict(X)) == y))
@@ -144,6 +147,7 @@ def pattern_test(
     records_per_user: int = 10,
     side: int = 28,
     patch: int = 14,
+    channels: int | None = None,
     n_classes: int = 10,
     n_fits: int = 5,
     rate: float = 1e-3,
@@ -164,6 +168,9 @@ def pattern_test(
     side, patch : int
         Height and width of the images (uniform noise in [-1, 1], so that grey is zero)
         and of the patch, whose value is 1.
+    channels : int, optional
+        Grey images of shape (side, side, channels), all channels alike, for a network
+        of images. None: rows of ``side**2`` numbers.
     n_classes, n_fits : int
     rate : float
         In (0, 1): false-positive rate of the test of one user.
@@ -185,6 +192,8 @@ def pattern_test(
     check_int("records_per_user", records_per_user, low=1)
     check_int("patch", patch, low=1, high=side)
     check_int("n_classes", n_classes, low=2)
+    if channels is not None:
+        check_int("channels", channels, low=1)
     one_user = spread == "one_user"
     limit = _limit(rate, n_fits, n_classes) if one_user else 0.5
     rng = make_rng(seed)
@@ -195,9 +204,9 @@ def pattern_test(
         y = rng.integers(n_classes, size=len(users))
         marked = users == 0 if one_user else rng.random(len(users)) < 0.25
         y[marked] = 0
-        X = _images(rng, marked, side, patch)
+        X = _images(rng, marked, side, patch, channels)
         model = _fit(estimator, n_classes, rng, X, y, users if grouped else None)
-        fresh = _images(rng, np.ones(200, bool), side, patch)
+        fresh = _images(rng, np.ones(200, bool), side, patch, channels)
         learned.append(float(np.mean(np.asarray(model.predict(fresh)) == 0) > 0.5))
     return SanityResult(
         f"pattern of {'one user' if one_user else 'all users'}",
@@ -208,78 +217,6 @@ def pattern_test(
     )
 
 
-@dataclass(frozen=True)
-class NoiseCalibration:
-    """The smallest noise that passed, and all that was tried, in that order."""
-
-    noise_multiplier: float
-    tried: tuple[tuple[float, SanityResult], ...]
-
-
-def calibrate_noise(
-    make: Callable[[float], Any],
-    test: Callable[[Any], SanityResult],
-    *,
-    low: float = 0.1,
-    high: float = 1000.0,
-    tol: float = 0.1,
-) -> NoiseCalibration:
-    """Return the smallest noise multiplier that passes a test, by bisection.
-
-    Parameters
-    ----------
-    make : callable
-        Takes a noise multiplier; returns an unfitted estimator.
-    test : callable
-        Takes that; returns a `SanityResult`.
-    low, high : float
-        Where to search; ``0 < low < high``.
-    tol : float
-        Relative precision, > 0.
-
-    Raises
-    ------
-    ValueError
-        If the test fails at ``high`` too, or a number is out of range.
-
-    Notes
-    -----
-    The tests make their own data, so the result costs no privacy. It holds for the
-    size of those data alone. The outcome of a test is random: pass one with a fixed
-    seed to compare noise levels on the same data.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> from privfeat import DPLeastSquares
-    >>> test = partial(random_label_test, n_samples=200, n_features=30, seed=0)
-    >>> found = calibrate_noise(lambda s: DPLeastSquares(noise_multiplier=s), test)
-    >>> 0.1 <= found.noise_multiplier <= 1000
-    True
-    """
-    check_positive("low", low)
-    check_real("high", high, low=low, include_low=False, include_high=False)
-    check_positive("tol", tol)
-    tried = []
-
-    def passes(noise_multiplier: float) -> bool:
-        result = test(make(noise_multiplier))
-        tried.append((noise_multiplier, result))
-        return result.passed
-
-    if passes(low):
-        return NoiseCalibration(low, tuple(tried))
-    if not passes(high):
-        raise ValueError(
-            f"high must be a noise multiplier that passes, got {high!r}. Pass a "
-            "larger one."
-        )
-    while high / low > 1.0 + tol:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if passes(middle) else (middle, high)
-    return NoiseCalibration(high, tuple(tried))
-
-
 def _fit(
     estimator: Any,
     n_classes: int,
@@ -288,22 +225,25 @@ def _fit(
     y: NDArray[Any],
     users: NDArray[Any] | None,
 ) -> Any:
-    model = clone(estimator, safe=False)
-    if hasattr(model, "classes"):
-        model.classes = range(n_classes)
-    if hasattr(model, "random_state"):  # or all fits would share the noise of one seed
-        model.random_state = seed_from(rng)
+    # each with its own seed, or all fits would share their noise
+    model = throw_away(estimator, classes=range(n_classes), random_state=seed_from(rng))
     with without_privacy_warnings():
         model.fit(*((X, y) if users is None else (X, y, users)))
     return model
 
 
 def _images(
-    rng: Generator, marked: NDArray[np.bool_], side: int, patch: int
+    rng: Generator,
+    marked: NDArray[np.bool_],
+    side: int,
+    patch: int,
+    channels: int | None,
 ) -> NDArray[np.float64]:
     images = rng.uniform(-1.0, 1.0, size=(len(marked), side, side))
     images[marked, :patch, :patch] = 1.0
-    return images.reshape(len(marked), -1)
+    if channels is None:
+        return images.reshape(len(marked), -1)
+    return np.repeat(images[..., None], channels, axis=-1)
 
 
 def _limit(rate: float, n_draws: int, n_classes: int) -> float:

@@ -5,6 +5,9 @@ that everyone may see.
 """
 
 import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from privfeat.cli.common import (
@@ -24,6 +27,8 @@ Throw-away fits: nothing that was fitted is kept, and none of it may be publishe
 figures come from exact data and no budget is charged: no private data may enter."""
 # A public file that is read whole, since canaries are planted among its rows.
 _MOST_ROWS = 20_000
+# More canaries than records to hide among would be told by their number.
+_MOST_CANARIES = 1000
 
 
 def add_parser(verbs: Any) -> None:
@@ -38,8 +43,12 @@ def add_parser(verbs: Any) -> None:
         "see, never the private data.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
-        "--estimator", choices=ESTIMATORS, required=True, help="what to audit"
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--estimator", choices=ESTIMATORS, help="what to audit")
+    what.add_argument(
+        "--model",
+        metavar="DIR",
+        help="audit fits with the parameters of a saved model, of networks as well",
     )
     parser.add_argument(
         "--public",
@@ -48,7 +57,9 @@ def add_parser(verbs: Any) -> None:
     )
     shape = parser.add_argument_group("synthetic rows")
     shape.add_argument("--n-samples", type=int, help="(default 1000)")
-    shape.add_argument("--n-features", type=int, help="(default 200)")
+    shape.add_argument(
+        "--n-features", type=int, help="(default 200, or those of the model)"
+    )
     parser.add_argument("--n-classes", type=int, help="(default 10, or as FILE names)")
     parser.add_argument(
         "--n-canaries", type=int, help="planted records (default: as many as features)"
@@ -63,6 +74,9 @@ def add_parser(verbs: Any) -> None:
         default=[],
         help="another parameter of the estimator; may be repeated",
     )
+    parser.add_argument(
+        "--out", metavar="FILE.json", help="write the results, for `privfeat report`"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_budget_options(parser)
 
@@ -72,49 +86,100 @@ def run(args: argparse.Namespace) -> None:
     import numpy as np
 
     from privfeat import audit
-    from privfeat.audit._randomness import without_privacy_warnings
+    from privfeat._files import write_atomically
+    from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 
-    X, y, n_classes = _data(args)
+    model = None if args.model is None else _load(args.model)
+    X, y, n_classes = _data(args, model)
     params = budget_parameters(args) | parse_settings(args.set)
-    estimator = make_estimator(
-        args.estimator, **(params | {"classes": range(n_classes)})
+    params["classes"] = range(n_classes)
+    estimator = (
+        make_estimator(args.estimator, **params)
+        if model is None
+        else _with_params(model, params)
     )
+    name = type(estimator).__name__
     print(_NOTICE)
-    source = args.public or "synthetic rows"
-    print(
-        f"{args.estimator} on {source}: {len(X)} x {X.shape[1]}, {n_classes} classes\n"
-    )
+    shape = " x ".join(map(str, X.shape))
+    source = "synthetic rows" if args.public is None else Path(args.public).name
+    data = f"{source}: {shape}, {n_classes} classes"
+    print(f"{name} on {data}\n")
     progress(args, "replaying neighbours ...")
-    longest = int(np.argmax(np.linalg.norm(X, axis=1)))
+    longest = int(np.argmax(np.linalg.norm(X.reshape(len(X), -1), axis=1)))
     replayed = audit.replay(estimator, X, y, record=longest)
     print(f"Replay without the longest row\n{replayed}\n")
     noise = audit.check_noise(estimator, X, y)
     print(f"Noise\n{noise}\n")
     progress(args, "planting canaries ...")
-    n_canaries = args.n_canaries or max(10, X.shape[1])
+    n_canaries = args.n_canaries or max(10, min(X[0].size, _MOST_CANARIES))
     bound = audit.audit_one_run(
         estimator, X, y, n_canaries=n_canaries, confidence=args.confidence
     )
     print(f"One run with canaries\n{bound}\n")
     half = len(X) // 2
+    batch = getattr(estimator, "expected_batch_size", None)
+    few = {} if batch is None else {"expected_batch_size": min(batch, half)}
     with without_privacy_warnings():
-        estimator.fit(X[:half], y[:half])
-    told = audit.membership(estimator, (X[:half], y[:half]), (X[half:], y[half:]))
+        fitted = throw_away(estimator, **few).fit(X[:half], y[:half])
+    told = audit.membership(fitted, (X[:half], y[:half]), (X[half:], y[half:]))
     print(f"Membership inference (half of the rows were members)\n{told}\n")
     verdicts = {"replay": replayed.ok, "noise": noise.ok, "one run": bound.ok}
-    for name, ok in verdicts.items():
-        print(f"{name:<10}{'no fault found' if ok else 'FAULT'}")
+    for key, ok in verdicts.items():
+        print(f"{key:<10}{_verdict(ok)}")
+    if args.out is not None:
+        content = {
+            "audited": repr(estimator),
+            "data": data,
+            "verdict": {key: _verdict(ok) for key, ok in verdicts.items()},
+            "replay": asdict(replayed),
+            "noise": asdict(noise),
+            "one_run": asdict(bound),
+            "membership": asdict(told),
+        }
+        text = json.dumps(content, indent=2) + "\n"
+        write_atomically(Path(args.out), text.encode())
+        print(f"{args.out} written")
     if not all(verdicts.values()):
         raise CommandError("the audit found a fault. Do not use this estimator.")
 
 
-def _data(args: argparse.Namespace) -> tuple[Any, Any, int]:
+def _verdict(ok: bool) -> str:
+    return "no fault found" if ok else "FAULT"
+
+
+def _load(path: str) -> Any:
+    from privfeat import persistence
+
+    model = persistence.load(path)
+    if not hasattr(model, "predict_proba") or getattr(model, "multilabel_", False):
+        raise CommandError("--model is for classifiers with one label a record.")
+    return model
+
+
+def _with_params(model: Any, params: dict[str, Any]) -> Any:
+    """Return an unfitted copy of a model, with other parameters where given."""
+    from sklearn.base import clone
+
+    unknown = sorted(set(params) - set(model.get_params(deep=False)))
+    if unknown:
+        raise CommandError(f"{type(model).__name__} has no parameter {unknown[0]!r}.")
+    budgets = {"epsilon", "rho", "noise_multiplier"} & set(model.get_params(deep=False))
+    if budgets & set(params):  # one budget takes the place of another
+        params = dict.fromkeys(budgets) | params
+    return clone(model).set_params(**params)
+
+
+def _data(args: argparse.Namespace, model: Any) -> tuple[Any, Any, int]:
     import numpy as np
 
     if args.public is None:
-        return _synthetic(
-            args.n_samples or 1000, args.n_features or 200, args.n_classes or 10
-        )
+        shape: tuple[int, ...] = (args.n_features or 200,)
+        n_classes = args.n_classes or 10
+        if model is not None:
+            n_classes = args.n_classes or len(model.classes_)
+            if args.n_features is None:
+                shape = getattr(model, "input_shape_", None) or (model.n_features_in_,)
+        return _synthetic(args.n_samples or 1000, shape, n_classes)
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
     split = open_split(args.public, preferred="train")
@@ -134,15 +199,18 @@ def _data(args: argparse.Namespace) -> tuple[Any, Any, int]:
     return X[order], np.asarray(labels)[order], n_classes
 
 
-def _synthetic(n_samples: int, n_features: int, n_classes: int) -> tuple[Any, Any, int]:
+def _synthetic(
+    n_samples: int, shape: tuple[int, ...], n_classes: int
+) -> tuple[Any, Any, int]:
     """Return a Gaussian cluster for each class."""
     from privfeat._checks import check_int
-    from privfeat.audit._randomness import make_rng
+    from privfeat.audit._throwaway import make_rng
 
     check_int("n_samples", n_samples, low=10)
-    check_int("n_features", n_features, low=1)
+    for size in shape:
+        check_int("n_features", size, low=1)
     check_int("n_classes", n_classes, low=2)
     rng = make_rng(None)
     y = rng.integers(n_classes, size=n_samples)
-    centers = rng.normal(size=(n_classes, n_features))
-    return centers[y] + rng.normal(size=(n_samples, n_features)), y, n_classes
+    centers = rng.normal(size=(n_classes, *shape))
+    return centers[y] + rng.normal(size=(n_samples, *shape)), y, n_classes

@@ -3,7 +3,6 @@
 import argparse
 import json
 from dataclasses import asdict
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
@@ -114,11 +113,13 @@ def run_history(args: argparse.Namespace) -> None:
         ]
         print(json.dumps(report, indent=2))
         return
+    from privfeat.report.ledger import rounded_up
+
     for charge in charges:
         said = charge.statement
         print(
             f"{charge.number}  {charge.asked}  {charge.estimator}  {charge.status}  "
-            f"epsilon = {_up(said.epsilon)}, delta = {said.delta:g}"
+            f"epsilon = {rounded_up(said.epsilon)}, delta = {said.delta:g}"
         )
         for record in said.releases:
             print(
@@ -138,29 +139,18 @@ def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"
 
 
 def _describe(ledger: "PrivacyLedger") -> str:
+    from privfeat.report.ledger import rounded_down, rounded_up
+
     budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
     return "\n".join(
         [
             f"{budget.dataset}: {budget.unit}, {budget.adjacency}, delta = "
             f"{budget.delta:g}, since {budget.created}",
             f"  budget  epsilon = {budget.epsilon:g}",
-            f"  spent   epsilon = {_up(spent.epsilon)}"
-            + (f", rho = {_up(spent.rho)}" if spent.rho is not None else "")
+            f"  spent   epsilon = {rounded_up(spent.epsilon)}"
+            + (f", rho = {rounded_up(spent.rho)}" if spent.rho is not None else "")
             + f" in {n_fits} fit{'' if n_fits == 1 else 's'}",
-            f"  left    epsilon = {_down(left.epsilon)}, or rho = {_down(left.rho)}, "
-            "for one more fit",
+            f"  left    epsilon = {rounded_down(left.epsilon)}, or rho = "
+            f"{rounded_down(left.rho)}, for one more fit",
         ]
     )
-
-
-def _up(value: float) -> str:
-    return _six_digits(value, ROUND_CEILING)
-
-
-def _down(value: float | None) -> str:
-    """Return a number that, typed in again, is not more than was left."""
-    return _six_digits(value or 0.0, ROUND_FLOOR)
-
-
-def _six_digits(value: float, rounding: str) -> str:
-    return f"{float(Context(prec=6, rounding=rounding).create_decimal(value)):.6g}"

@@ -117,11 +117,11 @@ def _trials_text(trials: "list[Trial]", args: argparse.Namespace) -> str:
     lines = [
         "",
         f"measured on {args.public}, the noise scaled to {args.n:,} records:",
-        f"  {'':15} {'without noise':>14} {'with noise':>11} {'loss':>8}",
+        f"  {'':15} {'accuracy':>9} {'loss':>8}",
+        f"  {'without privacy':15} {trials[0].non_private:9.1%}  (logistic regression)",
     ]
     lines += [
-        f"  {trial.estimator:15} {trial.without_noise:14.1%} {trial.accuracy:11.1%} "
-        f"{trial.loss:8.1%}"
+        f"  {trial.estimator:15} {trial.accuracy:9.1%} {trial.loss:8.1%}"
         for trial in trials
     ]
     return "\n".join(lines)

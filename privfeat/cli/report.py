@@ -9,7 +9,11 @@ from privfeat.cli.common import CommandError, open_split, single_labels
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.core.statement import PrivacyStatement
+    from privfeat.report.ledger import LedgerSummary
 
+_LINEAR = "A linear model trained on features of a frozen network"
+_NETWORK = "A network trained by DP-SGD"
 _HIDDEN = {"format", "format_version", "complete"}
 
 
@@ -27,7 +31,8 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--test",
         metavar="FILE[:SPLIT]",
-        help="public rows to measure accuracy and calibration on",
+        help="public rows to measure accuracy and calibration on; of a trained "
+        "network, a folder of images with CLASS/*.png",
     )
     parser.add_argument(
         "--features",
@@ -35,10 +40,15 @@ def add_parser(verbs: Any) -> None:
         help="feature file whose origin to describe (default: that of --test)",
     )
     parser.add_argument(
-        "--ledger", metavar="FILE.json", help="a list of what was spent, as objects"
+        "--ledger",
+        metavar="LEDGER",
+        help="show what was charged to a ledger, as `privfeat budget` makes one",
     )
     parser.add_argument(
-        "--audit", metavar="FILE.json", help="an object of audit results"
+        "--dataset", metavar="NAME", help="with --ledger: whose budget is shown"
+    )
+    parser.add_argument(
+        "--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote"
     )
     parser.add_argument("--title", help="default: the estimator and its budget")
     parser.add_argument("--card", metavar="FILE.md", help="write a model card as well")
@@ -57,14 +67,22 @@ def run(args: argparse.Namespace) -> None:
     estimator = persistence.load(args.model)
     statement = estimator.privacy_
     name = type(estimator).__name__
+    network = hasattr(estimator, "input_shape_")
+    classifier = hasattr(estimator, "predict_proba")
+    # what can be refused comes before what takes long
+    ledger, audit = _ledger(args, statement), _audit(args.audit)
+    provenance = _of_network(estimator) if network else _provenance(args)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {statement.epsilon:.4g}",
         statement=statement,
         calibration=_measured(args, estimator),
         test_name=Path(args.test).name if args.test else "",
-        ledger=_ledger(args.ledger),
-        audit=_audit(args.audit),
-        provenance=_provenance(args),
+        ledger=ledger,
+        audit=audit,
+        provenance=provenance,
+        kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
+        "privfeat.",
+        task="image-classification" if classifier else "tabular-regression",
         reproduce=f"pip install privfeat=={statement.version}\n\n"
         f"from privfeat import {name}\nclf = {estimator!r}.fit(X, y)",
     )
@@ -81,10 +99,44 @@ def _measured(args: argparse.Namespace, estimator: Any) -> "CalibrationReport | 
 
     if args.test is None:
         return None
-    if not hasattr(estimator, "predict_proba") or estimator.multilabel_:
+    if not hasattr(estimator, "predict_proba") or getattr(
+        estimator, "multilabel_", False
+    ):
         raise CommandError("--test is for classifiers with one label a record.")
+    if hasattr(estimator, "input_shape_"):
+        return report_of(estimator, *_test_images(args, estimator.input_shape_))
     split = open_split(args.test, preferred="test")
     return report_of(estimator, split.X, single_labels(split, args.test)[:])
+
+
+def _test_images(args: argparse.Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return images and labels, as ``privfeat train`` reads them."""
+    from privfeat.persistence import load_class_names
+    from privfeat.trainers.images import read_folder
+
+    if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
+        raise CommandError(f"--test is for networks of square images, got {shape}.")
+    if not Path(args.test).is_dir():
+        raise CommandError(f"--test must be a folder of images, got {args.test!r}.")
+    mode = "L" if shape[2] == 1 else "RGB"
+    X, y, names = read_folder(args.test, size=shape[0], mode=mode)
+    if load_class_names(args.model) not in (None, names):
+        raise CommandError(f"{args.test} must have the classes of {args.model}.")
+    return X, y
+
+
+def _of_network(estimator: Any) -> dict[str, Any]:
+    """Return what a trained network is."""
+    sizes = [leaf.size for leaf in estimator.parameters_.values()]
+    return {
+        "network": estimator.model,
+        "parameters": f"{sum(sizes):,}",
+        "record": " x ".join(map(str, estimator.input_shape_)),
+        "noisy steps": estimator.n_iter_,
+        "optimizer": estimator.optimizer,
+        "clip_norm": estimator.clip_norm,
+        "augmentation": estimator.augmentation,
+    }
 
 
 def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
@@ -97,29 +149,40 @@ def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
     if source is None:
         return None
     found = open_features(source).metadata
-    return {key: found[key] for key in sorted(found) if key not in _HIDDEN}
+    known = {
+        key: found[key]
+        for key in sorted(found)
+        if key not in _HIDDEN and found[key] not in (None, "")
+    }
+    if isinstance(known.get("arguments"), dict):  # most of them are said anyway
+        known["arguments"] = {
+            key: value
+            for key, value in known["arguments"].items()
+            if key not in found and value is not None
+        }
+    return known
 
 
-def _ledger(path: str | None) -> list[dict[str, Any]] | None:
-    if path is None:
+def _ledger(
+    args: argparse.Namespace, statement: "PrivacyStatement"
+) -> "LedgerSummary | None":
+    from privfeat import PrivacyLedger
+    from privfeat.report.ledger import summarize
+
+    if (args.ledger is None) != (args.dataset is None):
+        raise CommandError("--ledger and --dataset must be given together, got one.")
+    if args.ledger is None:
         return None
-    found = _read_json(path, "--ledger")
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-        raise CommandError(f"--ledger must hold a list of objects, got {path!r}.")
-    return found
+    return summarize(PrivacyLedger(args.ledger, dataset=args.dataset), statement)
 
 
 def _audit(path: str | None) -> dict[str, Any] | None:
     if path is None:
         return None
-    found = _read_json(path, "--audit")
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CommandError(f"--audit must be a JSON file, got {path!r}.") from error
     if not isinstance(found, dict):
         raise CommandError(f"--audit must hold an object, got {path!r}.")
     return found
-
-
-def _read_json(path: str, option: str) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CommandError(f"{option} must be a JSON file, got {path!r}.") from error

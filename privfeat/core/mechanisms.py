@@ -1,17 +1,15 @@
 """From an exact sum to a `Release`: the Gaussian mechanism, held to a plan."""
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Bool
 
 from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
 from privfeat.core import discrete, noise
 from privfeat.core.exact import noisy_total
 from privfeat.core.keys import KeyStream
-from privfeat.core.observation import observed
+from privfeat.core.observation import Sampler, observed, present
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import current_team
 from privfeat.core.release import Release
@@ -118,7 +116,7 @@ class GaussianMechanism:
         """Return the stddev of the noise in a release of ``name``, in its units."""
         return self._plan[name].noise_stddev
 
-    def sampler(self, name: str) -> Callable[[int], Bool[np.ndarray, " n"]] | None:
+    def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
         The sampling probability is the plan's, so what is accounted is what is drawn.
@@ -126,10 +124,10 @@ class GaussianMechanism:
         """
         probability = self._plan[name].query.sampling_prob
         if probability == 1.0:
-            return None
+            return present(None)
         if self._exact:
-            return lambda n: discrete.bernoulli(self._keys, n, probability)
-        return lambda n: noise.bernoulli(self._keys.draw(), n, probability)
+            return present(lambda n: discrete.bernoulli(self._keys, n, probability))
+        return present(lambda n: noise.bernoulli(self._keys.draw(), n, probability))
 
     def check_complete(self) -> None:
         """Raise `PrivacyError` unless exactly the planned releases were drawn."""

@@ -4,7 +4,7 @@ And Rényi bounds of the same events, to compare with what papers state.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from dp_accounting import DpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -29,16 +29,22 @@ def pld_epsilon(event: DpEvent, delta: float) -> float:
     UnsupportedEventError
         If the accountant cannot bound the event.
     """
+    (epsilon,) = pld_epsilons(event, [delta])
+    return epsilon
+
+
+def pld_epsilons(event: DpEvent, deltas: Iterable[float]) -> list[float]:
+    """Return `pld_epsilon` at several deltas, for the time of one: all hold at once."""
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     accountant = pld.PLDAccountant(relation, value_discretization_interval=_GRID)
     if not accountant.supports(event):
         raise UnsupportedEventError(
             f"event must be supported by the PLD accountant, got {event!r}."
         )
-    epsilon = float(accountant.compose(event).get_epsilon(check_delta(delta)))
-    if not epsilon >= 0.0:  # NaN, or a negative divergence: fail closed
-        return math.inf
-    return epsilon
+    composed = accountant.compose(event)
+    epsilons = [float(composed.get_epsilon(check_delta(delta))) for delta in deltas]
+    # NaN, or a negative divergence: fail closed
+    return [epsilon if epsilon >= 0.0 else math.inf for epsilon in epsilons]
 
 
 def rdp_epsilon(event: DpEvent, delta: float) -> float:

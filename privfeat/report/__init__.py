@@ -1,8 +1,8 @@
 """Tables, figures, reports and model cards; nothing here decides a privacy statement.
 
 accuracy.py, plots.py: accuracy against epsilon. guarantee.py: what a statement implies.
-html.py, tables.py, svg.py, style.css: one self-contained page about a fit.
-card.py: a model card.
+html.py, sections.py, tables.py, svg.py, style.css: one self-contained page about a fit.
+ledger.py: what a ledger holds. card.py: a model card.
 """
 
 from privfeat.report.accuracy import AccuracyGrid, format_grid

@@ -29,7 +29,7 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     metadata: dict[str, Any] = {
         "library_name": "privfeat",
         "license": license_name,
-        "pipeline_tag": "image-classification",
+        "pipeline_tag": report.task,
         "tags": ["differential-privacy", "privfeat"],
     }
     if report.calibration is not None:
@@ -42,7 +42,7 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
                 "name": report.title,
                 "results": [
                     {
-                        "task": {"type": "image-classification"},
+                        "task": {"type": report.task},
                         "dataset": {"name": str(data), "type": str(data)},
                         "metrics": [
                             {"type": name, "value": round(value, 6)}
@@ -59,13 +59,12 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     parts = [
         f"---\n{front}\n---",
         f"# {_plain(report.title)}",
-        "A classifier trained with differential privacy on features of a frozen "
-        "network, by privfeat.",
+        _plain(report.kind),
         "## Privacy",
         *in_words(report.statement),
         _fenced(str(report.statement)),
-        "The guarantee covers the training records of this fit alone: not what the "
-        "frozen network saw in pretraining, not other models of the same records.",
+        "The guarantee covers the training records of this fit alone: not what a "
+        "network saw in pretraining, not other models of the same records.",
     ]
     if report.calibration is not None:
         parts += [

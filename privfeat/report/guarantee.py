@@ -1,6 +1,7 @@
 """What a privacy statement implies: curves and plain words. It decides nothing."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,11 +9,20 @@ from scipy.special import ndtr, ndtri
 
 from privfeat.core.accounting import gaussian_delta
 from privfeat.core.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
-from privfeat.core.pld import pld_epsilon
+from privfeat.core.pld import pld_epsilons
 from privfeat.core.statement import PrivacyStatement
 
 __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
 
+# Where the curve of sampled records is computed.
+_DELTAS = (
+    *(MIN_SAMPLED_DELTA, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.06),
+    *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+)
+_WEAK = (
+    "That is a weak guarantee: it does not rule out an attack that is right about most "
+    "people."
+)
 _UNITS = {
     "record": ("one record", "a record"),
     "user": ("all records of one user", "a user"),
@@ -37,9 +47,15 @@ def epsilon_delta_curve(
         return epsilons[shown], deltas[shown]
     if statement.selection is not None:
         return np.array([statement.epsilon]), np.array([statement.delta])
-    event = statement.event()
-    deltas = np.geomspace(MIN_SAMPLED_DELTA, 1e-2, 5)
-    return np.array([pld_epsilon(event, delta) for delta in deltas]), deltas
+    epsilons = np.array(_sampled_epsilons(statement))
+    # of several deltas at epsilon 0 the first says all
+    proved = np.isfinite(epsilons) & (np.append(math.inf, epsilons[:-1]) > 0.0)
+    return epsilons[proved], np.array(_DELTAS)[proved]
+
+
+@lru_cache(maxsize=4)
+def _sampled_epsilons(statement: PrivacyStatement) -> tuple[float, ...]:
+    return tuple(pld_epsilons(statement.event(), _DELTAS))
 
 
 def membership_tradeoff(
@@ -61,18 +77,24 @@ def membership_tradeoff(
     Notes
     -----
     For ``mu``-GDP ``1 - Phi(Phi^-1(1 - a) - mu)``: Dong, Roth & Su 2022, Definition 3;
-    else the two lines of (epsilon, delta)-DP, their Equation 4 (Wasserman & Zhou 2010).
+    else the two lines of (epsilon, delta)-DP, their Equation 4 (Wasserman & Zhou 2010),
+    for all pairs of `epsilon_delta_curve`: each holds, so the least bound does.
     """
     rate = np.asarray(false_positive_rate, np.float64)
     if not statement.private:
         return np.ones_like(rate)
     if statement.mu is not None:
         return np.asarray(ndtr(statement.mu - ndtri(1.0 - rate)))
-    # exp(epsilon) may overflow to inf, which is right: no bound
-    with np.errstate(over="ignore", invalid="ignore"):
-        steep = np.exp(statement.epsilon) * rate + statement.delta
-    flat = 1.0 - np.exp(-statement.epsilon) * (1.0 - statement.delta - rate)
-    return np.asarray(np.clip(np.fmin(steep, flat), 0.0, 1.0))
+    epsilons, deltas = epsilon_delta_curve(statement)
+    pairs = [*zip(epsilons, deltas, strict=True), (statement.epsilon, statement.delta)]
+    least = np.ones_like(rate)
+    for epsilon, delta in pairs:
+        # exp(epsilon) may overflow to inf, which is right: no bound
+        with np.errstate(over="ignore", invalid="ignore"):
+            steep = np.exp(epsilon) * rate + delta
+        flat = 1.0 - np.exp(-epsilon) * (1.0 - delta - rate)
+        least = np.fmin(least, np.fmin(steep, flat))
+    return np.asarray(np.clip(least, 0.0, 1.0))
 
 
 def in_words(statement: PrivacyStatement) -> list[str]:
@@ -91,11 +113,25 @@ def in_words(statement: PrivacyStatement) -> list[str]:
     if statement.unit == "record":
         change = change.replace("were", "was")
     return [
-        f"If {whole} {change}, the model would come out almost the same: whatever "
-        "anyone does with it would be nearly as likely.",
+        f"If {whole} {change}, nothing that anyone finds out or does with the model "
+        f"would become more than {_times(statement.epsilon)} times as likely, or as "
+        f"unlikely, give or take a probability of {statement.delta:.3g}.",
         f"Whoever tries to tell from the model whether {unit} took part, and accuses 1 "
         f"in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
         "those who did.",
         "This holds whatever they know about all other records, and for anything made "
         "of the model, predictions included.",
+        *([_WEAK] if best > 50.0 else []),
     ]
+
+
+def _times(epsilon: float) -> str:
+    """Return ``exp(epsilon)``, never rounded down."""
+    if epsilon > 50.0:
+        return f"exp({math.ceil(epsilon)})"
+    factor = math.exp(epsilon)
+    return f"{math.ceil(factor):,}" if factor > 100 else f"{_up(factor):g}"
+
+
+def _up(factor: float) -> float:
+    return math.ceil(100.0 * factor) / 100.0

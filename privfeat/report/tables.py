@@ -1,6 +1,5 @@
 """Tables of a report, which scroll by themselves where they are wide."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from privfeat.report.svg import element
 
-__all__ = ["format_value", "pairs_table", "rows_table"]
+__all__ = ["format_value", "nested_tables", "pairs_table", "rows_table"]
 
 
 def pairs_table(label: str, pairs: Iterable[tuple[str, Any]]) -> ET.Element:
@@ -42,6 +41,35 @@ def rows_table(label: str, rows: Sequence[Mapping[str, Any]]) -> ET.Element:
     return _scrolling(label, table)
 
 
+def nested_tables(label: str, values: Mapping[str, Any]) -> list[ET.Element]:
+    """Return a table of the plain values, then tables of nested ones with headings.
+
+    A list of mappings is a table of rows. Underscores of names become spaces, empty
+    lists are left out.
+    """
+    plain, parts = [], []
+    for key, value in values.items():
+        name = str(key).replace("_", " ")
+        if isinstance(value, Mapping):
+            parts += [element("h3", name), *nested_tables(f"{label}: {name}", value)]
+        elif _is_table(value):
+            rows = [
+                {str(k).replace("_", " "): v for k, v in row.items()} for row in value
+            ]
+            parts.append(rows_table(f"{label}: {name}", rows))
+        elif value != []:
+            plain.append((name, value))
+    return [pairs_table(label, plain), *parts] if plain else parts
+
+
+def _is_table(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(isinstance(row, Mapping) for row in value)
+    )
+
+
 def _scrolling(label: str, table: ET.Element) -> ET.Element:
     """Wide tables scroll by themselves, by keyboard as well."""
     return element(
@@ -50,11 +78,22 @@ def _scrolling(label: str, table: ET.Element) -> ET.Element:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as text: numbers with six digits, nested values as JSON."""
-    if isinstance(value, bool) or value is None:
-        return str(value)
+    """Return a value as text: numbers with six digits, nested values with commas.
+
+    Examples
+    --------
+    >>> format_value({"jax": "0.10", "sizes": [1, 0.25], "none": {}})
+    'jax: 0.10, sizes: (1, 0.25), none: ()'
+    """
     if isinstance(value, float):
         return "∞" if value == math.inf else f"{value:.6g}"
-    if isinstance(value, str | int):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_inner(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_inner, value))
+    return str(value)
+
+
+def _inner(value: Any) -> str:
+    nested = isinstance(value, Mapping | list | tuple)
+    return f"({format_value(value)})" if nested else format_value(value)

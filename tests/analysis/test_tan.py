@@ -38,10 +38,25 @@ def test_loss_distributions_prove_less_than_renyi(golden_tan):
         assert 0.9 < tan.epsilon(row["delta"]) / row["epsilon"] < 0.97
 
 
+def test_half_the_data_costs_twice_the_epsilon(golden_tan):
+    """Table 6, "doubling the data divides epsilon by 2"."""
+    whole, half = map(settings_of, golden_tan["table_6"][:2])
+    ratio = half.epsilon(1.6e-6, accountant="rdp") / whole.epsilon(
+        8e-7, accountant="rdp"
+    )
+    assert ratio == pytest.approx(17.98 / 8.00, rel=0.01)
+
+
 def test_closed_form_of_figure_2(golden_tan):
     for row in golden_tan["figure_2"]:
         epsilon = closed_form_epsilon(row["eta"], 1e-6)
         assert epsilon == pytest.approx(row["closed_form"], rel=row["tolerance"])
+
+
+@pytest.mark.parametrize(("eta", "epsilon"), [(0.13, 1.0), (0.95, 8.0)])
+def test_etas_of_figure_2_are_those_of_its_epsilons(eta, epsilon):
+    """To the two digits that the caption prints."""
+    assert round(eta_for(epsilon, 1e-6), 2) == eta
 
 
 @pytest.mark.parametrize("eta", [0.13, 0.95])
@@ -53,6 +68,40 @@ def test_wall_of_figure_2(eta):
         assert np.all(np.diff(curve) < 0)
         assert curve[0] > 6
         assert 0.8 < curve[4] < curve[2] < 1.15
+
+
+@pytest.mark.parametrize("eta", [0.13, 0.95])
+def test_epsilon_of_figure_2_depends_on_eta_alone_in_front_of_the_wall(eta):
+    """All numbers of steps agree within 5 % from 2 on; at 0.3 epsilon means nothing."""
+    curves = np.array(
+        [wall_curve(eta, n, [0.3, 0.5, 2.0, 4.0], 1e-6) for n in (1_000, 100_000)]
+    ) / closed_form_epsilon(eta, 1e-6)
+    assert np.all(curves[:, 0] > 100)
+    assert np.all(curves[:, 1] > 4)
+    assert np.all(np.abs(curves[1, 2:] / curves[0, 2:] - 1) < 0.05)
+    assert np.all(np.abs(curves[:, 2:] - 1) < 0.15)
+
+
+def test_half_the_noise_and_batch_costs_little_in_front_of_the_wall_alone():
+    """Section 3.4: beyond a noise of 4 almost nothing, below 2 a great deal."""
+
+    def cost(noise):
+        q = 0.0128 * noise / 2.5
+        full, half = TAN(q, noise, 72_000), TAN(q / 2, noise / 2, 72_000)
+        epsilons = [tan.epsilon(8e-7, accountant="rdp") for tan in (full, half)]
+        return epsilons[1] / epsilons[0]
+
+    assert cost(8.0) < 1.03
+    assert cost(2.0) > 1.25
+    assert cost(1.0) > 3
+
+
+def test_twice_the_batch_for_a_quarter_of_the_steps_keeps_epsilon():
+    """Section 3.2."""
+    one, two = TAN(0.0128, 2.5, 72_000), TAN(0.0256, 2.5, 18_000)
+    assert two.eta == pytest.approx(one.eta)
+    epsilons = [tan.epsilon(8e-7, accountant="rdp") for tan in (one, two)]
+    assert epsilons[1] == pytest.approx(epsilons[0], rel=0.01)
 
 
 def test_wall_has_no_value_where_no_batch_is_large_enough():
@@ -71,6 +120,34 @@ def test_ratio_of_figure_3(golden_tan):
     assert np.all(np.abs(ratio(4.0) - 1) < 0.05)
     assert np.all(np.abs(ratio(2.0) - 1) < 0.17)
     assert np.all(ratio(0.5) > 10)
+
+
+def test_eta_step_of_figure_3_is_that_of_imagenet(golden_tan):
+    """1.2M records as the paper rounds them: 3.9e-3 to the digits of the caption."""
+    eta_step = TAN(16384 / 1.2e6, 2.5, 72_000).eta_step
+    assert round(eta_step, 4) == golden_tan["figure_3"]["eta_step"]
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 2.5, 4.0])
+def test_ratio_of_figure_3_has_a_closed_form_at_order_2(golden_tan, noise):
+    """Section 3.3: q^2 (exp(1 / sigma^2) - 1) is mu^2 of a step."""
+    tan = TAN(golden_tan["figure_3"]["eta_step"] * math.sqrt(2) * noise, noise, 1)
+    q = tan.sampling_prob
+    expected = math.log1p(q**2 * math.expm1(1 / noise**2)) * noise**2 / q**2
+    assert rdp_ratio(tan, [2])[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_transition_of_figure_3_is_where_section_3_2_says(golden_tan):
+    """The ratio explodes soon after ``q alpha exp(alpha / (2 sigma^2))`` exceeds 1."""
+    for noise in (1.0, 1.5, 2.0, 2.5):
+        q = golden_tan["figure_3"]["eta_step"] * math.sqrt(2) * noise
+        orders = np.arange(2, 100)
+        excess = q * orders * np.exp(orders / (2 * noise**2))
+        ratios = rdp_ratio(TAN(q, noise, 1), orders.tolist())
+        assert np.all(ratios[excess < 1] < 2)
+        assert np.all(
+            ratios[(excess > 100) & (orders > 2 * math.log(1 / q) * noise**2)] > 3
+        )
 
 
 @pytest.mark.parametrize(("q", "noise"), [(0.01, 2.0), (0.3, 0.7), (1.0, 3.0)])

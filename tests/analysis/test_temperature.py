@@ -7,10 +7,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPLeastSquares
+from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.analysis.metrics import report_of
 from privfeat.analysis.temperature import TemperatureScaling
-from privfeat.exceptions import PrivacyWarning
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
 
 class Sharp(ClassifierMixin, BaseEstimator):
@@ -84,8 +85,6 @@ def test_replacing_a_record_costs_twice_the_noise(sharp):
 
 def test_a_record_moves_every_sum_by_at_most_one(sharp, monkeypatch):
     """Replay: neighbours with noise from one seed, the path of temperatures forced."""
-    from privfeat.core.mechanisms import GaussianMechanism
-
     seen = []
 
     def record(self, name, exact, *, symmetric=False):
@@ -157,9 +156,55 @@ def test_scaling_is_a_scikit_learn_estimator(sharp):
         again.predict_proba(np.zeros((1, 4)))
 
 
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "validation.ledger"
+    return PrivacyLedger(path, dataset="validation", epsilon=1.0, delta=1e-5)
+
+
+def test_ledger_is_charged_before_noise_is_drawn(sharp, ledger, monkeypatch):
+    def fails(self, name, exact, *, symmetric=False):
+        (charge,) = ledger.history
+        assert charge.status != "fitted"
+        raise MemoryError
+
+    X, y = draw(50, 10)
+    scaled = TemperatureScaling(sharp, epsilon=0.5, ledger=ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianMechanism, "release", fails)
+        with pytest.raises(MemoryError):
+            scaled.fit(X, y)
+    (charge,) = ledger.history
+    assert (charge.estimator, charge.statement) == (
+        "TemperatureScaling",
+        scaled.privacy_,
+    )
+    assert not hasattr(scaled, "temperature_")
+    scaled.fit(X, y)
+    assert [charge.status for charge in ledger.history][1] == "fitted"
+
+
+def test_ledger_refuses_what_is_too_much(sharp, ledger):
+    X, y = draw(50, 11)
+    scaled = TemperatureScaling(sharp, epsilon=0.9, ledger=ledger).fit(X, y)
+    before = scaled.privacy_, scaled.temperature_
+    with pytest.raises(BudgetExceededError):
+        scaled.fit(X, y)
+    assert (scaled.privacy_, scaled.temperature_) == before
+    with (
+        pytest.warns(PrivacyWarning),
+        pytest.raises(PrivacyError, match="no random_state"),
+    ):
+        TemperatureScaling(sharp, ledger=ledger, random_state=1).fit(X, y)
+    assert len(ledger.history) == 1
+    with pytest.raises(ValueError, match="ledger must be None for public"):
+        TemperatureScaling(sharp, public=True, ledger=ledger).fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
+        ({"ledger": "path"}, "ledger must be"),
         ({"public": True, "epsilon": 1.0}, "epsilon must be None for public"),
         ({"public": 1}, "public must be True or False"),
         ({"epsilon": 0.0}, "epsilon must be"),

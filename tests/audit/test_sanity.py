@@ -95,6 +95,7 @@ def test_calibrate_noise_refuses_an_empty_range(bad):
     "bad",
     [
         {"patch": 9},
+        {"channels": 0},
         {"n_users": 1},
         {"n_classes": 1},
         {"n_fits": 0},

@@ -42,3 +42,19 @@ def test_audit_refuses_a_shape_for_a_file(fails, features):
 @pytest.mark.parametrize("bad", [["--n-samples", "5"], ["--n-classes", "1"]])
 def test_audit_refuses_a_shape_that_is_too_small(bad, fails):
     assert "must be" in fails("audit", "--estimator", "DPFC", *bad)
+
+
+def test_audit_of_a_model_takes_its_parameters(run, model):
+    pytest.importorskip("jax_privacy")
+    status, out, _ = run(
+        *("audit", "--model", model, "--n-samples", 60, "--noise-multiplier", 3)
+    )
+    assert status == 0
+    assert "DPLeastSquares on synthetic rows: 60 x 5, 4 classes" in out
+    assert "claimed" in out
+
+
+def test_audit_of_a_model_refuses_what_it_has_not(fails, model, tmp_path):
+    err = fails("audit", "--model", model, "--set", "no_such=1")
+    assert "DPLeastSquares has no parameter 'no_such'" in err
+    assert "is not a privfeat model" in fails("audit", "--model", tmp_path)

@@ -21,6 +21,7 @@ def test_plan_tries_public_features(run, features):
     )
     assert status == 0
     assert "measured on" in out
+    assert "(logistic regression)" in out
     assert "the best on the public features" in out
 
 

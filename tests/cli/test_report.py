@@ -2,32 +2,59 @@ import json
 
 import pytest
 
-from privfeat import persistence
+from privfeat import PrivacyLedger, persistence
 
 
-def test_report_writes_page_and_card(run, model, features, tmp_path):
-    ledger, audit = tmp_path / "ledger.json", tmp_path / "audit.json"
-    ledger.write_text(json.dumps([{"what": "an earlier fit", "epsilon": 0.5}]))
-    audit.write_text(json.dumps({"lower bound": 0.125}))
+@pytest.fixture
+def charged(run, features, tmp_path):
+    """Return the folder of a model that was charged, and its ledger."""
+    ledger, folder = tmp_path / "team.ledger", tmp_path / "charged"
+    PrivacyLedger(ledger, dataset="tiny", epsilon=30.0, delta=1e-6)
+    fit = "fit --estimator DPLeastSquares --epsilon 20 --delta 1e-6 --quiet"
+    names = ("--ledger", ledger, "--dataset", "tiny")
+    assert run(*fit.split(), "--train", features, "--out", folder, *names)[0] == 0
+    return folder, ledger
+
+
+def test_report_writes_page_and_card(run, charged, features, tmp_path):
+    """From the fit by a ledger and an audit of its settings to both files."""
+    pytest.importorskip("jax_privacy")
+    model, ledger = charged
+    audit = tmp_path / "audit.json"
+    status, out, _ = run(
+        *("audit", "--model", model, "--n-samples", 60, "--out", audit, "--quiet")
+    )
+    assert status == 0
+    assert "DPLeastSquares on synthetic rows: 60 x 5, 4 classes" in out
+    assert f"{audit} written" in out
+    results = json.loads(audit.read_text())
     page, card = tmp_path / "report.html", tmp_path / "README.md"
     status, out, err = run(
         *("report", model, "--out", page, "--test", features, "--ledger", ledger),
-        *("--audit", audit, "--card", card, "--title", "Mine", "--license", "mit"),
+        *("--dataset", "tiny", "--audit", audit, "--card", card, "--title", "Mine"),
+        *("--license", "mit"),
     )
     assert (status, err) == (0, "")
     assert out == f"{page} written\n{card} written\n"
     text = page.read_text(encoding="utf-8")
     for part in (
         "<h1>Mine</h1>",
-        "an earlier fit",
-        "0.125",
+        "<h2>Spent on these records</h2>",
+        "epsilon = 30, delta = 1e-06",
+        "<h3>One fit with planted records",
+        f"{results['one_run']['epsilon_lower']:.6g}",
+        f"{results['replay']['movements'][0]['observed']:.6g}",
+        "synthetic rows: 60 x 5, 4 classes",
         "tiny.h5",
         "feature_dtype",
     ):
         assert part in text
+    assert "This fit is not among" not in text
     assert "DPLeastSquares(" in text
     assert f"{persistence.load(model).privacy_.mu:.6g}" in text
-    assert 'license: "mit"' in card.read_text(encoding="utf-8")
+    card_text = card.read_text(encoding="utf-8")
+    assert 'license: "mit"' in card_text
+    assert "on features of a frozen network" in card_text
 
 
 def test_report_needs_only_a_model(run, model, tmp_path):
@@ -41,8 +68,6 @@ def test_report_needs_only_a_model(run, model, tmp_path):
 @pytest.mark.parametrize(
     ("option", "content", "message"),
     [
-        ("--ledger", "{}", "--ledger must hold a list"),
-        ("--ledger", "[1]", "--ledger must hold a list"),
         ("--audit", "[]", "--audit must hold an object"),
         ("--audit", "{", "--audit must be a JSON file"),
     ],
@@ -52,4 +77,25 @@ def test_report_refuses_other_files(fails, model, tmp_path, option, content, mes
     path.write_text(content)
     page = tmp_path / "report.html"
     assert message in fails("report", model, "--out", page, option, path)
+    assert not page.exists()
+
+
+def test_report_of_a_fit_that_its_ledger_lacks_says_so(run, charged, model, tmp_path):
+    page = tmp_path / "report.html"
+    names = ("--ledger", charged[1], "--dataset", "tiny")
+    assert run("report", charged[0], "--out", page, *names)[0] == 0
+    assert "This fit is not among" not in page.read_text(encoding="utf-8")
+    other = tmp_path / "other.ledger"
+    PrivacyLedger(other, dataset="tiny", epsilon=30.0, delta=1e-6)
+    names = ("--ledger", other, "--dataset", "tiny")
+    assert run("report", model, "--out", page, *names)[0] == 0
+    assert "This fit is not among" in page.read_text(encoding="utf-8")
+
+
+def test_report_refuses_a_ledger_without_its_data_set(fails, model, tmp_path):
+    page = tmp_path / "report.html"
+    error = fails("report", model, "--out", page, "--ledger", tmp_path / "no.ledger")
+    assert "--ledger and --dataset must be given together" in error
+    names = ("--ledger", tmp_path / "no.ledger", "--dataset", "tiny")
+    assert "no.ledger" in fails("report", model, "--out", page, *names)
     assert not page.exists()

@@ -70,3 +70,36 @@ def test_train_charges_a_ledger(folder, capsys):
     (charge,) = ledger.history
     assert charge.statement == load(folder / "model").privacy_
     assert charge.status == "fitted"
+
+
+def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
+    """Full batches, whose accounting is quick."""
+    pytest.importorskip("jax_privacy")
+    ledger = folder / "team.ledger"
+    PrivacyLedger(ledger, dataset="photos", epsilon=200.0, delta=1e-5)
+    names = ("--ledger", str(ledger), "--dataset", "photos")
+    assert command(folder, "--batch", "24", *names) == 0
+    model, audit, page, card = (
+        str(folder / name) for name in ("model", "audit.json", "page.html", "card.md")
+    )
+    few = ("--n-samples", "40", "--n-canaries", "20", "--set", "n_iter=2")
+    few += ("--set", "expected_batch_size=40", "--quiet")
+    assert main(["audit", "--model", model, *few, "--out", audit]) == 0
+    assert (
+        "DPSGDClassifier on synthetic rows: 40 x 8 x 8 x 3" in capsys.readouterr().out
+    )
+    command_line = ["report", model, "--out", page, "--audit", audit, *names]
+    command_line += ["--test", str(folder / "test"), "--card", card]
+    assert main(command_line) == 0
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    for part in ("DPSGDClassifier with epsilon", "8 x 8 x 3", "<h3>Replay: "):
+        assert part in text
+    for part in ("24 records", "SelfComposed", "epsilon = 200, delta = 1e-05"):
+        assert part in text
+    with open(card, encoding="utf-8") as file:
+        assert "A network trained by DP-SGD" in file.read()
+    assert main(["report", model, "--out", page, "--test", str(folder)]) == 1
+    assert "must have the classes" in capsys.readouterr().err
+    assert main(["report", model, "--out", page, "--test", audit]) == 1
+    assert "must be a folder of images" in capsys.readouterr().err

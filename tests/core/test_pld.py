@@ -14,7 +14,12 @@ from dp_accounting.rdp import RdpAccountant
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu
 from privfeat.core.calibration import plan_releases
 from privfeat.core.plan import Query
-from privfeat.core.pld import pld_epsilon, pld_noise_multiplier, rdp_epsilon
+from privfeat.core.pld import (
+    pld_epsilon,
+    pld_epsilons,
+    pld_noise_multiplier,
+    rdp_epsilon,
+)
 from privfeat.exceptions import UnsupportedEventError
 
 
@@ -30,6 +35,17 @@ def test_pld_epsilon_falls_with_the_sampling_probability():
         return pld_epsilon(SelfComposedDpEvent(event, 10), 1e-6)
 
     assert cost(0.01) < cost(0.1) < cost(0.9)
+
+
+def test_pld_epsilons_are_those_of_each_delta():
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)), 10)
+    deltas = [1e-9, 1e-5, 0.1, 0.9]
+    found = pld_epsilons(event, deltas)
+    assert found == [pld_epsilon(event, delta) for delta in deltas]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0.0
+    with pytest.raises(ValueError, match="delta must be"):
+        pld_epsilons(event, [1e-5, 0.0])
 
 
 def test_pld_epsilon_refuses_an_unknown_event():

@@ -8,6 +8,7 @@ from privfeat.core.calibration import plan_releases
 from privfeat.core.plan import Query
 from privfeat.core.statement import PrivacyStatement
 from privfeat.report.html import FitReport
+from privfeat.report.ledger import LedgerSummary
 
 
 def state(*, seeded=False, sampling_prob=1.0, unit="record", **budget):
@@ -35,8 +36,16 @@ def full_report():
         statement=state(),
         calibration=calibration_report(rng.integers(0, 3, size=200), p),
         test_name="test.h5:<i>test</i>",
-        ledger=[{"what": "fit <one>", "epsilon": 0.5}, {"what": "fit", "delta": 1e-6}],
-        audit={"bound <lower>": 0.2, "inf": math.inf},
+        ledger=LedgerSummary(
+            budget=(("data set", "a <b>set</b>"), ("spent", "epsilon = 0.5")),
+            charges=({"fit": 1, "estimator": "fit <one>"}, {"fit": 2, "delta": 1e-6}),
+            holds_fit=True,
+        ),
+        audit={
+            "bound <lower>": 0.2,
+            "inf": math.inf,
+            "one_run": {"n_right": 7, "checks": [{"p_value": 0.5}, {"p_value": 0.25}]},
+        },
         provenance={"dataset": "<script>alert(1)</script>", "weights": ["a", 1]},
         reproduce="clf.fit(X < 3, y)",
     )

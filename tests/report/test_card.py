@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from privfeat.report.card import render_card
@@ -40,6 +42,16 @@ def test_no_text_breaks_out_of_its_block(statement):
     assert "b" not in metadata
     assert f"`````text\n{evil}\n`````" in body
     assert "# a --- b: c" in body
+
+
+def test_card_says_what_the_model_is(full_report):
+    network = replace(full_report, kind="A net <b>", task="tabular-regression")
+    metadata, body = front_matter(render_card(network))
+    assert metadata["pipeline_tag"] == "tabular-regression"
+    assert metadata["model-index"][0]["results"][0]["task"]["type"] == (
+        "tabular-regression"
+    )
+    assert "A net \\<b\\>" in body
 
 
 def test_without_measurements_there_is_no_index(statement):

@@ -5,6 +5,9 @@ import pytest
 from scipy import stats
 
 from privfeat.core.accounting import gaussian_delta
+from privfeat.core.calibration import plan_releases
+from privfeat.core.plan import Query
+from privfeat.core.statement import PrivacyStatement
 from privfeat.report.guarantee import (
     epsilon_delta_curve,
     in_words,
@@ -33,15 +36,27 @@ def test_tradeoff_respects_epsilon_and_delta(epsilon):
         assert np.all(1 - rates <= np.exp(e) * (1 - reached) + d + 1e-9)
 
 
-def test_tradeoff_of_sampled_records_is_that_of_epsilon_and_delta():
-    statement = state(sampling_prob=0.1, epsilon=None, noise_multiplier=2.0)
-    assert statement.mu is None
-    rates = np.array([0.0, 0.01, 0.5, 1.0])
-    e, d = statement.epsilon, statement.delta
-    expected = np.minimum(np.exp(e) * rates + d, 1 - np.exp(-e) * (1 - d - rates))
-    assert membership_tradeoff(statement, rates) == pytest.approx(
-        np.clip(expected, 0, 1)
+@pytest.mark.parametrize("noise_multiplier", [0.8, 2.0])
+def test_tradeoff_of_sampled_records_bounds_the_best_attack(noise_multiplier):
+    """On one step the likelihood ratio is monotone: thresholds are the best attacks."""
+    q, query = 0.3, Query("gradient", 1.0, sampling_prob=0.3)
+    plan = plan_releases(
+        [query], noise_multiplier=noise_multiplier, delta=1e-6, accounting="pld"
     )
+    statement = PrivacyStatement.from_plan(plan, public=(), seeded=False)
+    assert statement.mu is None
+    thresholds = np.linspace(-6, 6, 200)
+    false = stats.norm.sf(thresholds, scale=noise_multiplier)
+    moved = stats.norm.sf(thresholds, loc=1, scale=noise_multiplier)
+    true = (1 - q) * false + q * moved
+    bound = membership_tradeoff(statement, false)
+    assert np.all(true <= bound)
+    assert np.all(bound - true < 0.15)  # it bounds attacks on removals as well
+    # the stated pair alone says less
+    e, d = statement.epsilon, statement.delta
+    alone = np.minimum(np.exp(e) * false + d, 1 - np.exp(-e) * (1 - d - false))
+    assert np.all(bound <= alone)
+    assert np.any(bound < alone - 0.01)
 
 
 @pytest.mark.parametrize("unprotected", [{"epsilon": math.inf}, {"seeded": True}])
@@ -64,7 +79,8 @@ def test_curve_of_sampled_records_holds_the_stated_pair():
     epsilons, deltas = epsilon_delta_curve(statement)
     assert np.all(np.diff(epsilons) <= 0)
     near = np.interp(math.log(1e-6), np.log(deltas), epsilons)
-    assert near == pytest.approx(statement.epsilon, rel=0.1)
+    assert near == pytest.approx(statement.epsilon, rel=0.01)
+    assert np.count_nonzero(epsilons == 0.0) == 1
 
 
 def test_no_curve_without_privacy():
@@ -87,8 +103,17 @@ def test_words_fit_the_statement(budget, words):
 
 
 def test_words_never_round_a_risk_down():
-    for epsilon in (0.1, 0.5, 1.0, 3.0):
+    for epsilon in (0.1, 0.5, 1.0, 3.0, 8.0):
         statement = state(epsilon=epsilon)
-        sentence = in_words(statement)[1]
-        shown = float(sentence.split("recognizes at most ")[1].split(" in")[0])
+        first, second, *_ = in_words(statement)
+        factor = float(first.split("more than ")[1].split(" times")[0].replace(",", ""))
+        assert math.exp(statement.epsilon) <= factor <= 1.02 * math.exp(epsilon)
+        shown = float(second.split("recognizes at most ")[1].split(" in")[0])
         assert shown >= 100 * membership_tradeoff(statement, 0.01)
+
+
+def test_words_call_a_weak_guarantee_weak():
+    weak = "weak guarantee"
+    assert weak not in " ".join(in_words(state(epsilon=1.0)))
+    assert weak in " ".join(in_words(state(epsilon=30.0)))
+    assert "exp(" in in_words(state(epsilon=100.0))[0]

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -74,6 +75,7 @@ def test_texts_are_shown_as_they_are(full_report):
     assert "<script>alert(1)</script>" in outline.text
     assert "test.h5:<i>test</i>" in outline.text
     assert "fit <one>" in outline.text
+    assert "a <b>set</b>" in outline.text
     assert "bound <lower>" in outline.text
     assert "(4) <&>" in outline.text
     assert not {"b", "i", "one", "lower"} & {*outline.tags}
@@ -100,6 +102,31 @@ def test_unprotected_fits_are_called_so(budget, words):
     assert words in outline.text
     assert "What it implies" not in outline.headings
     assert "warn" in render_html(FitReport("Title", state(**budget)))
+
+
+def test_nested_results_of_an_audit_are_tables_of_their_own(full_report):
+    page = render_html(full_report)
+    heading = "One fit with planted records: epsilon is at least"
+    assert f"<h3>{heading}</h3>" in page
+    assert f'aria-label="Audit: {heading}: checks"' in page
+    assert '<th scope="row">n right</th><td class="long">7</td>' in page
+    assert page.count("p value") == 1
+    assert "0.25" in page
+
+
+def test_a_fit_that_was_not_charged_is_called_so(full_report):
+    words = "This fit is not among those that were charged"
+    assert words not in read(full_report).text
+    lost = replace(full_report, ledger=replace(full_report.ledger, holds_fit=False))
+    assert words in read(lost).text
+
+
+def test_events_are_those_of_the_statement(full_report):
+    assert "GaussianDpEvent" in read(full_report).text
+    sampled = state(sampling_prob=0.1, epsilon=None, noise_multiplier=2.0)
+    text = read(FitReport("Title", sampled)).text
+    assert "PoissonSampledDpEvent" in text
+    assert "sampling_probability=0.1" in text
 
 
 def test_sampled_statements_are_shown_too():

@@ -1,0 +1,82 @@
+"""The smallest noise at which a fit does not learn what it must not."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from privfeat._checks import check_positive, check_real
+from privfeat.audit.sanity import SanityResult
+
+
+@dataclass(frozen=True)
+class NoiseCalibration:
+    """The smallest noise that passed, and all that was tried, in that order."""
+
+    noise_multiplier: float
+    tried: tuple[tuple[float, SanityResult], ...]
+
+
+def calibrate_noise(
+    make: Callable[[float], Any],
+    test: Callable[[Any], SanityResult],
+    *,
+    low: float = 0.1,
+    high: float = 1000.0,
+    tol: float = 0.1,
+) -> NoiseCalibration:
+    """Return the smallest noise multiplier that passes a test, by bisection.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a noise multiplier; returns an unfitted estimator.
+    test : callable
+        Takes that; returns a `SanityResult`.
+    low, high : float
+        Where to search; ``0 < low < high``.
+    tol : float
+        Relative precision, > 0.
+
+    Raises
+    ------
+    ValueError
+        If the test fails at ``high`` too, or a number is out of range.
+
+    Notes
+    -----
+    The tests make their own data, so the result costs no privacy. It holds for the
+    size of those data alone. The outcome of a test is random: pass one with a fixed
+    seed to compare noise levels on the same data.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from privfeat import DPLeastSquares
+    >>> from privfeat.audit import random_label_test
+    >>> test = partial(random_label_test, n_samples=200, n_features=30, seed=0)
+    >>> found = calibrate_noise(lambda s: DPLeastSquares(noise_multiplier=s), test)
+    >>> 0.1 <= found.noise_multiplier <= 1000
+    True
+    """
+    check_positive("low", low)
+    check_real("high", high, low=low, include_low=False, include_high=False)
+    check_positive("tol", tol)
+    tried = []
+
+    def passes(noise_multiplier: float) -> bool:
+        result = test(make(noise_multiplier))
+        tried.append((noise_multiplier, result))
+        return result.passed
+
+    if passes(low):
+        return NoiseCalibration(low, tuple(tried))
+    if not passes(high):
+        raise ValueError(
+            f"high must be a noise multiplier that passes, got {high!r}. Pass a "
+            "larger one."
+        )
+    while high / low > 1.0 + tol:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return NoiseCalibration(high, tuple(tried))

@@ -1,0 +1,69 @@
+"""What a fit released, with the exact sums: recorded for audits, and sensitive."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.core.observation import observe
+from privfeat.core.release import Release
+from privfeat.core.statistics import ExactSum
+from privfeat.exceptions import PrivacyError
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One release with the exact sum it was drawn from. Sensitive."""
+
+    name: str
+    exact: NDArray[np.float64]
+    release: Release
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """What was added to the exact sum."""
+        return self.release.value - self.exact
+
+
+@dataclass
+class Recorder:
+    """Records what is released; with ``answers`` fits go on with those instead."""
+
+    calls: list[Recorded] = field(default_factory=list)
+    answers: Sequence[Recorded] | None = None
+
+    def start(self, answers: Sequence[Recorded] | None = None) -> None:
+        """Forget what was recorded, and answer from now on as told."""
+        self.calls, self.answers = [], answers
+
+    def of(self, name: str) -> list[Recorded]:
+        """Return what was recorded of one query."""
+        return [call for call in self.calls if call.name == name]
+
+    def __call__(self, exact: ExactSum, release: Release) -> Release:
+        """Record a release; return what the fit goes on with."""
+        if self.answers is not None:
+            if len(self.calls) >= len(self.answers):
+                raise PrivacyError("neighbouring data must give as many releases.")
+            release = self.answers[len(self.calls)].release
+        self.calls.append(Recorded(release.name, exact.value.copy(), release))
+        return release
+
+
+@contextmanager
+def recording() -> Iterator[Recorder]:
+    """Record all releases of the fits inside, with their exact sums.
+
+    Examples
+    --------
+    >>> from privfeat import DPLeastSquares
+    >>> with recording() as recorder:
+    ...     clf = DPLeastSquares(epsilon=1, classes=[0, 1]).fit([[1], [2]], [0, 1])
+    >>> [call.name for call in recorder.calls]
+    ['feature_mean', 'gram', 'class_sums']
+    """
+    recorder = Recorder()
+    with observe(recorder):
+        yield recorder

@@ -1,0 +1,94 @@
+"""A privacy ledger as a report shows it: numbers are rounded against us."""
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import Any
+
+from privfeat.core.budget import left_of, spent_of
+from privfeat.core.ledger import PrivacyLedger
+from privfeat.core.statement import PrivacyStatement
+
+__all__ = ["LedgerSummary", "rounded_down", "rounded_up", "summarize"]
+
+
+@dataclass(frozen=True)
+class LedgerSummary:
+    """The budget of a data set, and every fit that was charged, at one moment.
+
+    Attributes
+    ----------
+    budget : tuple of (name, value)
+        Budget, spent and left.
+    charges : tuple of dict
+        One for each charge, in order.
+    holds_fit : bool
+        Whether one of them has the statement of the fit that is reported on.
+    """
+
+    budget: tuple[tuple[str, Any], ...]
+    charges: tuple[dict[str, Any], ...]
+    holds_fit: bool
+
+
+def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSummary:
+    """Return what a report on the fit of ``statement`` says of its ledger.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from privfeat import DPLeastSquares
+    >>> with TemporaryDirectory() as folder:
+    ...     ledger = PrivacyLedger(f"{folder}/a", dataset="a", epsilon=3, delta=1e-5)
+    ...     clf = DPLeastSquares(classes=[0, 1], ledger=ledger).fit([[1], [2]], [0, 1])
+    ...     found = summarize(ledger, clf.privacy_)
+    >>> dict(found.budget)["left for one more fit"]
+    'epsilon = 2.7563'
+    >>> found.holds_fit
+    True
+    """
+    budget, history = ledger.budget, ledger.history
+    fits = [charge.statement for charge in history]
+    spent, left = spent_of(budget, fits), left_of(budget, fits)
+    return LedgerSummary(
+        budget=(
+            ("data set", budget.dataset),
+            ("budget", f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}"),
+            ("spent", f"epsilon = {rounded_up(spent.epsilon)}"),
+            ("left for one more fit", f"epsilon = {rounded_down(left.epsilon)}"),
+            ("protected unit", budget.unit),
+            ("neighbours", budget.adjacency),
+            ("since", budget.created),
+        ),
+        charges=tuple(
+            {
+                "fit": charge.number,
+                "charged": charge.asked,
+                "estimator": charge.estimator,
+                "epsilon": rounded_up(fit.epsilon),
+                "delta": f"{fit.delta:g}",
+                "status": charge.status,
+            }
+            for charge, fit in zip(history, fits, strict=True)
+        ),
+        holds_fit=statement in fits,
+    )
+
+
+def rounded_up(value: float) -> str:
+    """Return a number of six digits that is not less.
+
+    Examples
+    --------
+    >>> rounded_up(0.12345611)
+    '0.123457'
+    """
+    return _six_digits(value, ROUND_CEILING)
+
+
+def rounded_down(value: float | None) -> str:
+    """Return a number that, typed in again, is not more than was left; 0 for None."""
+    return _six_digits(value or 0.0, ROUND_FLOOR)
+
+
+def _six_digits(value: float, rounding: str) -> str:
+    return f"{float(Context(prec=6, rounding=rounding).create_decimal(value)):.6g}"

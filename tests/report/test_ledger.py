@@ -1,0 +1,45 @@
+import pytest
+
+from privfeat import DPLeastSquares, PrivacyLedger
+from privfeat.report.ledger import rounded_down, rounded_up, summarize
+from tests.report.conftest import state
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "a.ledger", dataset="a", epsilon=3, delta=1e-5)
+
+
+def test_summary_holds_the_budget_and_every_charge(ledger):
+    fits = [
+        DPLeastSquares(epsilon=epsilon, classes=[0, 1], ledger=ledger).fit(
+            [[1.0], [2.0]], [0, 1]
+        )
+        for epsilon in (1.0, 0.5)
+    ]
+    found = summarize(ledger, fits[0].privacy_)
+    budget = dict(found.budget)
+    assert budget["data set"] == "a"
+    assert budget["budget"] == "epsilon = 3, delta = 1e-05"
+    spent = float(budget["spent"].removeprefix("epsilon = "))
+    assert ledger.spent.epsilon <= spent <= ledger.spent.epsilon * (1 + 1e-5)
+    left = float(budget["left for one more fit"].removeprefix("epsilon = "))
+    assert left <= ledger.remaining.epsilon
+    assert [row["fit"] for row in found.charges] == [1, 2]
+    assert [row["epsilon"] for row in found.charges] == ["1", "0.5"]
+    assert {row["status"] for row in found.charges} == {"fitted"}
+    assert found.holds_fit
+    assert not summarize(ledger, state()).holds_fit
+
+
+def test_an_empty_ledger_has_a_summary(ledger):
+    found = summarize(ledger, state())
+    assert found.charges == ()
+    assert dict(found.budget)["spent"] == "epsilon = 0"
+
+
+@pytest.mark.parametrize("value", [0.1234567, 2.758581, 1e-7 / 3, 99.99999999])
+def test_numbers_are_rounded_against_us(value):
+    assert float(rounded_down(value)) <= value <= float(rounded_up(value))
+    assert float(rounded_up(value)) == pytest.approx(value, rel=1e-5)
+    assert rounded_down(None) == "0"
