@@ -24,8 +24,8 @@ class DepthwiseConv(Layer):
     """One kernel for each channel, without sums over channels.
 
     A sum of shifted images, each times its tap of the kernel: on a CPU ten to thirty
-    times faster than a grouped convolution, and so is its gradient, which is small
-    enough to be formed for every record.
+    times faster than a grouped convolution. The gradient of the kernel is small enough
+    to be formed for every record.
     """
 
     def __init__(
