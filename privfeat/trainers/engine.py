@@ -24,7 +24,7 @@ from privfeat.trainers.clipping import (
     part_of,
     part_radius,
 )
-from privfeat.trainers.contributions import Contribution, masked, squares
+from privfeat.trainers.contributions import Contribution, masked, squares, summed
 from privfeat.trainers.model import Network, Parameters
 from privfeat.trainers.tape import FastEngineError, Tape
 
@@ -177,8 +177,8 @@ def dry_run(network: Network, inputs: Any) -> Tape:
 
 
 def _norm(found: dict[str, Contribution], names: list[str]) -> Float[Array, " n"]:
-    squared = sum(found[name].squared_norms + found[name].slack for name in names)
-    return jnp.sqrt(jnp.maximum(jnp.asarray(squared), 0.0))
+    squared = [found[name].squared_norms + found[name].slack for name in names]
+    return jnp.sqrt(jnp.maximum(summed(jnp.stack(squared, axis=1)), 0.0))
 
 
 def _fast_terms(

@@ -99,19 +99,25 @@ def assert_same(left, right, tol=1e-5):
         )
 
 
-@pytest.fixture(params=[0, 10**9], ids=["formed", "gram"])
-def strategy(request, monkeypatch):
-    """Every gradient formed, or every norm taken from Gram matrices.
+@pytest.fixture
+def without_slack(monkeypatch):
+    """Leave out the slack for cancellation, which lowers factors by more than rounding.
 
-    Without the slack for cancellation, which lowers factors by more than rounding.
+    That it only lowers them is a test of its own.
     """
     monkeypatch.setattr(contributions, "GRAM_SLACK", 0.0)
+
+
+@pytest.fixture(params=[0, 10**9], ids=["formed", "gram"])
+def strategy(request, without_slack, monkeypatch):
+    """Every gradient formed, or every norm taken from Gram matrices."""
     monkeypatch.setattr(contributions, "_COST_OF_KEEPING", request.param)
 
 
 _SLOW = ("bottleneck", "resnet", "simplevgg", "wrn_norm_first")
 
 
+@pytest.mark.usefixtures("without_slack")
 @pytest.mark.parametrize(
     "name",
     [
