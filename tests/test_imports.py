@@ -79,8 +79,10 @@ RULES = {
         ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
         | {
+            "privfeat._compilation",
             "privfeat._encoding",
             "privfeat.core",
+            "privfeat.linear._groups",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",
             "privfeat.trainers",

@@ -185,8 +185,9 @@ def test_images_are_read_by_class(tmp_path):
         (tmp_path / name).mkdir()
         Image.new("RGB", (12, 8), (grey,) * 3).save(tmp_path / name / "1.png")
         (tmp_path / name / "notes.txt").write_text("no image")
-    images, labels, names = read_folder(tmp_path, size=4, mode="L")
+    images, labels, names, files = read_folder(tmp_path, size=4, mode="L")
     assert names == ["a", "b"]
+    assert files == ["a/1.png", "b/1.png"]
     assert labels.tolist() == [0, 1]
     assert images.shape == (2, 4, 4, 1)
     assert images[:, 0, 0, 0].tolist() == [10, 200]
