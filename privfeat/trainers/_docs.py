@@ -22,8 +22,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         Number of steps instead of ``epochs``.
     expected_batch_size : float, optional, default=256
         Every step takes each record with probability ``expected_batch_size /
-        n_samples``. None: all records in every step. With groups, users and their
-        number stand for records here, above and below.
+        n_samples``. None: all records in every step. With groups, read users for
+        records, also for ``epochs`` and ``microbatch_size``: they are what is sampled.
     microbatch_size : int, optional
         Records that are worked on at a time, dealt out to all local devices; changes
         memory and time alone. Default: as many as fit in about a gibibyte of each.

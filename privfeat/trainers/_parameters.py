@@ -169,7 +169,8 @@ class DPSGDParameters(BaseEstimator):
         elif self.engine == "fast" or self.optimizer == "sgld":
             raise ValueError(
                 "engine must not be 'fast' and optimizer not 'sgld' with groups, got "
-                f"{self.engine!r} and {self.optimizer!r}: an update is no gradient."
+                f"{self.engine!r} and {self.optimizer!r}. Pass 'auto', and another "
+                "optimizer: the update of a user is no gradient."
             )
 
     def _local_training(self) -> LocalTraining:

@@ -185,17 +185,20 @@ def lookup(
     A record that uses a row several times adds up its cotangents, so the squared norm
     is the sum of ``e_t . e_s`` over pairs of positions with the same row.
     """
+    table = jnp.zeros((n_rows, e.shape[2]), e.dtype)
+    n_terms = e.shape[2] + 2 * e.shape[1]
+    if n_terms > _MOST_TERMS:
+        return kept(jax.vmap(lambda rows, own: table.at[rows].add(own))(ids, e))
     same = (ids[:, :, None] == ids[:, None, :]).astype(e.dtype)
     inner = same * _inner_products(e)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "r o"]:
         rows = scaled(e, weights).reshape(-1, e.shape[2])
-        table = jnp.zeros((n_rows, e.shape[2]), e.dtype)
         return table.at[ids.reshape(-1)].add(rows)
 
     largest = jnp.sum(_norms(e), axis=1)
-    slack = _slack(e.shape[2] + 2 * e.shape[1])
-    return Contribution(summed(inner), weighted_sum, slack * jnp.square(largest))
+    slack = _slack(n_terms) * jnp.square(largest)
+    return Contribution(summed(inner), weighted_sum, slack)
 
 
 def squares(values: Float[Array, "n ..."]) -> Float[Array, " n"]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from privfeat._compilation import keep_compiled_code
 from privfeat.trainers.engine import ClipRule, clipped_sum
 from privfeat.trainers.losses import cross_entropy
 from privfeat.trainers.model import Network
@@ -13,6 +14,12 @@ from privfeat.trainers.networks import MLP
 
 # Nothing here is timed, so nothing has to be fast but the compiler.
 _UNOPTIMIZED = {"xla_backend_optimization_level": 0}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_code():
+    """Compile once what several tests, or several runs of them, use."""
+    keep_compiled_code()
 
 
 @pytest.fixture

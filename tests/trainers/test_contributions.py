@@ -74,3 +74,17 @@ def test_gram_norms_are_not_below_the_norm(nearly_cancelling):
 def test_gradients_are_formed_where_sums_are_too_long_for_the_slack():
     assert not contributions.keeping_is_cheaper(2, 2**19, 2**18)
     assert contributions.keeping_is_cheaper(2, 2**20, 2**18)
+
+
+def test_tables_are_formed_there_as_well(monkeypatch):
+    draw = np.random.default_rng(0)
+    ids = jnp.array([[0, 2, 2, 1], [3, 3, 3, 0]])
+    e = jnp.asarray(draw.normal(size=(2, 4, 5)), jnp.float32)
+    weights = jnp.array([0.5, 2.0])
+    found = contributions.lookup(ids, e, 4)
+    monkeypatch.setattr(contributions, "_MOST_TERMS", 0)
+    formed = contributions.lookup(ids, e, 4)
+    assert formed.slack == 0.0
+    np.testing.assert_allclose(formed.squared_norms, found.squared_norms, rtol=1e-5)
+    sums = found.weighted_sum(weights), formed.weighted_sum(weights)
+    np.testing.assert_allclose(*sums, atol=1e-5)
