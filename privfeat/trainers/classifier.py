@@ -44,12 +44,14 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
     {guarantees}
 
     **Source.** Abadi et al. 2016, Algorithm 1, with the denominators of [1]_ and the
-    per-record norms of Goodfellow 2015.
+    per-record norms of Goodfellow 2015. With groups, [2]_, Algorithm 1.
 
     References
     ----------
     .. [1] Kurakin et al. Toward Training at ImageNet Scale with Differential Privacy.
        2022.
+    .. [2] McMahan et al. Learning Differentially Private Recurrent Language Models.
+       2018.
 
     Examples
     --------
