@@ -14,12 +14,12 @@ print(jax.config.values["jax_compilation_cache_dir"])
 """
 
 
-def run(folder, **environment):
+def run(folder, code=FIT, **environment):
     environment = {**os.environ, "HOME": str(folder), **environment}
     for name in ("XDG_CACHE_HOME", "JAX_COMPILATION_CACHE_DIR"):
         if name not in environment.get("KEEP", ""):
             environment.pop(name, None)
-    command = [sys.executable, "-W", "ignore", "-c", FIT]
+    command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -50,3 +50,25 @@ def test_a_cache_that_jax_has_stays(tmp_path):
         tmp_path, JAX_COMPILATION_CACHE_DIR=theirs, KEEP="JAX_COMPILATION_CACHE_DIR"
     )
     assert found == theirs
+
+
+NETWORK = """
+import numpy as np
+from pathlib import Path
+from privfeat import DPSGDClassifier
+draw = np.random.default_rng(0)
+options = {"model": "mlp", "classes": [0, 1], "n_iter": 2, "max_group_size": 3}
+for fit in range(2):
+    X, y, users = draw.normal(size=(20, 3)), draw.integers(0, 2, 20), np.arange(20) // 2
+    DPSGDClassifier(noise_multiplier=1.0, expected_batch_size=4, **options).fit(
+        X, y, draw.permutation(users)
+    )
+    print(sorted(path.name for path in Path.home().rglob("*-cache")))
+"""
+
+
+def test_compiled_code_of_networks_holds_no_data(tmp_path):
+    """Fits on other data of the same shapes compile nothing else."""
+    pytest.importorskip("flax")
+    first, second = run(tmp_path, code=NETWORK).splitlines()
+    assert first == second != "[]"

@@ -47,6 +47,7 @@ RULES = {
     "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
     "privfeat/_files.py": rule(),
+    "privfeat/_notebook.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(["jax", "jaxtyping"], ours=SHARED | {"privfeat.core"}),
     "privfeat/solvers": rule(
@@ -58,6 +59,7 @@ RULES = {
         ours=SHARED
         | {
             "privfeat._compilation",
+            "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",
             "privfeat.linear",
@@ -71,7 +73,7 @@ RULES = {
             "privfeat.core",
             "privfeat.data",
             "privfeat.linear._inputs",
-            "privfeat.linear._notebook",
+            "privfeat._notebook",
             "privfeat.selection",
         },
     ),
@@ -79,8 +81,11 @@ RULES = {
         ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
         | {
+            "privfeat._compilation",
             "privfeat._encoding",
+            "privfeat._notebook",
             "privfeat.core",
+            "privfeat.linear._groups",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",
             "privfeat.trainers",

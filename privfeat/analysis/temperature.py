@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
+from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.calibration import plan_releases
 from privfeat.core.charging import charged, check_ledger
@@ -32,7 +33,6 @@ from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
-from privfeat.linear._notebook import ShowsPrivacy
 
 # Base-2 logarithms of the temperatures to choose from.
 LOG_RANGE = (-4.0, 4.0)

@@ -119,7 +119,7 @@ def _test_images(args: argparse.Namespace, shape: tuple[int, ...]) -> tuple[Any,
     if not Path(args.test).is_dir():
         raise CommandError(f"--test must be a folder of images, got {args.test!r}.")
     mode = "L" if shape[2] == 1 else "RGB"
-    X, y, names = read_folder(args.test, size=shape[0], mode=mode)
+    X, y, names, _ = read_folder(args.test, size=shape[0], mode=mode)
     if load_class_names(args.model) not in (None, names):
         raise CommandError(f"{args.test} must have the classes of {args.model}.")
     return X, y

@@ -1,7 +1,9 @@
 """``privfeat train``: train a whole network on a folder of images and save it."""
 
 import argparse
+import csv
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,17 @@ def add_parser(verbs: Any) -> None:
     group.add_argument(
         "--dataset", metavar="NAME", help="with --ledger: whose budget is charged"
     )
+    group.add_argument(
+        "--groups",
+        metavar="FILE",
+        help="protect all images of a user together: a CSV file whose columns file and "
+        "user name every image, as CLASS/NAME.png, and whose it is",
+    )
+    group.add_argument(
+        "--max-group-size",
+        type=int,
+        help="with --groups: how many images of a user count; --batch counts users",
+    )
     training = parser.add_argument_group("training")
     training.add_argument("--epochs", type=float, help="default 10")
     training.add_argument("--batch", type=float, help="expected size (default 256)")
@@ -76,7 +89,7 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Train, save, and print accuracy and statement."""
     from privfeat import DPSGDClassifier, PrivacyLedger, persistence
-    from privfeat.trainers.images import read_folder
+    from privfeat.trainers import read_folder
 
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
         raise CommandError(
@@ -90,7 +103,8 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError(f"--data must be a folder, got {args.data!r}.")
     options = {"size": args.image_size, "mode": "L" if args.grey else "RGB"}
     split = root / "train"
-    X, y, names = read_folder(split if split.is_dir() else root, **options)
+    X, y, names, files = read_folder(split if split.is_dir() else root, **options)
+    groups = None if args.groups is None else _read_groups(args.groups, files)
     params = _parameters(args) | {"classes": range(len(names))}
     unknown = sorted(set(params) - set(DPSGDClassifier().get_params()))
     if unknown:
@@ -101,7 +115,7 @@ def run(args: argparse.Namespace) -> None:
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     with output_folder(args.out) as folder:
         progress(args, f"training {args.model} on {args.data} ...")
-        clf.fit(X, y)
+        clf.fit(X, y, groups=groups)
         persistence.save(
             clf.set_params(verbose=0),
             folder,
@@ -112,15 +126,30 @@ def run(args: argparse.Namespace) -> None:
         return
     print(f"model saved in {args.out}")
     if split.is_dir() and (root / "test").is_dir():
-        X, y, found = read_folder(root / "test", **options)
-        if found != names:
+        test = read_folder(root / "test", **options)
+        if test.class_names != names:
             raise CommandError("test/ must have the classes of train/.")
+        accuracy = clf.score(test.images, test.labels)
         print(
-            f"test accuracy {clf.score(X, y):.4f} on {root / 'test'}\n"
+            f"test accuracy {accuracy:.4f} on {root / 'test'}\n"
             "  computed on the test labels: these must be public, or be accounted for "
             "separately; the statement below does not cover them"
         )
     print(clf.privacy_)
+
+
+def _read_groups(path: str, files: Sequence[str]) -> list[str]:
+    """Return the user of every image."""
+    with Path(path).open(newline="", encoding="utf-8") as table:
+        rows = list(csv.DictReader(table))
+    if not rows or not {"file", "user"} <= set(rows[0]):
+        raise CommandError(f"--groups must have the columns file and user: {path!r}.")
+    users = {row["file"]: row["user"] for row in rows}
+    if len(rows) != len(files) or set(users) != set(files) or not all(users.values()):
+        raise CommandError(
+            f"--groups must name every training image once, as CLASS/NAME: {path!r}."
+        )
+    return [users[file] for file in files]
 
 
 def _parameters(args: argparse.Namespace) -> dict[str, Any]:
@@ -136,6 +165,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, Any]:
         "expected_batch_size": args.batch,
         "learning_rate": args.learning_rate,
         "clip_norm": args.clip_norm,
+        "max_group_size": args.max_group_size,
         "checkpoint_dir": args.checkpoints,
     }
     named = {name: value for name, value in given.items() if value is not None}

@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._compilation import keep_compiled_code
+from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
     ARITHMETICS,
     ROW_SCALINGS,
@@ -42,7 +43,6 @@ from privfeat.linear._inputs import (
     seed_of,
     warn_of_weak_choices,
 )
-from privfeat.linear._notebook import ShowsPrivacy
 from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows, scaled_rows
 

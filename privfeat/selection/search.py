@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
+from privfeat._notebook import ShowsPrivacy
 from privfeat.core.calibration import DEFAULT_EPSILON
 from privfeat.core.charging import charged, check_ledger
 from privfeat.core.keys import KeyStream
@@ -22,7 +23,6 @@ from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import messages_without_data as without_data
 from privfeat.linear._inputs import seed_of
-from privfeat.linear._notebook import ShowsPrivacy
 from privfeat.selection._inputs import (
     check_candidates,
     check_estimator,

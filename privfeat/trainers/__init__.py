@@ -1,14 +1,15 @@
 """Full-network DP-SGD with JAX and flax: ``pip install privfeat[train]``.
 
-``classifier`` and ``regressor`` hold the estimators on the bases ``_base`` and
-``_parameters``. One fit goes through ``images`` (records), ``networks`` (the
+``classifier`` and ``regressor`` hold the estimators on the bases ``_base``,
+``_resuming`` and ``_parameters``. One fit goes through ``images`` (records), ``units``
+(what is protected as one: records, or the users of ``federated``), ``networks`` (the
 architectures, made of ``layers``), ``model`` (a network as a function of named
 parameters), ``engine`` (sums of clipped gradients: ``tape`` records a forward pass,
 ``contributions`` makes per-record norms of it, ``clipping`` the factors, ``adaptive``
 bounds that follow the norms), ``augment`` and ``colours`` (views of a record),
 ``batches`` (physical batches), ``devices`` (all of this machine), ``optimizers``,
-``loop`` (the noisy steps), ``checkpoints`` and ``weights`` (of timm). Plans, keys and
-noise are those of `privfeat.core`, as for the linear estimators.
+``loop`` (the noisy steps), ``checkpoints``, ``weights`` (of timm) and ``prediction``.
+Plans, keys and noise are those of `privfeat.core`, as for the linear estimators.
 """
 
 try:
@@ -19,8 +20,15 @@ except ImportError as error:
     ) from error
 
 from privfeat.trainers.classifier import DPSGDClassifier
+from privfeat.trainers.images import read_folder
 from privfeat.trainers.networks import NETWORKS
 from privfeat.trainers.regressor import DPSGDRegressor
 from privfeat.trainers.weights import load_timm_weights
 
-__all__ = ["NETWORKS", "DPSGDClassifier", "DPSGDRegressor", "load_timm_weights"]
+__all__ = [
+    "NETWORKS",
+    "DPSGDClassifier",
+    "DPSGDRegressor",
+    "load_timm_weights",
+    "read_folder",
+]

@@ -22,7 +22,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         Number of steps instead of ``epochs``.
     expected_batch_size : float, optional, default=256
         Every step takes each record with probability ``expected_batch_size /
-        n_samples``. None: all records in every step.
+        n_samples``. None: all records in every step. With groups, read users for
+        records, also for ``epochs`` and ``microbatch_size``: they are what is sampled.
     microbatch_size : int, optional
         Records that are worked on at a time, dealt out to all local devices; changes
         memory and time alone. Default: as many as fit in about a gibibyte of each.
@@ -41,9 +42,10 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         ``clip_norm`` over the square root of their number.
     engine : {{"auto", "fast", "reference"}}, default="auto"
         ``"auto"`` is fast where the network is made of ``privfeat.trainers.layers``.
-    optimizer : str or optax optimizer, default="adam"
+    optimizer : str or optax optimizer, optional
         ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"``,
         ``"sgd"`` or ``"sgld"``. An optax optimizer brings its own rate and decay.
+        Default: ``"adam"``; with groups ``"sgd"`` at rate 1, the mean of the updates.
     learning_rate : float, optional
         Peak rate, > 0, for averages over the expected batch. Default 0.001.
     schedule : {{"constant", "cosine"}}, default="constant"
@@ -67,6 +69,17 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
     weights : path, optional
         A ``.safetensors`` file of timm for ``vit_*``, ``resnet50``, ``nf_resnet50`` or
         ``mobilenetv2_100``, public: see `load_timm_weights`.
+    max_group_size : int, optional
+        For the privacy of users with several records, together with ``groups`` in
+        ``fit``: how many records of a user count, >= 1, others being dropped at random.
+        The noise does not grow with it. See `privfeat.trainers.federated`.
+    local_epochs : int, default=1
+        With groups: passes over a user's records that make one update, at a rate of
+        ``local_learning_rate``, in batches of ``local_batch_size``.
+    local_batch_size : int, optional
+        Default: all records of the user.
+    local_learning_rate : float, optional
+        Default 0.1.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget.
@@ -85,7 +98,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
 _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients,
     in units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``;
     Poisson sampling is accounted by privacy loss distributions. An empty sample takes a
-    noisy step too.
+    noisy step too. With groups, updates of users stand for gradients of records
+    (DP-FedAvg): see `privfeat.trainers.federated`.
 
     **Public.** See ``privacy_.public``.
 

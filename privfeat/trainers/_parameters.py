@@ -1,6 +1,5 @@
 """The parameters that both estimators share, and what follows from them alone."""
 
-import json
 import math
 import os
 from collections.abc import Callable
@@ -10,9 +9,9 @@ from typing import Any
 from flax import nnx
 from sklearn.base import BaseEstimator
 
-from privfeat._checks import check_choice, check_int, check_real
-from privfeat._encoding import encode
-from privfeat._types import Adjacency
+from privfeat._checks import check_choice, check_int, check_positive, check_real
+from privfeat._notebook import ShowsPrivacy
+from privfeat._types import Adjacency, Unit
 from privfeat.core import sensitivity
 from privfeat.core.calibration import plan_releases
 from privfeat.core.charging import check_ledger
@@ -31,22 +30,18 @@ from privfeat.trainers.clipping import (
     check_phases,
 )
 from privfeat.trainers.engine import ENGINES, Engine
+from privfeat.trainers.federated import LocalTraining
 from privfeat.trainers.loop import GRADIENT
 from privfeat.trainers.optimizers import Optimizer, Schedule, make_optimizer
+from privfeat.trainers.units import Units
 from privfeat.trainers.weights import check_weights
 
 Model = str | nnx.Module | Callable[..., nnx.Module]
-# What an interrupted fit may find changed. The seed must not be written anywhere.
-_NOT_COMPARED = (
-    "checkpoint_dir",
-    "checkpoint_every",
-    "ledger",
-    "random_state",
-    "verbose",
-)
+_LOCAL_RATE = 0.1
+_DEFAULT_OPTIMIZERS: dict[Unit, str] = {"record": "adam", "user": "sgd"}
 
 
-class DPSGDParameters(BaseEstimator):
+class DPSGDParameters(ShowsPrivacy, BaseEstimator):
     """Keeps what an estimator was made with, and checks it when a fit starts."""
 
     def __init__(
@@ -66,7 +61,7 @@ class DPSGDParameters(BaseEstimator):
         clip_factor: ClipFactor,
         clip_style: ClipStyle,
         engine: Engine,
-        optimizer: str | Optimizer,
+        optimizer: str | Optimizer | None,
         learning_rate: float | None,
         schedule: Schedule,
         warmup_steps: int,
@@ -77,6 +72,10 @@ class DPSGDParameters(BaseEstimator):
         n_votes: int,
         frozen: tuple[str, ...] | int,
         weights: str | os.PathLike[str] | None,
+        max_group_size: int | None,
+        local_epochs: int,
+        local_batch_size: int | None,
+        local_learning_rate: float | None,
         ledger: PrivacyLedger | None,
         checkpoint_dir: Folder | None,
         checkpoint_every: int,
@@ -108,6 +107,10 @@ class DPSGDParameters(BaseEstimator):
         self.n_votes = n_votes
         self.frozen = frozen
         self.weights = weights
+        self.max_group_size = max_group_size
+        self.local_epochs = local_epochs
+        self.local_batch_size = local_batch_size
+        self.local_learning_rate = local_learning_rate
         self.ledger = ledger
         self.checkpoint_dir = checkpoint_dir
         self.checkpoint_every = checkpoint_every
@@ -143,19 +146,54 @@ class DPSGDParameters(BaseEstimator):
                 f"of groups of blocks, got {self.frozen!r}."
             )
         check_weights(self.weights, self.model)
+        self._check_local()
         check_int("verbose", self.verbose, low=0)
         check_ledger(self.ledger)
         check_folder(self.checkpoint_dir, self.checkpoint_every)
 
-    def _schedule(self, n_records: int) -> tuple[int, float]:
-        """Return the number of steps and the expected batch size."""
-        batch_size = float(self.expected_batch_size or n_records)
-        if not batch_size <= n_records:
+    def _check_local(self) -> None:
+        """Check the parameters that only a fit with groups has a use for."""
+        if self.max_group_size is not None:
+            check_int("max_group_size", self.max_group_size, low=1, high=2**20)
+        check_int("local_epochs", self.local_epochs, low=1, high=10**4)
+        if self.local_batch_size is not None:
+            check_int("local_batch_size", self.local_batch_size, low=1)
+        if self.local_learning_rate is not None:
+            check_positive("local_learning_rate", self.local_learning_rate)
+        local = (self.local_epochs, self.local_batch_size, self.local_learning_rate)
+        if self.max_group_size is None:
+            if local != (1, None, None):
+                raise ValueError(
+                    "max_group_size must be given for local_epochs, local_batch_size "
+                    "or local_learning_rate, got None. Pass it, and groups to fit."
+                )
+        elif self.engine == "fast" or self.optimizer == "sgld":
             raise ValueError(
-                "expected_batch_size must be at most the number of records, got "
-                f"{self.expected_batch_size!r}. Pass None for full batches."
+                "engine must not be 'fast' and optimizer not 'sgld' with groups, got "
+                f"{self.engine!r} and {self.optimizer!r}. Pass 'auto', and another "
+                "optimizer: the update of a user is no gradient."
             )
-        steps = self.n_iter or math.ceil(float(self.epochs) * n_records / batch_size)
+
+    def _local_training(self) -> LocalTraining:
+        """Return what users do with their records."""
+        n_records = int(self.max_group_size or 1)
+        rate = self.local_learning_rate
+        return LocalTraining(
+            max_group_size=n_records,
+            epochs=int(self.local_epochs),
+            batch_size=min(int(self.local_batch_size or n_records), n_records),
+            learning_rate=_LOCAL_RATE if rate is None else float(rate),
+        )
+
+    def _schedule(self, n_units: int) -> tuple[int, float]:
+        """Return the number of steps and the expected batch size."""
+        batch_size = float(self.expected_batch_size or n_units)
+        if not batch_size <= n_units:
+            raise ValueError(
+                "expected_batch_size must be at most the number of records, or of "
+                f"users, got {self.expected_batch_size!r}. Pass None for full batches."
+            )
+        steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
         return int(steps), batch_size
 
     def _plan(self, n_iter: int, sampling_prob: float) -> ReleasePlan:
@@ -170,33 +208,19 @@ class DPSGDParameters(BaseEstimator):
             adjacency=self.adjacency,
         )
 
-    def _optimizer(self, n_iter: int, n_records: int, keys: KeyStream) -> Optimizer:
+    def _optimizer(self, n_iter: int, units: Units, keys: KeyStream) -> Optimizer:
+        optimizer, rate = self.optimizer, self.learning_rate
+        if optimizer is None:
+            optimizer = _DEFAULT_OPTIMIZERS[units.kind]
+            # the mean of the updates is what the parameters move by
+            rate = 1.0 if rate is None and units.kind == "user" else rate
         return make_optimizer(
-            self.optimizer,
-            learning_rate=self.learning_rate,
+            optimizer,
+            learning_rate=rate,
             schedule=self.schedule,
             warmup_steps=self.warmup_steps,
             n_iter=n_iter,
             weight_decay=self.weight_decay,
-            n_records=n_records,
+            n_records=len(units),
             draw_key=keys.draw,
         )
-
-    def _configuration(self) -> str:
-        """Return, as text, all parameters that a fit in two runs must not change."""
-        params = self.get_params(deep=False)
-        return json.dumps(
-            {
-                name: _described(name, value)
-                for name, value in sorted(params.items())
-                if name not in _NOT_COMPARED
-            }
-        )
-
-
-def _described(name: str, value: Any) -> Any:
-    """Return a parameter as JSON; of an object only the class."""
-    try:
-        return encode(name, value)
-    except TypeError:
-        return type(value).__qualname__

@@ -79,6 +79,7 @@ def with_adaptive_bounds(
     records: NDArray[Any],
     targets: NDArray[Any],
     n_outputs: int,
+    alone: Callable[[Any, Any], tuple[Any, Any]],
 ) -> tuple[Trainer, Parameters]:
     """Return a trainer whose bounds follow the norms, and what it starts with.
 
@@ -93,11 +94,14 @@ def with_adaptive_bounds(
     records, targets : arrays of length 1
         Only their shapes and types are used.
     n_outputs : int
+    alone : callable
+        From `Units`: random records are units of one record each.
     """
-    batch = _noise_batch(trainer.keys, records, targets, n_outputs)
+    *batch, valid = _noise_batch(trainer.keys, records, targets, n_outputs)
     alpha = trainer.clip_phases[0][1]
     norms = jax.jit(lambda *args: jnp.stack([*parts_of_batch(*args).norms.values()]))
-    means = alpha * np.asarray(norms(initial, *batch), np.float64).mean(axis=1)
+    found = np.asarray(norms(initial, *alone(*batch), valid), np.float64)
+    means = alpha * found.mean(axis=1)
     bounds = np.clip(np.nan_to_num(means, nan=1.0), *CLIP_RANGE)
     parts = parts_of(trainer.names, rule.style).values()
     places = {name: place for place, names in enumerate(parts) for name in names}
@@ -123,7 +127,7 @@ def adaptive_sum(
     @jax.jit
     def compute(
         parameters: Parameters,
-        inputs: Float[Array, "n k ..."],
+        inputs: Any,
         targets: Float[Array, "n ..."],
         valid: Bool[Array, " n"],
         clip_norm: Float[Array, ""],

@@ -6,6 +6,8 @@ strength one half, no blur). `privfeat.trainers.colours` holds what changes colo
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import jax
@@ -13,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from privfeat.trainers import colours
+from privfeat.trainers.images import to_inputs
 
 Augmentation = Literal["none", "crop_flip", "crop_jitter", "resized_crop", "simclr"]
 AUGMENTATIONS: tuple[Augmentation, ...] = get_args(Augmentation)
@@ -22,6 +25,22 @@ View: TypeAlias = Callable[
 _PAD = 20
 _AREAS = (0.08, 1.0)
 _ASPECTS = (3.0 / 4.0, 4.0 / 3.0)
+
+
+@dataclass(frozen=True)
+class Views:
+    """Makes inputs of the network, with their views, of stored records."""
+
+    augmentation: Augmentation
+    n_copies: int
+
+    def __call__(
+        self, records: Any, numbers: Int[Array, " n"], key: Key[Array, ""]
+    ) -> Float[Array, "n k ..."]:
+        """Return the views of these records, which have these numbers."""
+        inputs, how = to_inputs(records), (self.augmentation, self.n_copies)
+        views: Float[Array, "n k ..."] = _augmented(inputs, numbers, key, *how)
+        return views
 
 
 def augmented(
@@ -50,6 +69,13 @@ def augmented(
     keys = jax.vmap(lambda own: jax.random.split(own, n_copies))(of_records)
     over_copies = jax.vmap(_VIEWS[augmentation], in_axes=(0, None))
     return jax.vmap(over_copies)(keys, images)
+
+
+@partial(jax.jit, static_argnums=(3, 4))
+def _augmented(
+    images: Any, numbers: Any, key: Any, augmentation: Augmentation, n_copies: int
+) -> Any:
+    return augmented(images, numbers, key, augmentation=augmentation, n_copies=n_copies)
 
 
 def check_images(augmentation: Augmentation, shape: tuple[int, ...]) -> None:

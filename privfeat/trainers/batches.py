@@ -43,15 +43,18 @@ def physical_batches(
         )
 
 
-def fitting_microbatch(network: Network, tape: Tape, n_copies: int) -> int:
-    """Return how many records' work fits in about a gibibyte: a power of two, <= 32.
+def fitting_microbatch(
+    network: Network, tape: Tape, n_views: int, n_gradients: int = 1
+) -> int:
+    """Return how many units' work fits in about a gibibyte: a power of two, <= 32.
 
-    A record needs its layers' outputs, with inputs and cotangents, and up to one
-    gradient: all of it public sizes. More than 32 gain nothing, measured on CPUs.
+    A unit needs the outputs of layers for so many views at a time, with inputs and
+    cotangents, and up to so many gradients: all of it public sizes. More than 32 gain
+    nothing, measured on CPUs.
     """
     outputs = sum(math.prod(shape) for shape in tape.shapes.values())
-    per_record = 4 * (3 * outputs * n_copies + count(network.initial))
-    fitting = max(_BYTES // per_record, 1)
+    per_unit = 4 * (3 * outputs * n_views + n_gradients * count(network.initial))
+    fitting = max(_BYTES // per_unit, 1)
     return int(min(2 ** (int(fitting).bit_length() - 1), _LARGEST))
 
 

@@ -44,12 +44,14 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
     {guarantees}
 
     **Source.** Abadi et al. 2016, Algorithm 1, with the denominators of [1]_ and the
-    per-record norms of Goodfellow 2015.
+    per-record norms of Goodfellow 2015. With groups, [2]_, Algorithm 1.
 
     References
     ----------
     .. [1] Kurakin et al. Toward Training at ImageNet Scale with Differential Privacy.
        2022.
+    .. [2] McMahan et al. Learning Differentially Private Recurrent Language Models.
+       2018.
 
     Examples
     --------
@@ -81,7 +83,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         clip_factor: ClipFactor = "abadi",
         clip_style: ClipStyle = "flat",
         engine: Engine = "auto",
-        optimizer: str | Optimizer = "adam",
+        optimizer: str | Optimizer | None = None,
         learning_rate: float | None = None,
         schedule: Schedule = "constant",
         warmup_steps: int = 0,
@@ -92,6 +94,10 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         n_votes: int = 1,
         frozen: tuple[str, ...] | int = (),
         weights: str | os.PathLike[str] | None = None,
+        max_group_size: int | None = None,
+        local_epochs: int = 1,
+        local_batch_size: int | None = None,
+        local_learning_rate: float | None = None,
         ledger: PrivacyLedger | None = None,
         checkpoint_dir: Folder | None = None,
         checkpoint_every: int = 100,
@@ -124,6 +130,10 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
             n_votes=n_votes,
             frozen=frozen,
             weights=weights,
+            max_group_size=max_group_size,
+            local_epochs=local_epochs,
+            local_batch_size=local_batch_size,
+            local_learning_rate=local_learning_rate,
             ledger=ledger,
             checkpoint_dir=checkpoint_dir,
             checkpoint_every=checkpoint_every,

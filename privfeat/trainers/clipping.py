@@ -15,14 +15,17 @@ bounded by radii ``R_r`` of their own, the whole has norm at most ``sqrt(sum R_r
 since parts are orthogonal coordinates. `part_radius` gives every one of ``m`` parts
 ``clip_norm / sqrt(m)``, so the sensitivity is ``clip_norm`` in every style.
 
-**Rounding.** Norms are computed in float32, one axis at a time: for axes of up to
-``2**13`` entries and up to ``2**9`` parameters in a part the relative error of a
-squared norm is below ``2**-9``, of a norm below ``2**-10``. Factors are lowered by
-``2**-8`` (and a norm counts as larger by as much for ``global``), which covers that,
-the rounding of the factor and the rounding of its products. What cancellation takes
-from a norm by Gram matrices is added beforehand (see `contributions.gram`). The sum
-over the records of one physical batch is an ordinary float32 sum: the proof is for real
-numbers there.
+**Rounding.** Norms are computed in float32. Whatever the network, the relative error of
+a squared norm is below ``2**-9``, of a norm below ``2**-10`` (`contributions.summed`):
+``2**-10`` for the numbers of one parameter, as much for the sum over parameters.
+Factors are lowered by ``2**-8`` (and a norm counts as larger by as much for
+``global``), which covers that, the rounding of the factor and the rounding of its
+products. What cancellation takes from a norm by Gram matrices is added beforehand
+(`contributions.gram`). The sum over the records of one physical batch is an ordinary
+float32 sum: the proof is for real numbers there. Its error is at most ``2**-24``, times
+the number of terms, of the sum of absolute values; but a record that is added moves
+others to other batches, and no small multiple of the clip norm bounds what rounding
+may change in all of these together.
 """
 
 import math

@@ -20,11 +20,15 @@ from jaxtyping import Array, Float
 # A kept gradient is written once and read twice. Moving a number costs about as much as
 # twelve multiplications, measured on two CPU cores.
 _COST_OF_KEEPING = 36
-# Part of the largest possible value by which rounding moves a Gram norm; see `gram`.
-GRAM_SLACK = 2.0**-20
+# Two units of float32 for every term of a sum; see `gram`.
+GRAM_SLACK = 2.0**-23
+_MORE_TERMS = 16
+_MOST_TERMS = 2**20
 # Squares below this, the smallest normal float32, may be flushed to zero.
 _FLUSHED = 2.0**-126
-_LOST = _FLUSHED / GRAM_SLACK
+_LOST = _FLUSHED / (GRAM_SLACK * _MORE_TERMS)
+# Longer axes are summed in blocks.
+_BLOCK = 2**12
 
 Convolve: TypeAlias = Callable[
     [Float[Array, "b h w c"], Float[Array, "p q c o"]], Float[Array, "b i j o"]
@@ -56,7 +60,12 @@ class Contribution(NamedTuple):
 
 
 def keeping_is_cheaper(n_positions: int, n_inputs: int, n_outputs: int) -> bool:
-    """Return whether to form a record's gradient rather than two Gram matrices."""
+    """Return whether to form a record's gradient rather than two Gram matrices.
+
+    Also where sums are so long that the slack of `gram` is not proved.
+    """
+    if n_inputs + n_outputs + 2 * n_positions > _MOST_TERMS:
+        return True
     gram_cost = n_positions**2 * (n_inputs + n_outputs)
     return gram_cost >= _COST_OF_KEEPING * n_inputs * n_outputs
 
@@ -116,18 +125,21 @@ def gram(
     Notes
     -----
     Terms of both signs cancel, so that the error is relative not to the result but to
-    ``sum_ts abs(a_t . a_s) abs(e_t . e_s)``, by Cauchy-Schwarz at most
-    ``(sum_t norm(a_t) norm(e_t))^2``. ``2**-20`` of that is the slack: sixteen units of
-    float32, where blocked matrix products are off by a few. Products of numbers so
-    small that they are flushed to zero are in it as well, see `_norms`.
+    ``M^2``, ``M = sum_t norm(a_t) norm(e_t)``; ``GRAM_SLACK`` times the lengths of all
+    sums, of that, is the slack.
+
+    *Proof.* Let ``u = 2**-24``. Added up in any order, an inner product of ``d`` terms
+    is off by at most ``g(d) norm(a_t) norm(a_s)``, ``g(d) = d u / (1 - d u)``, by
+    Cauchy-Schwarz; a product of two of them, summed over ``t`` positions twice, by
+    ``((1 + g(d)) (1 + g(o)) (1 + u) (1 + g(t))^2 - 1) M^2``. With ``k = d + o + 2 t``
+    terms, ``k <= 2**20``, that is below ``1.1 (k + 1) u M^2``, and ``M`` is computed to
+    within ``2**-4``; the slack is ``2 (k + 16) u M^2``. Products of numbers so small
+    that they are flushed to zero are in it as well, see `_norms`.
     """
     inner = _inner_products(a) * _inner_products(e)
     largest = jnp.sum(_norms(a) * _norms(e), axis=1)
-    return Contribution(
-        jnp.sum(jnp.sum(inner, axis=2), axis=1),
-        weighted_sum,
-        GRAM_SLACK * jnp.square(largest),
-    )
+    slack = _slack(a.shape[2] + e.shape[2] + 2 * a.shape[1])
+    return Contribution(summed(inner), weighted_sum, slack * jnp.square(largest))
 
 
 def convolution(
@@ -204,33 +216,54 @@ def lookup(
     A record that uses a row several times adds up its cotangents, so the squared norm
     is the sum of ``e_t . e_s`` over pairs of positions with the same row.
     """
+    table = jnp.zeros((n_rows, e.shape[2]), e.dtype)
+    n_terms = e.shape[2] + 2 * e.shape[1]
+    if n_terms > _MOST_TERMS:
+        return kept(jax.vmap(lambda rows, own: table.at[rows].add(own))(ids, e))
     same = (ids[:, :, None] == ids[:, None, :]).astype(e.dtype)
     inner = same * _inner_products(e)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "r o"]:
         rows = scaled(e, weights).reshape(-1, e.shape[2])
-        table = jnp.zeros((n_rows, e.shape[2]), e.dtype)
         return table.at[ids.reshape(-1)].add(rows)
 
     largest = jnp.sum(_norms(e), axis=1)
-    return Contribution(
-        jnp.sum(jnp.sum(inner, axis=2), axis=1),
-        weighted_sum,
-        GRAM_SLACK * jnp.square(largest),
-    )
+    slack = _slack(n_terms) * jnp.square(largest)
+    return Contribution(summed(inner), weighted_sum, slack)
 
 
 def squares(values: Float[Array, "n ..."]) -> Float[Array, " n"]:
-    """Return the squared norm of every slice, one axis at a time.
+    """Return the squared norm of every slice.
 
-    Short sums of positive terms: the relative error is at most ``2**-24`` times the sum
-    of the axes' lengths, however many numbers there are. Squares that are flushed to
-    zero count as large as they can be: a layer's other factor may be huge.
+    The relative error is below ``2**-10`` for slices of up to ``2**36`` numbers, see
+    `summed`. Squares that are flushed to zero count as large as they can be: a layer's
+    other factor may be huge.
     """
-    total = jnp.square(values)
-    while total.ndim > 1:
-        total = jnp.sum(total, axis=-1)
-    return total + _FLUSHED * math.prod(values.shape[1:])
+    lost = _FLUSHED * math.prod(values.shape[1:])
+    return summed(jnp.square(values)) + lost
+
+
+def summed(values: Float[Array, "n ..."]) -> Float[Array, " n"]:
+    """Return the sum of every slice, by sums of at most ``2**12`` terms each.
+
+    The error is at most ``2**-24``, times the lengths of these sums together, of the
+    sum of absolute values, whatever the order: for ``2**36`` numbers below ``2**-10``,
+    since three lengths of ``2**12`` have that product, and other lengths of the same
+    product have a smaller sum. The barrier keeps the compiler from making one long sum
+    of them.
+    """
+    while values.ndim > 1:
+        length = values.shape[-1]
+        if length > _BLOCK:
+            whole = [(0, 0)] * (values.ndim - 1) + [(0, -length % _BLOCK)]
+            values = jnp.pad(values, whole).reshape(*values.shape[:-1], -1, _BLOCK)
+        short = jnp.sum(values, axis=-1)
+        values = jax.lax.optimization_barrier(short)  # type: ignore[no-untyped-call]
+    return values
+
+
+def _slack(n_terms: int) -> float:
+    return GRAM_SLACK * (n_terms + _MORE_TERMS)
 
 
 def _inner_products(values: Float[Array, "n t d"]) -> Float[Array, "n t t"]:
@@ -241,8 +274,8 @@ def _inner_products(values: Float[Array, "n t d"]) -> Float[Array, "n t t"]:
 def _norms(values: Float[Array, "n t d"]) -> Float[Array, "n t"]:
     """Return the norms of all positions, not below what is lost of inner products.
 
-    An inner product loses at most ``d`` times ``_FLUSHED``, which is the slack's part
-    of the square that is added here.
+    An inner product loses at most ``d`` times ``_FLUSHED``, which is the slack's part,
+    or less, of the square that is added here.
     """
     lost = _LOST * values.shape[2]
     return jnp.sqrt(jnp.sum(jnp.square(values), axis=2) + lost)

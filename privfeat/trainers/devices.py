@@ -1,6 +1,7 @@
 """All local devices at work on one physical batch."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 from jax.sharding import Mesh, PartitionSpec
@@ -37,7 +38,7 @@ def over_devices(clipped_sum: Callable[..., Parameters]) -> Callable[..., Parame
 
     def part(
         parameters: Parameters,
-        inputs: Float[Array, "n k ..."],
+        inputs: Any,
         targets: Float[Array, "n ..."],
         valid: Bool[Array, " n"],
         clip_norm: Float[Array, ""],

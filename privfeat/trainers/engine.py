@@ -10,7 +10,6 @@ Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any netw
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import jax
@@ -24,7 +23,7 @@ from privfeat.trainers.clipping import (
     part_of,
     part_radius,
 )
-from privfeat.trainers.contributions import Contribution, masked, squares
+from privfeat.trainers.contributions import Contribution, kept, summed
 from privfeat.trainers.model import Network, Parameters
 from privfeat.trainers.tape import FastEngineError, Tape
 
@@ -32,11 +31,14 @@ Engine = Literal["auto", "fast", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 __all__ = ["ENGINES", "ClipRule", "Engine", "FastEngineError", "RecordLoss"]
-__all__ += ["RecordParts", "clipped_sum", "dry_run", "record_parts"]
+__all__ += ["RecordParts", "Terms", "chosen", "clipped_sum", "dry_run", "record_parts"]
 
 RecordLoss: TypeAlias = Callable[
     [Float[Array, "n m"], Float[Array, "n ..."]], Float[Array, " n"]
 ]
+# What a record's gradient is: from network, loss, names of trained parameters,
+# parameters, inputs and targets to the contribution of every one of these parameters.
+Terms: TypeAlias = Callable[..., dict[str, Contribution]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def clipped_sum(
     network: Network,
     loss: RecordLoss,
     rule: ClipRule,
-    engine: Literal["fast", "reference"],
+    engine: Literal["fast", "reference"] | Terms,
     frozen: frozenset[str] = frozenset(),
 ) -> Callable[..., Parameters]:
     """Return ``f(parameters, inputs, targets, valid, clip_norm) -> clipped sum``.
@@ -62,7 +64,8 @@ def clipped_sum(
     loss : callable
         From scores and targets to one loss per record (or augmented copy).
     rule : ClipRule
-    engine : {"fast", "reference"}
+    engine : {"fast", "reference"}, or callable
+        Terms that take something else for a record: see `federated`.
     frozen : set of str
         Names of parameters that get no gradient.
 
@@ -85,7 +88,7 @@ def clipped_sum(
     @jax.jit
     def compute(
         parameters: Parameters,
-        inputs: Float[Array, "n k ..."],
+        inputs: Any,
         targets: Float[Array, "n ..."],
         valid: Bool[Array, " n"],
         clip_norm: Float[Array, ""],
@@ -131,15 +134,15 @@ def record_parts(
     network: Network,
     loss: RecordLoss,
     style: ClipStyle,
-    engine: Literal["fast", "reference"],
+    engine: Literal["fast", "reference"] | Terms,
     trainable: tuple[str, ...],
 ) -> Callable[..., RecordParts]:
     """Return ``f(parameters, inputs, targets, valid) -> RecordParts``, not compiled."""
-    terms = _fast_terms if engine == "fast" else _reference_terms
+    terms = _TERMS[engine] if isinstance(engine, str) else engine
 
     def compute(
         parameters: Parameters,
-        inputs: Float[Array, "n k ..."],
+        inputs: Any,
         targets: Float[Array, "n ..."],
         valid: Bool[Array, " n"],
     ) -> RecordParts:
@@ -176,9 +179,30 @@ def dry_run(network: Network, inputs: Any) -> Tape:
     return tapes[0]
 
 
+def chosen(
+    engine: Engine, network: Network, tape: Tape
+) -> Literal["fast", "reference"]:
+    """Return the engine that trains the network of this tape.
+
+    Raises
+    ------
+    FastEngineError
+        If ``engine`` is ``"fast"`` and the network is not made for it.
+    """
+    if engine == "reference":
+        return engine
+    try:
+        tape.check_knows(network.initial)
+    except FastEngineError:
+        if engine == "fast":
+            raise
+        return "reference"
+    return "fast"
+
+
 def _norm(found: dict[str, Contribution], names: list[str]) -> Float[Array, " n"]:
-    squared = sum(found[name].squared_norms + found[name].slack for name in names)
-    return jnp.sqrt(jnp.maximum(jnp.asarray(squared), 0.0))
+    squared = [found[name].squared_norms + found[name].slack for name in names]
+    return jnp.sqrt(jnp.maximum(summed(jnp.stack(squared, axis=1)), 0.0))
 
 
 def _fast_terms(
@@ -240,13 +264,7 @@ def _reference_terms(
     gradients = jax.vmap(jax.grad(record_loss), in_axes=(None, 0, 0))(
         moving, inputs, targets
     )
-    return {
-        name: Contribution(squares(value), partial(_weighted, value))
-        for name, value in gradients.items()
-    }
+    return {name: kept(value) for name, value in gradients.items()}
 
 
-def _weighted(
-    gradients: Float[Array, "n ..."], weights: Float[Array, " n"]
-) -> Float[Array, "..."]:
-    return jnp.tensordot(weights, masked(gradients, weights), axes=1)
+_TERMS: dict[str, Terms] = {"fast": _fast_terms, "reference": _reference_terms}

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +56,30 @@ def to_inputs(records: NDArray[Any]) -> NDArray[np.float32]:
     return records
 
 
+class ImageFolder(NamedTuple):
+    """Images, and what their folders and files are called.
+
+    Attributes
+    ----------
+    images : array of shape (n_samples, size, size, channels), uint8
+        Sensitive.
+    labels : array of shape (n_samples,)
+        Places in ``class_names``. Sensitive.
+    class_names : list of str
+    files : list of str
+        ``class/.../name`` of every image. Sensitive.
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    class_names: list[str]
+    files: list[str]
+
+
 def read_folder(
     path: str | os.PathLike[str], *, size: int = 32, mode: str = "RGB"
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[str]]:
-    """Return the images of ``path/<class>/``, their labels and the class names.
+) -> ImageFolder:
+    """Return the images of ``path/<class>/``, their labels, class names and files.
 
     Parameters
     ----------
@@ -73,7 +93,7 @@ def read_folder(
     Raises
     ------
     ValueError
-        If there are fewer than two classes with images.
+        If there are fewer than two classes, or no images.
     """
     from PIL import Image, ImageOps
 
@@ -84,7 +104,7 @@ def read_folder(
             f"{os.fspath(path)!r} must hold a folder for each of at least 2 classes, "
             f"got {len(folders)}."
         )
-    images, labels = [], []
+    images, labels, files = [], [], []
     for label, folder in enumerate(folders):
         for file in sorted(folder.rglob("*")):
             if file.suffix.lower() not in SUFFIXES:
@@ -93,9 +113,11 @@ def read_folder(
                 square = ImageOps.fit(image.convert(mode), (size, size))
             images.append(np.asarray(square, np.uint8))
             labels.append(label)
+            files.append(file.relative_to(path).as_posix())
     if not images:
         raise ValueError(f"{os.fspath(path)!r} must hold images, got none.")
     stacked = np.stack(images)
     if stacked.ndim == 3:
         stacked = stacked[..., None]
-    return stacked, np.array(labels), [folder.name for folder in folders]
+    class_names = [folder.name for folder in folders]
+    return ImageFolder(stacked, np.array(labels), class_names, files)

@@ -64,8 +64,8 @@ class Trainer:
     n_iter : int
     ema_decay : float or None
     prepare : callable
-        From stored records, one number for each and the key of the step to float32
-        inputs with an axis of augmented copies.
+        From stored records, one number for each and the key of the step to the inputs
+        of ``clipped_sum``. Records may be users, see `units`.
     keys : KeyStream
 
     Notes
@@ -84,7 +84,7 @@ class Trainer:
     clip_phases: Phases
     n_iter: int
     ema_decay: float | None
-    prepare: Callable[..., Float[Array, "n k ..."]]
+    prepare: Callable[..., Any]
     keys: KeyStream
 
     def start(self, parameters: Parameters) -> TrainState:

@@ -103,3 +103,26 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
     assert "must have the classes" in capsys.readouterr().err
     assert main(["report", model, "--out", page, "--test", audit]) == 1
     assert "must be a folder of images" in capsys.readouterr().err
+
+
+def test_train_protects_users(folder, capsys):
+    table = folder / "patients.csv"
+    names = [f"{name}/{i}.png" for name in ("bright", "dark") for i in range(12)]
+    rows = [f"{name},patient {place // 3}" for place, name in enumerate(names)]
+    more = ("--groups", str(table), "--max-group-size", "2", "--batch", "4")
+    more += ("--set", "local_epochs=2")
+    for lines in (
+        ["a,b", *rows],
+        ["file,user", *rows[1:]],
+        ["file,user", *rows, rows[0]],
+    ):
+        table.write_text("\n".join(lines))
+        assert command(folder, *more) == 1
+        assert "--groups must" in capsys.readouterr().err
+    table.write_text("\n".join(["file,user", *reversed(rows)]))
+    assert command(folder, "--groups", str(table)) == 1
+    assert "max_group_size must be given together" in capsys.readouterr().err
+    assert command(folder, *more) == 0
+    statement = load(folder / "model").privacy_
+    assert statement.unit == "user"
+    assert statement.releases[0].sampling_prob == 4 / 8

@@ -6,17 +6,31 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from privfeat._compilation import keep_compiled_code
 from privfeat.trainers.engine import ClipRule, clipped_sum
 from privfeat.trainers.losses import cross_entropy
 from privfeat.trainers.model import Network
+from privfeat.trainers.networks import MLP
 
 # Nothing here is timed, so nothing has to be fast but the compiler.
 _UNOPTIMIZED = {"xla_backend_optimization_level": 0}
 
 
+@pytest.fixture(autouse=True, scope="session")
+def compiled_code():
+    """Compile once what several tests, or several runs of them, use."""
+    keep_compiled_code()
+
+
 @pytest.fixture
 def rngs():
     return nnx.Rngs(params=jax.random.key(0))
+
+
+@pytest.fixture
+def small_mlp(rngs):
+    """Return a network that is quick to compile, for records of shape (5,)."""
+    return MLP((5,), 4, widths=(8,), rngs=rngs)
 
 
 @pytest.fixture
@@ -33,18 +47,33 @@ def make_batch():
 
 
 @pytest.fixture
-def sum_of():
-    """Return the clipped sum by one engine."""
+def make_sum():
+    """Return the clipped sum by one engine, compiled for batches of one shape."""
 
-    def compute(module, batch, engine, *, clip_norm=0.1, valid=None, **options):
+    def make(module, batch, engine, *, clip_norm=0.1, **options):
         frozen = options.pop("frozen", frozenset())
-        network, (inputs, labels) = Network(module), batch
-        valid = jnp.ones(len(inputs), bool) if valid is None else jnp.asarray(valid)
-        rule = ClipRule(**options)
+        network, rule = Network(module), ClipRule(**options)
         function = clipped_sum(network, cross_entropy, rule, engine, frozen)
-        arguments = (network.initial, inputs, labels, valid, jnp.float32(clip_norm))
-        lowered = function.lower(*arguments)
-        return lowered.compile(compiler_options=_UNOPTIMIZED)(*arguments)
+
+        def arguments(batch, valid=None):
+            inputs, labels = batch
+            valid = np.ones(len(inputs), bool) if valid is None else valid
+            valid, radius = jnp.asarray(valid), jnp.float32(clip_norm)
+            return network.initial, inputs, labels, valid, radius
+
+        lowered = function.lower(*arguments(batch))
+        compiled = lowered.compile(compiler_options=_UNOPTIMIZED)
+        return lambda *given: compiled(*arguments(*given))
+
+    return make
+
+
+@pytest.fixture
+def sum_of(make_sum):
+    """Return the clipped sum of one batch by one engine."""
+
+    def compute(module, batch, engine, *, valid=None, **options):
+        return make_sum(module, batch, engine, **options)(batch, valid)
 
     return compute
 

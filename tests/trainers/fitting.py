@@ -25,6 +25,8 @@ def main(params):
 
     noise.gaussian, GaussianMechanism.release = counted, watched
     draw = np.random.default_rng(3)
+    # more users than a step draws
+    groups = np.arange(30) % 25 if "max_group_size" in params else None
     X, y = draw.normal(size=(30, 5)), draw.integers(0, 3, 30)
     clf = DPSGDClassifier(
         model="mlp",
@@ -34,7 +36,7 @@ def main(params):
         expected_batch_size=20,
         random_state=1,
         **params,
-    ).fit(X, y)
+    ).fit(X, y, groups)
     parameters = {name: leaf.tolist() for name, leaf in clf.parameters_.items()}
     return {
         "devices": jax.local_device_count(),

@@ -44,7 +44,7 @@ def drawn(monkeypatch):
 def interrupted(monkeypatch, records):
     """Let a fit fail in the middle of a step, after so many draws."""
 
-    def run(clf, n_draws):
+    def run(clf, n_draws, data=records):
         left = iter(range(n_draws))
         original = GaussianMechanism.release
 
@@ -56,7 +56,7 @@ def interrupted(monkeypatch, records):
         with monkeypatch.context() as patch:
             patch.setattr(GaussianMechanism, "release", release)
             with pytest.raises(InterruptedFit):
-                clf.fit(*records)
+                clf.fit(*data)
         return clf
 
     return run
@@ -77,6 +77,22 @@ def test_interrupted_equals_uninterrupted_bit_for_bit(
     clf = make_classifier(tmp_path / "kept", **params).fit(*records)
     assert clf.privacy_ == whole.privacy_
     assert clf.n_iter_ == 7
+    for name, leaf in whole.parameters_.items():
+        assert np.array_equal(clf.parameters_[name], leaf)
+
+
+def test_fits_of_users_go_on_alike(tmp_path, records, interrupted):
+    """With the same records of each user, in the same orders, where there is a seed."""
+    data = (*records, np.arange(30) // 4)
+    params = {"random_state": 5, "max_group_size": 3, "expected_batch_size": 4}
+    params |= {"local_epochs": 2, "local_batch_size": 2, "clipping": "adaptive"}
+    whole = make_classifier(None, **params).fit(*data)
+    kept = tmp_path / "kept"
+    interrupted(make_classifier(kept, **params), 3, data)
+    with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+        make_classifier(kept, **params | {"local_epochs": 3}).fit(*data)
+    clf = make_classifier(kept, **params).fit(*data)
+    assert clf.privacy_ == whole.privacy_
     for name, leaf in whole.parameters_.items():
         assert np.array_equal(clf.parameters_[name], leaf)
 

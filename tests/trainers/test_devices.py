@@ -32,6 +32,7 @@ def fit_on(n_devices, **params):
     [
         {"engine": "fast", "microbatch_size": 9},
         {"engine": "reference", "microbatch_size": None},
+        {"max_group_size": 2, "local_epochs": 2, "local_batch_size": 1},
     ],
 )
 def test_eight_devices_release_what_one_does(params):

@@ -1,5 +1,7 @@
 """Optimizers, physical batches, augmentation and readers, one behaviour each."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import optax
 import pytest
 
 from privfeat.trainers import colours
-from privfeat.trainers.augment import AUGMENTATIONS, augmented, resized_crop, voted
+from privfeat.trainers.augment import AUGMENTATIONS, Views, resized_crop, voted
 from privfeat.trainers.batches import flatten, physical_batches, unflatten
 from privfeat.trainers.images import as_records, read_folder, to_inputs
 from privfeat.trainers.optimizers import make_optimizer
@@ -92,22 +94,20 @@ def test_views_depend_on_the_record_and_the_key_alone(augmentation):
     draw = np.random.default_rng(0)
     images = jnp.asarray(draw.uniform(-1, 1, size=(3, 8, 8, 3)), jnp.float32)
     numbers, key = jnp.array([4, 9, 2]), jax.random.key(1)
-    options = {"augmentation": augmentation, "n_copies": 3}
-    views = augmented(images, numbers, key, **options)
-    alone = augmented(images[1:2], numbers[1:2], key, **options)
+    draw_views = Views(augmentation, 3)
+    views = draw_views(images, numbers, key)
+    alone = draw_views(images[1:2], numbers[1:2], key)
     assert views.shape == (3, 3, 8, 8, 3)
     np.testing.assert_allclose(views[1:2], alone, atol=1e-6)
     assert abs(views).max() <= 1.0 + 1e-6
     assert not np.array_equal(views[0, 0], views[0, 1])
-    other = augmented(images, numbers, jax.random.key(2), **options)
+    other = draw_views(images, numbers, jax.random.key(2))
     assert not np.array_equal(views, other)
 
 
 def test_without_augmentation_views_are_the_record():
     images = jnp.ones((2, 4, 4, 1)) * jnp.arange(2.0).reshape(2, 1, 1, 1)
-    views = augmented(
-        images, jnp.arange(2), jax.random.key(0), augmentation="none", n_copies=2
-    )
+    views = Views("none", 2)(images, jnp.arange(2), jax.random.key(0))
     assert np.array_equal(views[:, 0], images)
     assert np.array_equal(views[:, 1], images)
 
@@ -115,8 +115,9 @@ def test_without_augmentation_views_are_the_record():
 def test_a_resized_crop_is_a_stretched_rectangle():
     """A ramp stays a ramp, within its range and less steep."""
     ramp = jnp.linspace(-1.0, 1.0, 16)[:, None, None] * jnp.ones((1, 16, 1))
+    cut_out = jax.jit(resized_crop)
     for seed in range(5):
-        cut = np.asarray(resized_crop(jax.random.key(seed), ramp))[:, :, 0]
+        cut = np.asarray(cut_out(jax.random.key(seed), ramp))[:, :, 0]
         steps = np.diff(cut[1:-1], axis=0)
         assert 0.0 < steps.min() <= steps.max() <= 2.0 / 15 + 1e-5
         np.testing.assert_allclose(steps, steps[0, 0], atol=1e-5)
@@ -142,12 +143,10 @@ def test_votes_are_means_over_views_and_depend_on_the_image_alone():
         return views[:, 0, :2, 0]
 
     options = {"augmentation": "crop_flip", "n_votes": 5}
-    both = voted(score, images, **options)
-    np.testing.assert_allclose(both[1:], voted(score, images[1:], **options), atol=1e-6)
-    views = augmented(
-        images, jnp.zeros(2, int), jax.random.key(0), augmentation="crop_flip",
-        n_copies=5,
-    )  # fmt: skip
+    vote = jax.jit(partial(voted, score, **options))
+    both = vote(images)
+    np.testing.assert_allclose(both[1:], vote(images[1:]), atol=1e-6)
+    views = Views("crop_flip", 5)(images, jnp.zeros(2, int), jax.random.key(0))
     np.testing.assert_allclose(both, views[:, :, 0, :2, 0].mean(axis=1), atol=1e-6)
     assert np.array_equal(
         voted(score, images, augmentation="crop_flip", n_votes=1), score(images)
@@ -185,8 +184,9 @@ def test_images_are_read_by_class(tmp_path):
         (tmp_path / name).mkdir()
         Image.new("RGB", (12, 8), (grey,) * 3).save(tmp_path / name / "1.png")
         (tmp_path / name / "notes.txt").write_text("no image")
-    images, labels, names = read_folder(tmp_path, size=4, mode="L")
+    images, labels, names, files = read_folder(tmp_path, size=4, mode="L")
     assert names == ["a", "b"]
+    assert files == ["a/1.png", "b/1.png"]
     assert labels.tolist() == [0, 1]
     assert images.shape == (2, 4, 4, 1)
     assert images[:, 0, 0, 0].tolist() == [10, 200]

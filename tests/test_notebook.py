@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from privfeat import DPLeastSquares, DPRandomizedSearch
+from privfeat import DPLeastSquares, DPRandomizedSearch, DPSGDClassifier
 from privfeat.analysis.temperature import TemperatureScaling
 
 
@@ -26,6 +26,13 @@ def test_estimators_around_others_show_their_own_statement(fitted, cls):
     assert "Differential privacy" not in outer._repr_mimebundle_()["text/html"]
     outer.privacy_ = fitted.privacy_
     assert "epsilon = 2, delta = 1e-05" in outer._repr_mimebundle_()["text/html"]
+
+
+def test_networks_show_their_statement(fitted):
+    network = DPSGDClassifier(model="mlp")
+    assert "Differential privacy" not in network._repr_mimebundle_()["text/html"]
+    network.privacy_ = fitted.privacy_
+    assert "epsilon = 2, delta = 1e-05" in network._repr_mimebundle_()["text/html"]
 
 
 def test_unfitted_estimators_look_as_in_scikit_learn(fitted):

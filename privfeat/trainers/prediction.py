@@ -1,0 +1,46 @@
+"""Scores of a trained network, in batches of one shape."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.trainers.augment import Augmentation, voted
+from privfeat.trainers.images import to_inputs
+from privfeat.trainers.model import Network
+
+_RECORDS = 64
+
+
+def scores_of(
+    network: Network,
+    parameters: Mapping[str, NDArray[Any]],
+    records: NDArray[Any],
+    augmentation: Augmentation,
+    n_votes: int,
+) -> NDArray[np.float64]:
+    """Return the scores of every record, means over its views, (n_samples, n_outputs).
+
+    Parameters
+    ----------
+    network : Network
+    parameters : mapping of name to array
+    records : array of shape (n_samples, ...)
+    augmentation : str
+    n_votes : int
+        Views of a record; 1 is the record itself.
+    """
+    leaves = {name: jnp.asarray(leaf) for name, leaf in parameters.items()}
+    of_views = partial(voted, augmentation=augmentation, n_votes=n_votes)
+    forward = jax.jit(lambda leaves, x: of_views(partial(network, leaves), x))
+    scores = []
+    for start in range(0, len(records), _RECORDS):
+        part = records[start : start + _RECORDS]
+        padding = [(0, _RECORDS - len(part))] + [(0, 0)] * (part.ndim - 1)
+        inputs = jnp.asarray(to_inputs(np.pad(part, padding)))
+        scores.append(np.asarray(forward(leaves, inputs))[: len(part)])
+    return np.concatenate(scores).astype(np.float64)
