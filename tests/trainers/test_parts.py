@@ -12,6 +12,7 @@ from privfeat.trainers import colours
 from privfeat.trainers.augment import AUGMENTATIONS, Views, resized_crop, voted
 from privfeat.trainers.batches import flatten, physical_batches, unflatten
 from privfeat.trainers.images import as_records, read_folder, to_inputs
+from privfeat.trainers.layers import max_pool
 from privfeat.trainers.optimizers import make_optimizer
 
 SETTINGS = {"schedule": "constant", "warmup_steps": 0, "n_iter": 10} | {
@@ -190,3 +191,22 @@ def test_images_are_read_by_class(tmp_path):
     assert labels.tolist() == [0, 1]
     assert images.shape == (2, 4, 4, 1)
     assert images[:, 0, 0, 0].tolist() == [10, 200]
+
+
+@pytest.mark.parametrize(("size", "stride"), [(2, None), (2, 1), (3, 2), (3, 4)])
+def test_max_pool_is_that_of_jax_there_and_back(size, stride):
+    x = jax.random.normal(jax.random.key(0), (2, 8, 7, 3))
+
+    def windows(x):
+        steps = (1, stride or size, stride or size, 1)
+        return jax.lax.reduce_window(
+            x, -jnp.inf, jax.lax.max, (1, size, size, 1), steps, "VALID"
+        )
+
+    found, back = jax.vjp(partial(max_pool, size=size, stride=stride), x)
+    expected, expected_back = jax.vjp(windows, x)
+    np.testing.assert_array_equal(found, expected)
+    cotangent = jax.random.normal(jax.random.key(1), found.shape)
+    np.testing.assert_allclose(
+        back(cotangent)[0], expected_back(cotangent)[0], rtol=1e-6
+    )
