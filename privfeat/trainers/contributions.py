@@ -157,7 +157,18 @@ def convolution(
     n_positions = copies * height * width
     n_inputs = kernel_shape[0] * kernel_shape[1] * kernel_shape[2]
 
+    def columns_and_errors() -> tuple[Float[Array, "n t d"], Float[Array, "n t o"]]:
+        columns = patches(a.reshape(-1, *a.shape[2:]))
+        return (
+            columns.reshape(n, n_positions, n_inputs),
+            e.reshape(n, n_positions, n_outputs),
+        )
+
     if keeping_is_cheaper(n_positions, n_inputs, n_outputs):
+        if kernel_shape[2] == 1:  # convolutions are slow on one channel: half the time
+            columns, errors = columns_and_errors()
+            formed = jnp.einsum("nti,nto->nio", columns, errors)
+            return kept(formed.reshape(n, *kernel_shape))
         gradients = kernel_gradients(a, e, convolve, kernel_shape)
         return kept_list(gradients) if isinstance(gradients, list) else kept(gradients)
 
@@ -170,12 +181,7 @@ def convolution(
             kernel_shape,
         )
 
-    columns = patches(a.reshape(-1, *a.shape[2:]))
-    return gram(
-        columns.reshape(n, n_positions, n_inputs),
-        e.reshape(n, n_positions, n_outputs),
-        weighted_sum,
-    )
+    return gram(*columns_and_errors(), weighted_sum)
 
 
 def kernel_gradients(
