@@ -293,6 +293,13 @@ def test_plan_does_not_depend_on_the_type_of_the_budget(queries, name, value):
     assert plan == plan_releases(queries, **{name: 2.0})
 
 
+def test_a_split_that_sums_to_a_little_more_than_one_buys_no_more():
+    split = {"gram": 0.5 + 4e-10, "gradient": 0.5 + 4e-10}
+    plan = plan_releases(QUERY_SETS["steps"], rho=1.0, budget_split=split)
+    spent = [r.query.count / (2 * r.noise_multiplier**2) for r in plan.releases]
+    assert math.fsum(spent) <= 1.0 + 1e-12
+
+
 @pytest.mark.slow
 def test_sampled_plan_costs_its_epsilon_and_no_more():
     plan = plan_releases(SAMPLED, epsilon=1.0, **POISSON)
