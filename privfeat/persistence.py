@@ -6,12 +6,8 @@ runs no code from the files and checks a SHA-256 of both. The checksums notice d
 not forgery: whoever can write the folder can write another statement.
 """
 
-import hashlib
-import io
 import json
 import os
-import re
-import zipfile
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privfeat._encoding import as_strings, decode, encode
-from privfeat._files import write_atomically
+from privfeat._model_files import (
+    DOCUMENT,
+    ModelFileError,
+    damaged,
+    read_arrays,
+    read_document,
+    write_model,
+)
 from privfeat._version import __version__
 from privfeat.exceptions import PrivacyError
 
@@ -29,10 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFileError", "load", "load_class_names", "load_statement", "save"]
 
-FORMAT = "privfeat-model"
-FORMAT_VERSION = 1
-_DOCUMENT = "model.json"
-_ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _LINEAR_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
 _LINEAR_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
 _NETWORK_ARRAYS = ("classes_", "input_shape_")
@@ -41,18 +40,6 @@ _NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
 _OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
 # The arrays of a network, by the names of its parameters.
 _PARAMETER = "parameters_/"
-_FIELDS = {
-    "estimator": str,
-    "params": dict,
-    "class_names": list | None,
-    "fitted": dict,
-    "privacy": dict,
-    "arrays": dict,
-}
-
-
-class ModelFileError(ValueError):
-    """A folder is not a privfeat model that this version can read."""
 
 
 def save(
@@ -115,21 +102,16 @@ def save(
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"path must be a folder, got the file {str(path)!r}.")
-    if (folder / _DOCUMENT).exists() and not overwrite:
+    if (folder / DOCUMENT).exists() and not overwrite:
         raise FileExistsError(
             f"path must not hold a model, got {str(path)!r}. Pass overwrite=True to "
             "replace it."
         )
 
     arrays, objects = _written_arrays(estimator)
-    content = _npz(arrays)
-    digest = hashlib.sha256(content).hexdigest()
-    arrays_name = f"arrays-{digest[:16]}.npz"
     params = estimator.get_params(deep=False)
     params |= {name: None for name in _NOT_WRITTEN if name in params}
     document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
         "privfeat_version": __version__,
         "estimator": name,
         "params": {key: encode(key, value) for key, value in params.items()},
@@ -138,19 +120,8 @@ def save(
             n: int(getattr(estimator, n)) for n in _present(estimator, _names(name)[1])
         },
         "privacy": json.loads(estimator.privacy_.to_json()),
-        "arrays": {"file": arrays_name, "sha256": digest, "objects": objects},
     }
-    document["sha256"] = _digest(document)
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-    # The document names its arrays by their content, so replacing the document is
-    # the one step that changes what a reader sees.
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / arrays_name, content)
-    write_atomically(folder / _DOCUMENT, text.encode())
-    for old in folder.iterdir():
-        if _ARRAYS_NAME.fullmatch(old.name) and old.name != arrays_name:
-            old.unlink()
+    write_model(folder, document, arrays, objects)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -162,14 +133,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the folder holds no model, or one that is damaged, of a newer format, or
         not written by ``save``.
     """
-    document = _read_document(path)
+    document = read_document(path)
     name = document["estimator"]
     cls = _estimator(name)
     if cls is None:
         raise ModelFileError(
             f"{str(path)!r} holds an estimator {name!r} that is not one of {_known()}."
         )
-    arrays = _read_arrays(path, document["arrays"])
+    arrays = read_arrays(path, document["arrays"])
     network = name in _HOMES["privfeat.trainers"]
     parameters = {
         key.removeprefix(_PARAMETER): arrays.pop(key)
@@ -177,14 +148,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         if network and key.startswith(_PARAMETER)
     }
     if not all(isinstance(value, int) for value in document["fitted"].values()):
-        raise _damaged(path, "its counts are no whole numbers")
+        raise damaged(path, "its counts are no whole numbers")
     fitted = {key: int(value) for key, value in document["fitted"].items()}
     known = {*_names(name)[0], *_names(name)[1]}
     missing = known - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
-        raise _damaged(path, "the fitted attributes are not those of an estimator")
+        raise damaged(path, "the fitted attributes are not those of an estimator")
     if ("classes_" in arrays) != hasattr(cls, "predict_proba"):
-        raise _damaged(path, "classes are for a classifier, and it needs them")
+        raise damaged(path, "classes are for a classifier, and it needs them")
     if not network:
         if "classes_" in arrays:
             fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
@@ -193,7 +164,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise _damaged(path, "the parameters do not fit the estimator") from error
+        raise damaged(path, "the parameters do not fit the estimator") from error
     for key, value in fitted.items():
         setattr(estimator, key, value)
     for key, array in arrays.items():
@@ -207,12 +178,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def load_statement(path: str | os.PathLike[str]) -> "PrivacyStatement":
     """Return the privacy statement of a saved model; its arrays are not read."""
-    return _statement(path, _read_document(path))
+    return _statement(path, read_document(path))
 
 
 def load_class_names(path: str | os.PathLike[str]) -> list[str] | None:
     """Return the class names of a saved model, or None if it was saved without."""
-    names: list[str] | None = _read_document(path)["class_names"]
+    names: list[str] | None = read_document(path)["class_names"]
     return names
 
 
@@ -265,71 +236,6 @@ def _written_arrays(estimator: Any) -> tuple[dict[str, np.ndarray], list[str]]:
     return arrays, objects
 
 
-def _npz(arrays: dict[str, np.ndarray]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
-
-
-def _digest(document: dict[str, Any]) -> str:
-    rest = {key: value for key, value in document.items() if key != "sha256"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _damaged(path: str | os.PathLike[str], why: str) -> ModelFileError:
-    return ModelFileError(f"{str(path)!r} is damaged: {why}.")
-
-
-def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the checked ``model.json`` of a folder."""
-    try:
-        content = (Path(path) / _DOCUMENT).read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ModelFileError(
-            f"{str(path)!r} is not a privfeat model: it has no {_DOCUMENT}."
-        ) from error
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"{_DOCUMENT} is not JSON") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(
-            f"{str(path)!r} is not a privfeat model: {_DOCUMENT} has another format."
-        )
-    version = document.get("format_version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{str(path)!r} has format version {version}, this privfeat reads "
-            f"{FORMAT_VERSION}. Upgrade privfeat."
-        )
-    if version != FORMAT_VERSION or document.get("sha256") != _digest(document):
-        raise _damaged(path, f"{_DOCUMENT} does not match its checksum")
-    if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
-        raise _damaged(path, f"{_DOCUMENT} lacks a field")
-    return document
-
-
-def _read_arrays(
-    path: str | os.PathLike[str], entry: dict[str, Any]
-) -> dict[str, np.ndarray]:
-    name = str(entry.get("file"))
-    if not _ARRAYS_NAME.fullmatch(name):
-        raise _damaged(path, f"{_DOCUMENT} names no file of arrays")
-    try:
-        content = (Path(path) / name).read_bytes()
-    except FileNotFoundError as error:
-        raise _damaged(path, f"{name} is missing") from error
-    if hashlib.sha256(content).hexdigest() != entry.get("sha256"):
-        raise _damaged(path, f"{name} does not match its checksum")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        return arrays | {key: arrays[key].astype(object) for key in entry["objects"]}
-    except (ValueError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise _damaged(path, f"{name} does not hold arrays") from error
-
-
 def _check_shapes(
     path: str | os.PathLike[str], arrays: dict[str, np.ndarray], fitted: dict[str, int]
 ) -> None:
@@ -341,7 +247,7 @@ def _check_shapes(
     names = ("coef_", "intercept_", "center_")
     shapes = tuple(arrays[name].shape for name in names)
     if shapes != ((*outputs, n_features), outputs, (n_features,)):
-        raise _damaged(path, "the shapes of its arrays do not agree")
+        raise damaged(path, "the shapes of its arrays do not agree")
 
 
 def _statement(
@@ -352,4 +258,4 @@ def _statement(
     try:
         return PrivacyStatement.from_json(json.dumps(document["privacy"]))
     except PrivacyError as error:
-        raise _damaged(path, "it holds no privacy statement") from error
+        raise damaged(path, "it holds no privacy statement") from error

@@ -47,6 +47,7 @@ RULES = {
     "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
     "privfeat/_files.py": rule(),
+    "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
     "privfeat/_notebook.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(["jax", "jaxtyping"], ours=SHARED | {"privfeat.core"}),

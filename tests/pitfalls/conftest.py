@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, persistence
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, _model_files
 from tests.linear.conftest import spy, three_classes
 
 __all__ = ["spy", "three_classes"]
@@ -57,7 +57,7 @@ def replace_arrays(folder, **arrays):
     np.savez(content, **arrays)
     (folder / document["arrays"]["file"]).write_bytes(content.getvalue())
     document["arrays"]["sha256"] = hashlib.sha256(content.getvalue()).hexdigest()
-    document["sha256"] = persistence._digest(document)
+    document["sha256"] = _model_files.digest(document)
     (folder / "model.json").write_text(json.dumps(document))
 
 

@@ -1,0 +1,139 @@
+"""The files of a saved model: a JSON document and NumPy arrays, with checksums."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privfeat._files import write_atomically
+
+FORMAT = "privfeat-model"
+FORMAT_VERSION = 1
+DOCUMENT = "model.json"
+_ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
+_FIELDS = {
+    "estimator": str,
+    "params": dict,
+    "class_names": list | None,
+    "fitted": dict,
+    "privacy": dict,
+    "arrays": dict,
+}
+
+
+class ModelFileError(ValueError):
+    """A folder is not a privfeat model that this version can read."""
+
+
+def write_model(
+    folder: Path,
+    document: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    objects: list[str],
+) -> None:
+    """Write a model into a folder, in the place of one that is there.
+
+    Parameters
+    ----------
+    folder : Path
+    document : dict
+        All fields but those of the format and of the arrays.
+    arrays : dict of name to array
+    objects : list of str
+        Arrays that were of objects, and are again when they are read.
+    """
+    content = npz(arrays)
+    sha256 = hashlib.sha256(content).hexdigest()
+    name = f"arrays-{sha256[:16]}.npz"
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **document,
+        "arrays": {"file": name, "sha256": sha256, "objects": objects},
+    }
+    document["sha256"] = digest(document)
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    # The document names its arrays by their content, so replacing the document is
+    # the one step that changes what a reader sees.
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / name, content)
+    write_atomically(folder / DOCUMENT, text.encode())
+    for old in folder.iterdir():
+        if _ARRAYS_NAME.fullmatch(old.name) and old.name != name:
+            old.unlink()
+
+
+def damaged(path: str | os.PathLike[str], why: str) -> ModelFileError:
+    """Return the error to raise for a model whose files are not as they were."""
+    return ModelFileError(f"{str(path)!r} is damaged: {why}.")
+
+
+def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the checked ``model.json`` of a folder."""
+    try:
+        content = (Path(path) / DOCUMENT).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ModelFileError(
+            f"{str(path)!r} is not a privfeat model: it has no {DOCUMENT}."
+        ) from error
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, f"{DOCUMENT} is not JSON") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(
+            f"{str(path)!r} is not a privfeat model: {DOCUMENT} has another format."
+        )
+    version = document.get("format_version")
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {version}, this privfeat reads "
+            f"{FORMAT_VERSION}. Upgrade privfeat."
+        )
+    if version != FORMAT_VERSION or document.get("sha256") != digest(document):
+        raise damaged(path, f"{DOCUMENT} does not match its checksum")
+    if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
+        raise damaged(path, f"{DOCUMENT} lacks a field")
+    return document
+
+
+def read_arrays(
+    path: str | os.PathLike[str], entry: dict[str, Any]
+) -> dict[str, np.ndarray]:
+    """Return the checked arrays that ``entry``, of the document, names."""
+    name = str(entry.get("file"))
+    if not _ARRAYS_NAME.fullmatch(name):
+        raise damaged(path, f"{DOCUMENT} names no file of arrays")
+    try:
+        content = (Path(path) / name).read_bytes()
+    except FileNotFoundError as error:
+        raise damaged(path, f"{name} is missing") from error
+    if hashlib.sha256(content).hexdigest() != entry.get("sha256"):
+        raise damaged(path, f"{name} does not match its checksum")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        return arrays | {key: arrays[key].astype(object) for key in entry["objects"]}
+    except (ValueError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise damaged(path, f"{name} does not hold arrays") from error
+
+
+def npz(arrays: dict[str, np.ndarray]) -> bytes:
+    """Return arrays as the content of a file, without pickle."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def digest(document: dict[str, Any]) -> str:
+    """Return the checksum of all fields but the checksum's own."""
+    rest = {key: value for key, value in document.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
