@@ -214,13 +214,15 @@ def lookup(
     """Return the contribution of a table of which row ``ids[t]`` got cotangent ``e_t``.
 
     A record that uses a row several times adds up its cotangents, so the squared norm
-    is the sum of ``e_t . e_s`` over pairs of positions with the same row.
+    is the sum of ``e_t . e_s`` over pairs of positions with the same row. Rows below
+    zero count from the end, as when they are read.
     """
     table = jnp.zeros((n_rows, e.shape[2]), e.dtype)
     n_terms = e.shape[2] + 2 * e.shape[1]
     if n_terms > _MOST_TERMS:
         return kept(jax.vmap(lambda rows, own: table.at[rows].add(own))(ids, e))
-    same = (ids[:, :, None] == ids[:, None, :]).astype(e.dtype)
+    rows = jnp.where(ids < 0, ids + n_rows, ids)
+    same = (rows[:, :, None] == rows[:, None, :]).astype(e.dtype)
     inner = same * _inner_products(e)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "r o"]:
