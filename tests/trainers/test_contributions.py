@@ -99,3 +99,11 @@ def test_norms_of_tables_know_rows_by_all_their_numbers():
         norm = float(jnp.sum(jnp.square(gradient)))
         assert norm <= float(found.squared_norms[record]) * (1 + 1e-6)
     np.testing.assert_allclose(found.squared_norms, [80.0, 30.0])
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_gradients_of_half_precision_have_norms_of_full(dtype):
+    gradients = jnp.full((1, 2**18), 1e-4, dtype)
+    exact = np.sum(np.asarray(gradients, np.float64) ** 2)
+    for found in (contributions.kept(gradients), contributions.kept_list([*gradients])):
+        assert float(found.squared_norms[0]) == pytest.approx(exact, rel=2.0**-10)

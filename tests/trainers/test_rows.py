@@ -73,6 +73,18 @@ def odd_table(n_outputs, *, rngs):
     return Table(n_outputs, n_rows=3, rngs=rngs)
 
 
+class Half(nnx.Module):
+    """Inputs of half precision for a layer of full, or parameters of half."""
+
+    def __init__(self, n_inputs, n_outputs, dtype, *, rngs):
+        self.layer = Dense(n_inputs, n_outputs, use_bias=False, rngs=rngs)
+        self.layer.kernel[...] = self.layer.kernel[...].astype(dtype)
+
+    def __call__(self, x):
+        with jax.numpy_dtype_promotion("standard"):
+            return self.layer(x.astype(jnp.float16)).astype(jnp.float32)
+
+
 UNORDERED = [ViewsFirst, PositionsFirst, OtherWayRound, Table, odd_table]
 RECORD = np.zeros((1, WIDTH), np.float32)
 
@@ -124,3 +136,24 @@ def test_sum_of_a_network_with_rows_in_another_order_moves_by_its_sensitivity(ma
     assert replay(clf, X, draw.integers(0, 3, 8), record=2).ok
     with pytest.raises(FastEngineError, match="side by side"):
         clf.set_params(engine="fast").fit(X, draw.integers(0, 3, 8))
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.float32])
+def test_sum_of_a_network_of_half_precision_moves_by_its_sensitivity(dtype, engine):
+    """Squares of these numbers are zero in half precision, their norm is not."""
+
+    def model(shape, n_outputs, *, rngs):
+        return Half(shape[0], n_outputs, dtype, rngs=rngs)
+
+    clf = DPSGDClassifier(
+        model=model,
+        engine=engine,
+        noise_multiplier=1.0,
+        classes=range(2),
+        n_iter=1,
+        expected_batch_size=None,
+        microbatch_size=4,
+        clip_norm=1e-4,
+    )
+    assert replay(clf, np.full((4, 2**14), 1e-4), np.arange(4) % 2, record=2).ok
