@@ -21,7 +21,9 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
 
     A trial on two records that are not of the data, with parameters that are not zero:
     the norms of the first record must not move with the second, which is not a number
-    once.
+    once. And the gradients of both must add up to what differentiation finds: a
+    parameter that is used outside of its layer as well, or by two, has a part there
+    that no layer knows of.
 
     Parameters
     ----------
@@ -41,6 +43,16 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
         found = parts(moved, records, *both).norms.values()
         return jnp.stack([norm[0] for norm in found])
 
+    @jax.jit
+    def differences(second: Float[Array, "1 ..."]) -> Float[Array, "2 m"]:
+        records, ones = jnp.concatenate([first, second]), jnp.ones(2)
+        both = jnp.concatenate([labels, labels])
+        found = parts(moved, records[:, None], both, ones > 0.0).found
+        whole = jax.grad(lambda p: jnp.sum(loss(network(p, records), both)))(moved)
+        rows = [(found[name].weighted_sum(ones), whole[name]) for name in whole]
+        pairs = [jnp.stack([_length(a - b), _length(b)]) for a, b in rows]
+        return jnp.stack(pairs, axis=1)
+
     seen = dry_run(network, jnp.concatenate([first, first])).shapes.values()
     divided = all(shape and shape[0] % 2 == 0 for shape in seen)
     others = (-2.0 * first, jnp.full_like(first, jnp.nan))
@@ -50,6 +62,16 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
             "of records alone, for engine='fast', got another order, or what belongs "
             "to all records. Pass engine='reference'."
         )
+    errors, lengths = differences(-2.0 * first)
+    if not jnp.all(errors <= 1e-2 * lengths + 1e-4 * jnp.max(lengths)):
+        raise FastEngineError(
+            "every parameter must be used by one layer alone for engine='fast', got "
+            "one that is used elsewhere as well. Pass engine='reference'."
+        )
+
+
+def _length(values: Float[Array, "..."]) -> Float[Array, ""]:
+    return jnp.sqrt(jnp.sum(jnp.square(values)))
 
 
 def _waves(like: Any, height: float) -> Float[Array, "..."]:

@@ -73,6 +73,20 @@ def odd_table(n_outputs, *, rngs):
     return Table(n_outputs, n_rows=3, rngs=rngs)
 
 
+class Tied(nnx.Module):
+    """A parameter of two layers, or of a layer and the network."""
+
+    def __init__(self, layers, *, rngs):
+        self.first = Dense(WIDTH, WIDTH, rngs=rngs)
+        self.second = Dense(WIDTH, WIDTH, rngs=rngs) if layers else nnx.data(None)
+        if layers:
+            self.second.kernel = self.first.kernel
+
+    def __call__(self, x):
+        x = jnp.tanh(self.first(x))
+        return self.second(x) if self.second else x @ self.first.kernel[...].T
+
+
 class Half(nnx.Module):
     """Inputs of half precision for a layer of full, or parameters of half."""
 
@@ -100,6 +114,13 @@ def test_fast_engine_refuses_rows_in_another_order(make, rngs):
 def test_fast_engine_takes_rows_of_a_record_side_by_side(rngs):
     network = Network(RecordsFirst(3, rngs=rngs))
     check_rows(network, cross_entropy, RECORD, np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize("layers", [True, False])
+def test_fast_engine_refuses_parameters_that_are_used_elsewhere(layers, rngs):
+    network = Network(Tied(layers, rngs=rngs))
+    with pytest.raises(FastEngineError, match="one layer alone"):
+        check_rows(network, cross_entropy, RECORD, np.zeros(1, np.int32))
 
 
 def test_engine_is_chosen_by_the_trial(rngs):
