@@ -121,7 +121,8 @@ def replay(
     Raises
     ------
     ValueError
-        If not exactly one of ``record`` and ``user`` is given, or the user has no rows.
+        If not exactly one of ``record`` and ``user`` is given, or ``record`` together
+        with ``groups``, or the user has no rows.
     PrivacyError
         If the fit releases nothing that could be compared.
 
@@ -129,8 +130,8 @@ def replay(
     -----
     The chosen rows stand last in both data sets, so that under Poisson sampling every
     other row has the same coin. Networks make their sampling probability of the number
-    of records, which is public: under add/remove the chosen rows keep their places and
-    take no part. Only a violation on *these* neighbours is found: try
+    of records, or users, which is public: under add/remove the chosen rows keep their
+    places and take no part. Only a violation on *these* neighbours is found: try
     extreme rows (long, zero, the only one of a class).
 
     **Source.** Cebere et al., Privacy in Theory, Bugs in Practice, 2026
@@ -155,6 +156,8 @@ def replay(
     missing = None
     if params["adjacency"] == "add_remove" and "expected_batch_size" in params:
         two, missing = one, np.arange(len(rows)) >= n_kept
+        if users is not None:  # which are what is sampled, in the order of their names
+            missing = np.unique(users) == user
     elif params["adjacency"] == "add_remove":
         two = (rows[:n_kept], labels[:n_kept])
     else:
@@ -262,6 +265,8 @@ def _choose(
 ) -> NDArray[np.bool_]:
     if (record is None) == (user is None):
         raise ValueError("exactly one of record and user must be given.")
+    if record is not None and users is not None:
+        raise ValueError(f"user must be given for groups, got record={record!r}.")
     if record is not None:
         if not 0 <= record < n_rows:
             raise ValueError(f"record must be in [0, {n_rows}), got {record!r}.")

@@ -97,8 +97,10 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
         If they are not all integers, or all strings or bytes.
     """
     given: Any = groups
-    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu":
-        return given
+    masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
+    if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
+        if given.dtype.kind in "iu":
+            return given
     values = list(given.tolist() if hasattr(given, "tolist") else given)
     for kind in (Integral, str, bytes):
         if all(isinstance(value, kind) for value in values):

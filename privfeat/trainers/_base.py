@@ -1,6 +1,7 @@
 """What the two estimators share: one private fit, and scores."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, Self
 
 import jax
@@ -35,6 +36,7 @@ from privfeat.trainers.loop import Trainer
 from privfeat.trainers.model import Network, check_separate
 from privfeat.trainers.networks import build
 from privfeat.trainers.prediction import scores_of
+from privfeat.trainers.rows import check_rows
 from privfeat.trainers.units import Units, single_records
 from privfeat.trainers.weights import load_timm_weights
 
@@ -189,7 +191,9 @@ class DPSGDModel(ResumedRuns, ABC):
             check_separate(network, inputs.shape[1:])
         views = Views(self.augmentation, self.n_copies)
         if users is None:
-            engine = chosen(self.engine, network, tape)
+            trial = partial(check_rows, network, self._loss(), inputs, targets[:1])
+            known = isinstance(self.model, str)
+            engine = chosen(self.engine, network, tape, None if known else trial)
             units = single_records(records, targets, views, engine)
             found = fitting_microbatch(network, tape, self.n_copies)
         else:

@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from privfeat.trainers.tape import widened
+
 # A kept gradient is written once and read twice. Moving a number costs about as much as
 # twelve multiplications, measured on two CPU cores.
 _COST_OF_KEEPING = 36
@@ -72,6 +74,7 @@ def keeping_is_cheaper(n_positions: int, n_inputs: int, n_outputs: int) -> bool:
 
 def kept(gradients: Float[Array, "n ..."]) -> Contribution:
     """Return the contribution of gradients that are at hand."""
+    gradients = widened(gradients)
     flat = gradients.reshape(gradients.shape[0], -1)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "..."]:
@@ -90,7 +93,7 @@ def kept_list(gradients: list[Float[Array, "..."]]) -> Contribution:
             total += jnp.where(weight > 0.0, weight * gradient, 0.0)
         return total
 
-    norms = [squares(gradient[None])[0] for gradient in gradients]
+    norms = [squares(widened(gradient)[None])[0] for gradient in gradients]
     return Contribution(jnp.stack(norms), weighted_sum)
 
 
@@ -226,15 +229,15 @@ def lookup(
     n_terms = e.shape[2] + 2 * e.shape[1]
     if n_terms > _MOST_TERMS:
         return kept(jax.vmap(lambda rows, own: table.at[rows].add(own))(ids, e))
-    same = (ids[:, :, None] == ids[:, None, :]).astype(e.dtype)
+    rows = jnp.where(ids < 0, ids + n_rows, ids)  # as they are read
+    same = (rows[:, :, None] == rows[:, None, :]).astype(e.dtype)
     inner = same * _inner_products(e)
 
     def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "r o"]:
         rows = scaled(e, weights).reshape(-1, e.shape[2])
         return table.at[ids.reshape(-1)].add(rows)
 
-    largest = jnp.sum(_norms(e), axis=1)
-    slack = _slack(n_terms) * jnp.square(largest)
+    slack = _slack(n_terms) * jnp.square(jnp.sum(_norms(e), axis=1))
     return Contribution(summed(inner), weighted_sum, slack)
 
 

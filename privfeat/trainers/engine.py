@@ -180,9 +180,14 @@ def dry_run(network: Network, inputs: Any) -> Tape:
 
 
 def chosen(
-    engine: Engine, network: Network, tape: Tape
+    engine: Engine,
+    network: Network,
+    tape: Tape,
+    trial: Callable[[], None] | None = None,
 ) -> Literal["fast", "reference"]:
     """Return the engine that trains the network of this tape.
+
+    A network of unknown make needs the ``trial`` `rows.check_rows`.
 
     Raises
     ------
@@ -193,6 +198,8 @@ def chosen(
         return engine
     try:
         tape.check_knows(network.initial)
+        if trial is not None:
+            trial()
     except FastEngineError:
         if engine == "fast":
             raise

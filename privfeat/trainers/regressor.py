@@ -123,7 +123,11 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
     def _targets(
         self, y: Any
     ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
-        targets = np.asarray(y, np.float32)
+        try:
+            targets = np.asarray(y, np.float32)
+        except (TypeError, ValueError):
+            # the message of NumPy shows a value
+            raise ValueError("y must hold numbers, got something else.") from None
         if targets.ndim not in (1, 2) or not np.all(np.isfinite(targets)):
             raise ValueError(
                 "y must have shape (n_samples,) or (n_samples, n_outputs) and be "

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
@@ -61,7 +62,7 @@ class Tape:
         self.shapes[name] = outputs.shape
         if self._taps is None or name not in self._taps:
             return outputs
-        self.inputs[name] = inputs
+        self.inputs[name] = widened(inputs)
         return outputs + self._taps[name]
 
     def check_knows(self, parameters: Iterable[str]) -> None:
@@ -87,6 +88,13 @@ def record(
     """Return ``outputs``, noted on the tape if one is running."""
     tape = _current.get()
     return outputs if tape is None else tape.add(layer, inputs, outputs)
+
+
+def widened(values: Any) -> Any:
+    """Return floats as float32 at least: squares of small half-precision ones are 0."""
+    if values is None or not jnp.issubdtype(values.dtype, jnp.floating):
+        return values
+    return values.astype(jnp.promote_types(values.dtype, jnp.float32))
 
 
 def join(path: tuple[Any, ...]) -> str:

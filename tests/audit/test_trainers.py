@@ -41,6 +41,23 @@ def make(noise_multiplier=1.0, **options):
     return DPSGDClassifier(noise_multiplier=noise_multiplier, **(settings | options))
 
 
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("user", [0, 7])
+def test_replay_leaves_out_a_user_of_a_network(images, user, adjacency):
+    """Of the first and of some other name; the sum moves, since that user took part."""
+    users = np.arange(30) % 10
+    clf = make(max_group_size=2, adjacency=adjacency, **FULL)
+    result = replay(clf, *images, user=user, groups=users)
+    assert result.ok, str(result)
+    assert result.movements[0].observed > 0.0
+
+
+def test_replay_refuses_a_record_of_a_user(images):
+    clf = make(max_group_size=2, **FULL)
+    with pytest.raises(ValueError, match="user must be given"):
+        replay(clf, *images, record=3, groups=np.arange(30) % 10)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -177,8 +177,14 @@ def test_fit_refuses_groups_without_a_bound(estimator, options, given, match, us
 
 @pytest.mark.parametrize(
     "bad",
-    [np.zeros(39, int), np.zeros((40, 2)), np.full(40, math.nan), np.zeros(0)],
-    ids=["short", "matrix", "nan", "empty"],
+    [
+        np.zeros(39, int),
+        np.zeros((40, 2)),
+        np.full(40, math.nan),
+        np.zeros(0),
+        np.ma.array(np.zeros(40, int), mask=np.arange(40) == 7),
+    ],
+    ids=["short", "matrix", "nan", "empty", "masked"],
 )
 def test_fit_refuses_groups_that_are_not_one_for_each_record(estimator, bad, users):
     X, y, _ = users

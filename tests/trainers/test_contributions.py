@@ -88,3 +88,22 @@ def test_tables_are_formed_there_as_well(monkeypatch):
     np.testing.assert_allclose(formed.squared_norms, found.squared_norms, rtol=1e-5)
     sums = found.weighted_sum(weights), formed.weighted_sum(weights)
     np.testing.assert_allclose(*sums, atol=1e-5)
+
+
+def test_norms_of_tables_know_rows_by_all_their_numbers():
+    """The last row as -1 and as 3; what is outside of a table gets no gradient."""
+    ids, e = jnp.array([[-1, 3, -1, 3], [-4, 0, 4, -5]]), jnp.ones((2, 4, 5))
+    found = contributions.lookup(ids, e, 4)
+    for record in range(2):
+        gradient = found.weighted_sum(jnp.arange(2) == record)
+        norm = float(jnp.sum(jnp.square(gradient)))
+        assert norm <= float(found.squared_norms[record]) * (1 + 1e-6)
+    np.testing.assert_allclose(found.squared_norms, [80.0, 30.0])
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_gradients_of_half_precision_have_norms_of_full(dtype):
+    gradients = jnp.full((1, 2**18), 1e-4, dtype)
+    exact = np.sum(np.asarray(gradients, np.float64) ** 2)
+    for found in (contributions.kept(gradients), contributions.kept_list([*gradients])):
+        assert float(found.squared_norms[0]) == pytest.approx(exact, rel=2.0**-10)

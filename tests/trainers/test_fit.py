@@ -79,6 +79,12 @@ def test_regressor_learns_a_line():
     assert model.predict(X[:2]).shape == (2,)
 
 
+@pytest.mark.parametrize("y", [["secret"] * 4, [1, 2, 3, "secret"], [1, {}, 2, 3]])
+def test_targets_that_are_no_numbers_are_not_shown(y):
+    with pytest.raises(ValueError, match="y must hold numbers, got something"):
+        DPSGDRegressor(epsilon=1.0).fit(np.zeros((4, 3)), y)
+
+
 def test_images_as_bytes_are_learned():
     X, y = load_digits(return_X_y=True)
     kept = y < 2
