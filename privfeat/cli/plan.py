@@ -23,18 +23,23 @@ def add_parser(verbs: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("--n", type=int, required=True, help="number of records")
     parser.add_argument("--d", type=int, required=True, help="number of features")
-    parser.add_argument("--classes", type=int, required=True)
-    parser.add_argument("--epsilon", type=float, required=True)
-    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--classes", type=int, required=True, help="number of classes")
+    parser.add_argument("--epsilon", type=float, required=True, help="the budget")
+    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
     parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
     parser.add_argument(
         "--public",
         metavar="FILE[:SPLIT]",
         help="PUBLIC features of the same network, with labels: they get no protection",
     )
-    parser.add_argument("--repeats", type=int, default=3, help="fits on --public")
     parser.add_argument(
-        "--epochs", type=float, default=10.0, help="for the table of batch sizes"
+        "--repeats", type=int, default=3, help="fits on --public (default 3)"
+    )
+    parser.add_argument(
+        "--epochs",
+        type=float,
+        default=10.0,
+        help="for the table of batch sizes (default 10)",
     )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
@@ -51,8 +56,9 @@ def run(args: argparse.Namespace) -> None:
         delta=args.delta,
         adjacency=args.adjacency,
     )
+    public = None if args.public is None else _open_public(args)
     print(_text(found))
-    trials = [] if args.public is None else _trials(args)
+    trials = [] if public is None else _trials(args, *public)
     if trials:
         print(_trials_text(trials, args))
     print(_batches_text(args))
@@ -61,9 +67,8 @@ def run(args: argparse.Namespace) -> None:
     print(f"\nuse {best or found.recommended}: {reason}")
 
 
-def _trials(args: argparse.Namespace) -> "list[Trial]":
-    from privfeat.analysis.public_trials import run_trials
-
+def _open_public(args: argparse.Namespace) -> tuple[Any, Any]:
+    """Return features and labels of ``--public``; refuse it before all output."""
     split = open_split(args.public, preferred="train")
     labels = single_labels(split, args.public)
     if split.X.shape[1] != args.d:
@@ -71,10 +76,16 @@ def _trials(args: argparse.Namespace) -> "list[Trial]":
             f"{args.public} must have {args.d} features, as --d says, got "
             f"{split.X.shape[1]}."
         )
+    return split.X, labels
+
+
+def _trials(args: argparse.Namespace, X: Any, y: Any) -> "list[Trial]":
+    from privfeat.analysis.public_trials import run_trials
+
     progress(args, "fitting on public features ...")
     return run_trials(
-        split.X[:],
-        labels[:],
+        X[:],
+        y[:],
         n_samples=args.n,
         epsilon=args.epsilon,
         delta=args.delta,

@@ -28,3 +28,10 @@ def test_plan_tries_public_features(run, features):
 def test_plan_refuses_features_of_another_network(fails, features):
     command = "plan --n 50 --d 6 --classes 4 --epsilon 1 --public".split()
     assert "must have 6 features" in fails(*command, features)
+
+
+def test_plan_reads_public_features_before_it_prints(run):
+    command = "plan --n 50 --d 6 --classes 4 --epsilon 1 --public none.h5".split()
+    status, out, err = run(*command)
+    assert (status, out) == (1, "")
+    assert "no such file" in err
