@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from privfeat.analysis.planning import Plan
     from privfeat.analysis.public_trials import Trial
 
+_LARGE_LOSS = 0.1  # from here on too few records tell, and the estimate is too kind
+
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
@@ -121,6 +123,13 @@ def _text(found: "Plan") -> str:
             f"  {row.estimator:15} {row.score_noise:18.4f} {row.expected_loss:8.1%} "
             f"{twice.expected_loss:22.1%}"
         )
+    if min(row.expected_loss for row in found.estimators) > _LARGE_LOSS:
+        lines += [
+            "",
+            "too few records for this budget: expect worse, since few records also "
+            "mean little",
+            "to learn from. Take more of them, or a larger epsilon.",
+        ]
     return "\n".join(lines)
 
 
