@@ -33,6 +33,7 @@ class Options:
     data_dir: Path | None = None
     splits: list[str] | None = None
     limit: int | None = None
+    groups: Path | None = None
     checkpoint: Path | None = None
     model_kwargs: dict[str, Any] = field(default_factory=dict)
     pretrained: bool = True
@@ -115,6 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     data.add_argument("--splits", nargs="+", help="default: those that are there")
     data.add_argument("--limit", type=_count, help="take the first N of each split")
+    data.add_argument(
+        "--groups",
+        type=path_argument,
+        metavar="FILE.csv",
+        help="whose image is whose: columns file, a path below DATA, and user; for "
+        "`privfeat fit --groups`",
+    )
     data.add_argument(
         "--skip-bad",
         action="store_true",

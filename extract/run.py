@@ -18,6 +18,7 @@ from privfeat.data.journal import JOURNAL, partial_folder
 
 from .arguments import Options
 from .errors import ExtractError
+from .groups import Groups, read_groups, rows_of
 from .joining import is_made_by, join_shards
 from .ranks import Rank, read_rank, require_lists
 from .sources import Source, digest_of_rows, open_source
@@ -102,6 +103,7 @@ def extract(options: Options) -> str:
 
 
 def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank) -> str:
+    groups = None if options.groups is None else read_groups(options.groups, source)
     arguments = {
         "data": source.name,
         "file_lists": source.digests,
@@ -109,6 +111,7 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
         "limit": options.limit,
         "dtype": options.dtype,
         **extractor.arguments,
+        **({} if groups is None else {"groups": groups.digest}),
     }
     if options.out.exists() and not options.overwrite:
         _require_made_by(options.out, {"arguments": arguments})
@@ -121,7 +124,8 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
                 raise
             # A shard was lost: if it is that of this process, it is made again.
     if rank.alone:
-        return _write(options, source, extractor, rank, {"arguments": arguments})
+        origin = {"arguments": arguments}
+        return _write(options, source, extractor, rank, groups, origin)
     n_images = {s: _count(images, options) for s, images in source.splits.items()}
     shard = {"number": rank.number + 1, "count": rank.count, "n_images": n_images}
     origin = {"arguments": arguments, "shard": shard}
@@ -132,7 +136,7 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
         shutil.rmtree(partial_folder(target), ignore_errors=True)
         summary = f"{target}: already complete"
     else:
-        summary = _write(options, source, extractor, rank, origin)
+        summary = _write(options, source, extractor, rank, groups, origin)
     return f"{summary}; {join_shards(options.out, rank, origin, source.digests)}"
 
 
@@ -141,6 +145,7 @@ def _write(
     source: Source,
     extractor: Extractor,
     rank: Rank,
+    groups: Groups | None,
     origin: dict[str, Any],
 ) -> str:
     """Write the file, or the shard, of this process."""
@@ -157,9 +162,12 @@ def _write(
     ) as writer:
         if writer.resumed:
             found = sum(writer.position(split).n_rows for split in source.splits)
-            _notice(f"continuing after {found} rows in {writer.partial}")
+            text = f"continuing after {found} rows in {writer.partial}"
+            sys.stderr.write(f"privfeat-extract: {text}\n")
         for split, images in source.splits.items():
-            done += _extract_split(writer, split, images, extractor, options, rank)
+            done += _extract_split(
+                writer, split, images, extractor, options, rank, groups
+            )
             if rank.alone and not writer.position(split).n_rows:
                 raise ExtractError(
                     f"split {split!r} must hold an image that can be decoded, "
@@ -205,13 +213,15 @@ def _extract_split(
     extractor: Extractor,
     options: Options,
     rank: Rank,
+    groups: Groups | None,
 ) -> int:
     """Write what is missing of one split; return the number of images dealt with."""
     before = writer.position(split).seen
     total = _count(images, options)
     first, stop = (0, total) if total is None else rank.share(total)
     if first == stop:  # fewer images than processes: the shard still has the split
-        writer.append(split, np.empty((0, extractor.n_features)), np.empty(0, int))
+        rows, users = np.empty((0, extractor.n_features)), rows_of(groups, split)
+        writer.append(split, rows, np.empty(0, int), groups=users)
     bar = tqdm(
         desc=split if rank.alone else f"{split}, share 1 of {rank.count}",
         total=None if stop is None else stop - first,
@@ -235,8 +245,12 @@ def _extract_split(
                     "none for some. Choose other --splits."
                 )
             names = [name for name, _ in batch.failures]
+            at = first + writer.position(split).seen
+            users = rows_of(groups, split, range(at, at + batch.n_seen), names)
             try:
-                writer.append(split, batch.features, batch.labels, skipped=names)
+                writer.append(
+                    split, batch.features, batch.labels, groups=users, skipped=names
+                )
             except ValueError as error:
                 if isinstance(error, FeatureFileError):
                     raise
@@ -272,15 +286,9 @@ def _require_made_by(path: Path, origin: dict[str, Any]) -> None:
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for name in LIBRARIES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return versions
-
-
-def _notice(text: str) -> None:
-    sys.stderr.write(f"privfeat-extract: {text}\n")
 
 
 def _remove_if_empty(workspace: Path) -> None:

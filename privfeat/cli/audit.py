@@ -65,7 +65,10 @@ def add_parser(verbs: Any) -> None:
         "--n-canaries", type=int, help="planted records (default: as many as features)"
     )
     parser.add_argument(
-        "--confidence", type=float, default=0.95, help="of the lower bound"
+        "--confidence",
+        type=float,
+        default=0.95,
+        help="of the lower bound (default 0.95)",
     )
     parser.add_argument(
         "--set",

@@ -25,8 +25,15 @@ def add_parser(verbs: Any) -> None:
 
     create = verbs.add_parser("create", help="fix the budget of a data set for good")
     _add_names(create, dataset_required=True)
-    create.add_argument("--epsilon", type=float, required=True)
-    create.add_argument("--delta", type=float, required=True)
+    create.add_argument(
+        "--epsilon", type=float, required=True, help="of all fits together"
+    )
+    create.add_argument(
+        "--delta",
+        type=float,
+        required=True,
+        help="of all fits together; well below one over the number of records",
+    )
     create.add_argument(
         "--adjacency", choices=ADJACENCIES, help="of every fit (default add_remove)"
     )
@@ -47,12 +54,14 @@ def add_parser(verbs: Any) -> None:
 
 
 def _add_names(parser: argparse.ArgumentParser, *, dataset_required: bool) -> None:
-    parser.add_argument("ledger", metavar="LEDGER")
+    parser.add_argument(
+        "ledger", metavar="LEDGER", help="a file, or a postgresql:// URL"
+    )
     parser.add_argument(
         "--dataset",
         metavar="NAME",
         required=dataset_required,
-        help=None if dataset_required else "one of them (default: all)",
+        help="whose budget" if dataset_required else "one of them (default: all)",
     )
 
 

@@ -135,7 +135,10 @@ def run(args: argparse.Namespace) -> None:
             params[name] = getattr(args, name)
     groups = train.groups if args.groups else None
     if args.groups and groups is None:
-        raise CommandError(f"{args.train} must hold groups for --groups.")
+        raise CommandError(
+            f"{args.train} must hold groups for --groups. Extract it with "
+            "privfeat-extract --groups, or write it with privfeat.data.write_features."
+        )
     if (args.ledger is None) != (args.dataset is None):
         raise CommandError("--ledger and --dataset must be given together, got one.")
     if args.ledger is not None:

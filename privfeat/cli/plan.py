@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from privfeat.analysis.planning import Plan
     from privfeat.analysis.public_trials import Trial
 
+_LARGE_LOSS = 0.1  # from here on too few records tell, and the estimate is too kind
+
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
@@ -23,18 +25,23 @@ def add_parser(verbs: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("--n", type=int, required=True, help="number of records")
     parser.add_argument("--d", type=int, required=True, help="number of features")
-    parser.add_argument("--classes", type=int, required=True)
-    parser.add_argument("--epsilon", type=float, required=True)
-    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--classes", type=int, required=True, help="number of classes")
+    parser.add_argument("--epsilon", type=float, required=True, help="the budget")
+    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
     parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
     parser.add_argument(
         "--public",
         metavar="FILE[:SPLIT]",
         help="PUBLIC features of the same network, with labels: they get no protection",
     )
-    parser.add_argument("--repeats", type=int, default=3, help="fits on --public")
     parser.add_argument(
-        "--epochs", type=float, default=10.0, help="for the table of batch sizes"
+        "--repeats", type=int, default=3, help="fits on --public (default 3)"
+    )
+    parser.add_argument(
+        "--epochs",
+        type=float,
+        default=10.0,
+        help="for the table of batch sizes (default 10)",
     )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
@@ -51,8 +58,9 @@ def run(args: argparse.Namespace) -> None:
         delta=args.delta,
         adjacency=args.adjacency,
     )
+    public = None if args.public is None else _open_public(args)
     print(_text(found))
-    trials = [] if args.public is None else _trials(args)
+    trials = [] if public is None else _trials(args, *public)
     if trials:
         print(_trials_text(trials, args))
     print(_batches_text(args))
@@ -61,9 +69,8 @@ def run(args: argparse.Namespace) -> None:
     print(f"\nuse {best or found.recommended}: {reason}")
 
 
-def _trials(args: argparse.Namespace) -> "list[Trial]":
-    from privfeat.analysis.public_trials import run_trials
-
+def _open_public(args: argparse.Namespace) -> tuple[Any, Any]:
+    """Return features and labels of ``--public``; refuse it before all output."""
     split = open_split(args.public, preferred="train")
     labels = single_labels(split, args.public)
     if split.X.shape[1] != args.d:
@@ -71,10 +78,16 @@ def _trials(args: argparse.Namespace) -> "list[Trial]":
             f"{args.public} must have {args.d} features, as --d says, got "
             f"{split.X.shape[1]}."
         )
+    return split.X, labels
+
+
+def _trials(args: argparse.Namespace, X: Any, y: Any) -> "list[Trial]":
+    from privfeat.analysis.public_trials import run_trials
+
     progress(args, "fitting on public features ...")
     return run_trials(
-        split.X[:],
-        labels[:],
+        X[:],
+        y[:],
         n_samples=args.n,
         epsilon=args.epsilon,
         delta=args.delta,
@@ -110,6 +123,13 @@ def _text(found: "Plan") -> str:
             f"  {row.estimator:15} {row.score_noise:18.4f} {row.expected_loss:8.1%} "
             f"{twice.expected_loss:22.1%}"
         )
+    if min(row.expected_loss for row in found.estimators) > _LARGE_LOSS:
+        lines += [
+            "",
+            "too few records for this budget: expect worse, since few records also "
+            "mean little",
+            "to learn from. Take more of them, or a larger epsilon.",
+        ]
     return "\n".join(lines)
 
 

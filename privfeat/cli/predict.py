@@ -5,7 +5,7 @@ import csv
 import io
 from typing import Any
 
-from privfeat.cli.common import open_split
+from privfeat.cli.common import CommandError, open_split
 
 
 def add_parser(verbs: Any) -> None:
@@ -20,7 +20,10 @@ def add_parser(verbs: Any) -> None:
     )
     parser.set_defaults(run=run)
     parser.add_argument(
-        "--model", metavar="DIR", required=True, help="a folder that `fit` wrote"
+        "--model",
+        metavar="DIR",
+        required=True,
+        help="a folder that `fit` wrote; networks of `train` predict in Python",
     )
     parser.add_argument(
         "--features",
@@ -39,6 +42,11 @@ def run(args: argparse.Namespace) -> None:
     from privfeat._files import write_atomically
 
     estimator = persistence.load(args.model)
+    if len(getattr(estimator, "input_shape_", ())) > 1:
+        raise CommandError(
+            f"--model must be a model of feature rows, but {args.model} takes images. "
+            "Call privfeat.load(DIR).predict(images) in Python."
+        )
     names = persistence.load_class_names(args.model)
     split = open_split(args.features, preferred="test")
     predicted = estimator.predict(split.X).tolist()

@@ -39,14 +39,24 @@ def add_parser(verbs: Any) -> None:
         "results.json. For public data: each fit of private data spends its budget.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("features", metavar="FILE")
-    parser.add_argument("--out", metavar="DIR", required=True)
     parser.add_argument(
-        "--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0, 8.0]
+        "features", metavar="FILE", help="feature file of public data, with class names"
     )
-    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="for the figure and the results"
+    )
+    parser.add_argument(
+        "--epsilons",
+        type=float,
+        nargs="+",
+        default=[0.5, 1.0, 2.0, 4.0, 8.0],
+        help="default: 0.5 1 2 4 8",
+    )
+    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
     parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
-    parser.add_argument("--repeats", type=int, default=3, help="fits of each budget")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="fits of each budget (default 3)"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 

@@ -26,8 +26,12 @@ def add_parser(verbs: Any) -> None:
         "privacy in words and symbols, accuracy and calibration, and where it is from.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("model", metavar="DIR")
-    parser.add_argument("--out", metavar="FILE.html", required=True)
+    parser.add_argument(
+        "model", metavar="DIR", help="a folder that `fit` or `train` wrote"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE.html", required=True, help="replaced if it exists"
+    )
     parser.add_argument(
         "--test",
         metavar="FILE[:SPLIT]",

@@ -10,10 +10,17 @@ from privfeat.cli.common import CommandError
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
-        "statement", help="print the privacy statement of a model"
+        "statement",
+        help="print the privacy statement of a model",
+        description="Print what was released by a fit, at what cost, assuming what.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("model", metavar="DIR", nargs="?")
+    parser.add_argument(
+        "model",
+        metavar="DIR",
+        nargs="?",
+        help="a folder that `fit` or `train` wrote; not needed with --schema",
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON schema of statements"

@@ -21,14 +21,25 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--batch-size", type=int, required=True, help="expected size of a batch"
     )
-    parser.add_argument("--noise-multiplier", type=float, required=True)
-    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument(
+        "--noise-multiplier",
+        type=float,
+        required=True,
+        help="stddev of the noise over the clip norm",
+    )
+    parser.add_argument("--steps", type=int, required=True, help="steps of training")
     parser.add_argument("--delta", type=float, help="default: 1 / n")
     parser.add_argument(
-        "--learning-rate", type=float, default=1.0, help="of this batch size"
+        "--learning-rate",
+        type=float,
+        default=1.0,
+        help="of this batch size (default 1)",
     )
     parser.add_argument(
-        "--factor", type=float, default=64.0, help="compute to save by simulation"
+        "--factor",
+        type=float,
+        default=64.0,
+        help="how many times smaller the simulated batch is (default 64)",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
 

@@ -68,9 +68,15 @@ def add_parser(verbs: Any) -> None:
     )
     training = parser.add_argument_group("training")
     training.add_argument("--epochs", type=float, help="default 10")
-    training.add_argument("--batch", type=float, help="expected size (default 256)")
-    training.add_argument("--learning-rate", type=float)
-    training.add_argument("--clip-norm", type=float)
+    training.add_argument(
+        "--batch",
+        type=float,
+        help="expected size (default 256), at most the images, or users, there are",
+    )
+    training.add_argument("--learning-rate", type=float, help="of the optimizer")
+    training.add_argument(
+        "--clip-norm", type=float, help="longest gradient of one image"
+    )
     training.add_argument(
         "--checkpoints",
         metavar="DIR",

@@ -96,7 +96,8 @@ class PrivacyLedger:
             if budget is None:
                 raise LedgerError(
                     f"dataset must be one that ledger {self._store} holds, got "
-                    f"{dataset!r}. Pass epsilon and delta to create its budget."
+                    f"{dataset!r}. Create its budget with `privfeat budget create`, or "
+                    "pass epsilon and delta to PrivacyLedger."
                 )
             if budget is wanted:
                 rows.add_budget(execute, budget)

@@ -101,8 +101,8 @@ class SQLiteStore:
         """Run the body in one transaction; see `Store`."""
         if not os.path.exists(self.path):
             raise LedgerError(
-                f"ledger {self} must exist, found no such file. Pass epsilon and delta "
-                "to create it."
+                f"ledger {self} must exist, found no such file. Create it with "
+                "`privfeat budget create`, or pass epsilon and delta to PrivacyLedger."
             )
         try:
             with closing(_connect(self.path, "rw")) as connection:

@@ -274,12 +274,18 @@ def open_checked(path: str) -> h5py.File:
         if any(os.path.isdir(path + suffix) for suffix in (".partial", ".shards")):
             hint = " Its extraction is unfinished: run the same command again."
         raise FeatureFileError(f"{path} must exist, but there is no such file.{hint}")
+    if os.path.isdir(path):
+        raise FeatureFileError(
+            f"{path} must be a feature file, but is a folder. Make one of images with "
+            "privfeat-extract --data FOLDER."
+        )
     try:
         file = h5py.File(path, "r")
     except OSError as error:
         raise FeatureFileError(
             f"{path} must be a readable HDF5 file, but is truncated, damaged or of "
-            f"another kind ({error})."
+            f"another kind ({error}). Make one of images with privfeat-extract, of "
+            "arrays with privfeat.data.write_features."
         ) from error
     try:
         with refused_if_damaged(path):

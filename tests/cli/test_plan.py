@@ -28,3 +28,19 @@ def test_plan_tries_public_features(run, features):
 def test_plan_refuses_features_of_another_network(fails, features):
     command = "plan --n 50 --d 6 --classes 4 --epsilon 1 --public".split()
     assert "must have 6 features" in fails(*command, features)
+
+
+@pytest.mark.parametrize(("n_samples", "warned"), [(40, True), (5000, False)])
+def test_plan_says_where_records_are_too_few(run, n_samples, warned):
+    status, out, _ = run(
+        *f"plan --n {n_samples} --d 20 --classes 2 --epsilon 1".split()
+    )
+    assert status == 0
+    assert ("too few records for this budget" in out) == warned
+
+
+def test_plan_reads_public_features_before_it_prints(run):
+    command = "plan --n 50 --d 6 --classes 4 --epsilon 1 --public none.h5".split()
+    status, out, err = run(*command)
+    assert (status, out) == (1, "")
+    assert "no such file" in err

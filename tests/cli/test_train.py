@@ -45,6 +45,9 @@ def test_train_saves_a_model_that_predicts(folder, capsys):
     assert model.predict(bright).tolist() == [0]
     assert command(folder) == 1
     assert "Pass --overwrite" in capsys.readouterr().err
+    paths = ("--model", str(folder / "model"), "--features", str(folder / "test"))
+    assert main(["predict", *paths, "--out", str(folder / "predicted.csv")]) == 1
+    assert "takes images" in capsys.readouterr().err
 
 
 def test_train_refuses_what_it_cannot_use(folder, capsys):

@@ -87,7 +87,7 @@ def test_data_sets_in_one_ledger_have_budgets_of_their_own(ledger, location, fit
 
 
 def test_a_data_set_without_a_budget_is_not_made_up(ledger, location):
-    with pytest.raises(LedgerError, match="Pass epsilon and delta to create"):
+    with pytest.raises(LedgerError, match="pass epsilon and delta to"):
         PrivacyLedger(location, dataset="unheard of")
     with pytest.raises(LedgerError):
         PrivacyLedger(location, dataset="unheard of", adjacency="add_remove")

@@ -115,6 +115,13 @@ def test_open_features_refuses_what_is_not_hdf5(tmp_path):
         open_features(path)
 
 
+def test_open_features_says_how_to_make_a_file_of_a_folder(tmp_path):
+    with pytest.raises(
+        FeatureFileError, match=r"is a folder\. Make one of images with"
+    ):
+        open_features(tmp_path)
+
+
 def test_open_features_refuses_foreign_hdf5(tmp_path):
     path = tmp_path / "foreign.h5"
     with h5py.File(path, "w") as file:
