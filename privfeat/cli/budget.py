@@ -122,7 +122,7 @@ def run_history(args: argparse.Namespace) -> None:
         ]
         print(json.dumps(report, indent=2))
         return
-    from privfeat.report.ledger import rounded_up
+    from privfeat.core.rounding import rounded_up
 
     for charge in charges:
         said = charge.statement
@@ -148,7 +148,7 @@ def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"
 
 
 def _describe(ledger: "PrivacyLedger") -> str:
-    from privfeat.report.ledger import rounded_down, rounded_up
+    from privfeat.core.rounding import rounded_down, rounded_up
 
     budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
     return "\n".join(
@@ -160,6 +160,6 @@ def _describe(ledger: "PrivacyLedger") -> str:
             + (f", rho = {rounded_up(spent.rho)}" if spent.rho is not None else "")
             + f" in {n_fits} fit{'' if n_fits == 1 else 's'}",
             f"  left    epsilon = {rounded_down(left.epsilon)}, or rho = "
-            f"{rounded_down(left.rho)}, for one more fit",
+            f"{rounded_down(left.rho or 0.0)}, for one more fit",
         ]
     )

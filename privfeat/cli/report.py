@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat._files import write_atomically
+    from privfeat.core.rounding import rounded_up
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, render_html
 
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
     ledger, audit = _ledger(args, statement), _audit(args.audit)
     provenance = _of_network(estimator) if network else _provenance(args)
     report = FitReport(
-        title=args.title or f"{name} with epsilon = {statement.epsilon:.4g}",
+        title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
         calibration=_measured(args, estimator),
         test_name=Path(args.test).name if args.test else "",

@@ -20,6 +20,7 @@ from privfeat._types import Adjacency
 from privfeat.core.accounting import gaussian_epsilon
 from privfeat.core.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.pld import pld_epsilon
+from privfeat.core.rounding import rounded_up
 from privfeat.core.selection import check_run_delta, selection_rdp
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
@@ -65,12 +66,12 @@ class TotalCost:
     def __str__(self) -> str:
         """Return the cost in words and numbers, for people."""
         lines = [
-            f"{self.n_fits} fits together: epsilon = {self.epsilon:.6g}, "
-            f"delta = {self.delta:.3g}, {self.adjacency}",
+            f"{self.n_fits} fits together: epsilon = {rounded_up(self.epsilon)}, "
+            f"delta = {rounded_up(self.delta, 3)}, {self.adjacency}",
             f"  composed by: {self.method}",
         ]
         if self.mu is not None and math.isfinite(self.mu):
-            lines.append(f"  also: mu = {self.mu:.6g} (GDP)")
+            lines.append(f"  also: mu = {rounded_up(self.mu)} (GDP)")
         if self.seeded:
             lines.append("  SEEDED: not private against who knows or guesses a seed.")
         if self.not_covered:

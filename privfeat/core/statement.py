@@ -19,6 +19,7 @@ from privfeat._types import (
 from privfeat._version import __version__
 from privfeat.core.plan import PlannedRelease, Query, ReleasePlan, composed_event
 from privfeat.core.repetition import SCORED_ON, Selection
+from privfeat.core.rounding import rounded_up
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
@@ -224,12 +225,13 @@ class PrivacyStatement:
         if math.isinf(self.epsilon):
             return "No privacy: epsilon is infinite, no noise was added."
         lines = [
-            f"Differential privacy: epsilon = {self.epsilon:.6g}, "
-            f"delta = {self.delta:.3g}"
+            f"Differential privacy: epsilon = {rounded_up(self.epsilon)}, "
+            f"delta = {rounded_up(self.delta, 3)}"
         ]
         if self.mu is not None and self.rho is not None:
             lines.append(
-                f"  also: mu = {self.mu:.6g} (GDP), rho = {self.rho:.6g} (zCDP)"
+                f"  also: mu = {rounded_up(self.mu)} (GDP), "
+                f"rho = {rounded_up(self.rho)} (zCDP)"
             )
         lines += [
             f"  unit: {self.unit}",

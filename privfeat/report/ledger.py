@@ -1,14 +1,14 @@
 """A privacy ledger as a report shows it: numbers are rounded against us."""
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from privfeat.core.budget import left_of, spent_of
 from privfeat.core.ledger import PrivacyLedger
+from privfeat.core.rounding import rounded_down, rounded_up
 from privfeat.core.statement import PrivacyStatement
 
-__all__ = ["LedgerSummary", "rounded_down", "rounded_up", "summarize"]
+__all__ = ["LedgerSummary", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,3 @@ def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSumma
         ),
         holds_fit=statement in fits,
     )
-
-
-def rounded_up(value: float) -> str:
-    """Return a number of six digits that is not less.
-
-    Examples
-    --------
-    >>> rounded_up(0.12345611)
-    '0.123457'
-    """
-    return _six_digits(value, ROUND_CEILING)
-
-
-def rounded_down(value: float | None) -> str:
-    """Return a number that, typed in again, is not more than was left; 0 for None."""
-    return _six_digits(value or 0.0, ROUND_FLOOR)
-
-
-def _six_digits(value: float, rounding: str) -> str:
-    return f"{float(Context(prec=6, rounding=rounding).create_decimal(value)):.6g}"

@@ -1,5 +1,6 @@
 """The sections of a report, each from the data that it shows."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -7,6 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from privfeat.analysis.metrics import CalibrationReport
+from privfeat.core.rounding import rounded_up
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.report.guarantee import (
@@ -16,7 +18,7 @@ from privfeat.report.guarantee import (
 )
 from privfeat.report.ledger import LedgerSummary
 from privfeat.report.svg import Series, bar_chart, element, line_chart
-from privfeat.report.tables import format_value, nested_tables, pairs_table, rows_table
+from privfeat.report.tables import nested_tables, pairs_table, rows_table
 
 __all__ = ["audited", "curves", "ledger", "promise", "quality", "section", "symbols"]
 
@@ -25,9 +27,7 @@ def promise(statement: PrivacyStatement) -> list[ET.Element]:
     """Return the guarantee in words."""
     style = "" if statement.private else "warn"
     words = [element("p", text, class_=style) for text in in_words(statement)]
-    budget = (
-        f"ε = {format_value(statement.epsilon)}, δ = {format_value(statement.delta)}"
-    )
+    budget = f"ε = {_cost(statement.epsilon)}, δ = {_cost(statement.delta)}"
     return [
         element("p", element("strong", budget), class_="budget"),
         *words,
@@ -36,13 +36,17 @@ def promise(statement: PrivacyStatement) -> list[ET.Element]:
     ]
 
 
+def _cost(value: float | None) -> str | None:
+    return "∞" if value == math.inf else value if value is None else rounded_up(value)
+
+
 def symbols(statement: PrivacyStatement) -> list[ET.Element]:
     """Return the guarantee in symbols, and what was released."""
     pairs: list[tuple[str, Any]] = [
-        ("epsilon ε", statement.epsilon),
-        ("delta δ", statement.delta),
-        ("mu μ (Gaussian DP)", statement.mu),
-        ("rho ρ (zCDP)", statement.rho),
+        ("epsilon ε", _cost(statement.epsilon)),
+        ("delta δ", _cost(statement.delta)),
+        ("mu μ (Gaussian DP)", _cost(statement.mu)),
+        ("rho ρ (zCDP)", _cost(statement.rho)),
         ("protected unit", statement.unit),
         ("neighbours", statement.adjacency),
         ("accounting", statement.accounting),
@@ -94,8 +98,8 @@ def curves(statement: PrivacyStatement) -> list[ET.Element]:
             Series("guarantee", list(zip(epsilons, deltas, strict=True))),
             Series("stated", [(statement.epsilon, statement.delta)]),
         ],
-        title=f"delta against epsilon; {format_value(statement.delta)} at "
-        f"{format_value(statement.epsilon)}",
+        title=f"delta against epsilon; {_cost(statement.delta)} at "
+        f"{_cost(statement.epsilon)}",
         x_label="ε",
         y_label="δ",
         log_y=True,

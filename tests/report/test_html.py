@@ -3,6 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from privfeat.core.rounding import rounded_up
 from privfeat.report.html import FitReport, render_html
 from tests.report.conftest import state
 
@@ -85,7 +86,7 @@ def test_numbers_are_those_of_the_statement(full_report):
     text = read(full_report).text
     statement = full_report.statement
     assert "ε = 1, δ = 1e-06" in text
-    assert f"{statement.mu:.6g}" in text
+    assert rounded_up(statement.mu) in text
     assert f"{statement.releases[0].noise_multiplier:.6g}" in text
     assert f"{full_report.calibration.ece:.6g}" in text
 

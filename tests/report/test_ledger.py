@@ -1,7 +1,7 @@
 import pytest
 
 from privfeat import DPLeastSquares, PrivacyLedger
-from privfeat.report.ledger import rounded_down, rounded_up, summarize
+from privfeat.report.ledger import summarize
 from tests.report.conftest import state
 
 
@@ -36,10 +36,3 @@ def test_an_empty_ledger_has_a_summary(ledger):
     found = summarize(ledger, state())
     assert found.charges == ()
     assert dict(found.budget)["spent"] == "epsilon = 0"
-
-
-@pytest.mark.parametrize("value", [0.1234567, 2.758581, 1e-7 / 3, 99.99999999])
-def test_numbers_are_rounded_against_us(value):
-    assert float(rounded_down(value)) <= value <= float(rounded_up(value))
-    assert float(rounded_up(value)) == pytest.approx(value, rel=1e-5)
-    assert rounded_down(None) == "0"
