@@ -2,7 +2,8 @@
 
 A checkpoint holds parameters, optimizer, moving average, the number of the charge and
 the position in the key stream: releases, what was computed from them, and public
-numbers. No exact sum, no sampled record, no seed and no key is in it. orbax writes
+numbers. No exact sum, no sampled record, no seed and no key of their noise is in it,
+though that of the noise of ``"sgld"``, which promises nothing. orbax writes
 arrays and JSON, nothing that runs when it is read, and a checkpoint appears under its
 name whole or not at all.
 
