@@ -188,7 +188,7 @@ def repetition_p_value(calls: Sequence[Recorded]) -> float:
         gap = max(0.0, 1.0 - float(np.abs(np.corrcoef(same)[pairs]).max()))
         half = length / 2 - 1
         smallest = min(smallest, 2.0 * float(stats.beta.cdf(gap / 2, half, half)))
-    return min(1.0, n_pairs * smallest)
+    return min(1.0, max(n_pairs, 1) * smallest)  # 1 where there is nothing to compare
 
 
 def _blocks(call: Recorded) -> list[NDArray[np.float64]]:

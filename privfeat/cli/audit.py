@@ -109,21 +109,34 @@ def run(args: argparse.Namespace) -> None:
     print(f"{name} on {data}\n")
     progress(args, "replaying neighbours ...")
     longest = int(np.argmax(np.linalg.norm(X.reshape(len(X), -1), axis=1)))
-    replayed = audit.replay(estimator, X, y, record=longest)
-    print(f"Replay without the longest row\n{replayed}\n")
-    noise = audit.check_noise(estimator, X, y)
+    size = getattr(estimator, "max_group_size", None)
+    users = None if size is None else np.arange(len(X)) // size
+    if users is None:
+        replayed = audit.replay(estimator, X, y, record=longest)
+    else:
+        replayed = audit.replay(estimator, X, y, user=users[longest], groups=users)
+    print(
+        f"Replay without the {'user of the ' if size else ''}longest row\n{replayed}\n"
+    )
+    noise = audit.check_noise(estimator, X, y, groups=users)
     print(f"Noise\n{noise}\n")
     progress(args, "planting canaries ...")
     n_canaries = args.n_canaries or max(10, min(X[0].size, _MOST_CANARIES))
     bound = audit.audit_one_run(
-        estimator, X, y, n_canaries=n_canaries, confidence=args.confidence
+        estimator,
+        X,
+        y,
+        groups=users,
+        n_canaries=n_canaries,
+        confidence=args.confidence,
     )
     print(f"One run with canaries\n{bound}\n")
-    half = len(X) // 2
+    half = len(X) // 2 // (size or 1) * (size or 1)  # no user is on both sides
     batch = getattr(estimator, "expected_batch_size", None)
-    few = {} if batch is None else {"expected_batch_size": min(batch, half)}
+    few = {"expected_batch_size": batch and min(batch, half // (size or 1))}
+    whose = {} if users is None else {"groups": users[:half]}
     with without_privacy_warnings():
-        fitted = throw_away(estimator, **few).fit(X[:half], y[:half])
+        fitted = throw_away(estimator, **few).fit(X[:half], y[:half], **whose)
     told = audit.membership(fitted, (X[:half], y[:half]), (X[half:], y[half:]))
     print(f"Membership inference (half of the rows were members)\n{told}\n")
     verdicts = {"replay": replayed.ok, "noise": noise.ok, "one run": bound.ok}

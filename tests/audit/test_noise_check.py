@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privfeat import DPFC, DPLeastSquares
+from privfeat import DPFC, DPLeastSquares, DPLeastSquaresRegressor
 from privfeat.audit import check_noise, recording
 from privfeat.audit.noise_check import noise_checks, repetition_p_value
 from privfeat.core.keys import KeyStream
@@ -91,3 +91,13 @@ def test_noise_checks_need_every_release_of_the_statement(one_step, clusters):
     assert recorder.calls
     with pytest.raises(PrivacyError, match="must be released"):
         noise_checks(clf.privacy_, [])
+
+
+def test_one_release_repeats_nothing():
+    clf = DPLeastSquaresRegressor(target_bounds=(0.0, 1.0))
+    X = np.random.default_rng(0).normal(size=(40, 30))
+    with recording() as recorder:
+        clf.fit(X, np.arange(40) / 40)
+    assert len(recorder.calls) == 1
+    assert repetition_p_value(recorder.calls) == 1.0
+    assert check_noise(clf, X, np.arange(40) / 40).ok

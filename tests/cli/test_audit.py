@@ -16,6 +16,15 @@ def test_audit_prints_a_table_of_synthetic_rows(run):
     assert out.count("no fault found") == 3
 
 
+def test_audit_of_users_makes_users_of_rows(run):
+    pytest.importorskip("jax_privacy")
+    command = ("audit", "--estimator", "DPLeastSquares", *TINY)
+    status, out, _ = run(*command, "--set", "max_group_size=2")
+    assert status == 0
+    assert "Replay without the user of the longest row" in out
+    assert out.count("no fault found") == 3
+
+
 def test_audit_takes_a_public_file(run, features):
     pytest.importorskip("jax_privacy")
     status, out, _ = run("audit", "--estimator", "DPFC", "--public", features)

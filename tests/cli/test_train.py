@@ -129,3 +129,8 @@ def test_train_protects_users(folder, capsys):
     statement = load(folder / "model").privacy_
     assert statement.unit == "user"
     assert statement.releases[0].sampling_prob == 4 / 8
+    pytest.importorskip("jax_privacy")
+    few = "--n-samples 40 --n-canaries 10 --quiet --set n_iter=1 --set verbose=0"
+    model = str(folder / "model")
+    assert main(["audit", "--model", model, *few.split()]) == 0
+    assert "without the user of the longest row" in capsys.readouterr().out
