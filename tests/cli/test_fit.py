@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from privfeat import DPLeastSquares, open_features, persistence
+from privfeat import DPLeastSquares, _model_files, open_features, persistence
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
 
@@ -137,7 +137,7 @@ def test_fit_that_cannot_save_leaves_nothing(fails, features, tmp_path, monkeypa
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device", "model.json")
 
-    monkeypatch.setattr(persistence, "write_atomically", fail)
+    monkeypatch.setattr(_model_files, "write_atomically", fail)
     assert "No space left" in fails(*fit_arguments(features, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []
 
