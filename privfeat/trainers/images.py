@@ -26,6 +26,11 @@ def as_records(X: Any) -> NDArray[Any]:
     TypeError, ValueError
         If the records are not numbers, differ in shape, or hold NaN or infinity.
     """
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(
+            "X must hold images, got a path. Pass what "
+            "privfeat.trainers.read_folder returns for it."
+        )
     if isinstance(X, list | tuple) and len({np.shape(record) for record in X}) > 1:
         raise ValueError("X must hold records of one shape, got several shapes.")
     records = np.asarray(X)

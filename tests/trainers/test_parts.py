@@ -1,6 +1,7 @@
 """Optimizers, physical batches, augmentation and readers, one behaviour each."""
 
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -210,3 +211,9 @@ def test_max_pool_is_that_of_jax_there_and_back(size, stride):
     np.testing.assert_allclose(
         back(cotangent)[0], expected_back(cotangent)[0], rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("path", ["images/train", Path("images")])
+def test_records_refuse_a_path_and_name_who_reads_it(path):
+    with pytest.raises(TypeError, match="read_folder"):
+        as_records(path)
