@@ -72,6 +72,9 @@ def test_schema_names_every_field(schema):
         {"epsilon": -1.0},
         {"epsilon": "nan"},
         {"delta": 0},
+        {"delta": 1.5},
+        {"rho": -0.5},
+        {"mu": -0.5},
         {"seeded": "no"},
         {"statement_version": 2},
         {"more": 1},
@@ -84,6 +87,31 @@ def test_schema_refuses_what_from_json_refuses(plan, schema, change):
         jsonschema.validate(content, schema)
     with pytest.raises(PrivacyError):
         PrivacyStatement.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("count", 0),
+        ("l2_sensitivity", -0.5),
+        ("noise_multiplier", -0.5),
+        ("noise_stddev", -0.5),
+        ("sampling_prob", -0.5),
+        ("sampling_prob", 1.5),
+    ],
+)
+def test_no_release_has_impossible_numbers(plan, schema, name, value):
+    content = json.loads(state(plan).to_json())
+    content["releases"][0][name] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(content))
+
+
+def test_statement_tells_of_samples_where_there_are_some(plan):
+    sampled = any(release.query.sampling_prob < 1 for release in plan.releases)
+    assert ("sampling" in str(state(plan))) == sampled
 
 
 @pytest.mark.parametrize("seeded", [True, False])
