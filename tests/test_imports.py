@@ -99,7 +99,7 @@ RULES = {
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/analysis": rule(
-        ["jax", "jaxtyping", "sklearn"], ours={"privfeat"}, lazy=["matplotlib"]
+        ["jax", "jaxtyping", "sklearn"], ours={"privfeat"}, lazy=["flax", "matplotlib"]
     ),
     "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),

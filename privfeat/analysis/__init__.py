@@ -13,7 +13,7 @@ temperature.py
     Temperature scaling, private or on public records.
 utility.py, ablation.py
     Accuracy and calibration against epsilon; clip norm by learning rate.
-ntk.py, ntk_decay.py
+ntk.py, ntk_decay.py, ntk_table.py
     What clipping does to the neural tangent kernel (Bu et al. 2023).
 
 matplotlib is needed only to draw.

@@ -1,0 +1,24 @@
+import pytest
+
+FEW = ("--n-users", 100, "--quiet")
+
+
+def test_sanity_passes_with_noise_and_draws(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    plots = tmp_path / "plots"
+    command = ("sanity", "--estimator", "DPLeastSquares", *FEW, "--plots", plots)
+    status, out, _ = run(*command, "--noise-multiplier", 100, "--calibrate")
+    assert status == 0
+    assert "random labels: pass" in out
+    assert "pattern of one user: pass" in out
+    assert "pattern of all users" in out
+    assert "smallest noise multiplier that passes: " in out
+    assert len(list(plots.glob("*.png"))) == 3
+
+
+def test_sanity_fails_without_noise(run):
+    command = ("sanity", "--estimator", "DPLeastSquares", *FEW)
+    status, out, err = run(*command, "--epsilon", "inf", "--set", "ridge=1e-3")
+    assert status == 1
+    assert "random labels: FAIL" in out
+    assert "learned what it must not" in err
