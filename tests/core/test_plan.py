@@ -107,3 +107,26 @@ def test_query_per_user_has_that_many_times_the_sensitivity():
 def test_query_per_user_refuses_sampled_records():
     with pytest.raises(UnsupportedEventError, match="sampling_prob must be 1"):
         Query("gradient", 0.5, sampling_prob=0.5).per_user(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("count", 0),
+        ("n_blocks", 0),
+        ("sampling_prob", -0.5),
+        ("sampling_prob", 0.0),
+        ("sampling_prob", 1.5),
+    ],
+)
+def test_query_refuses_numbers_out_of_range(name, value):
+    with pytest.raises(ValueError, match=name):
+        Query("gram", 1.0, **{name: value})
+
+
+@pytest.mark.parametrize("noise_multiplier", [1e-3, 0.5, 2.0])
+def test_release_plan_is_private_with_any_noise(noise_multiplier):
+    release = PlannedRelease(Query("gram", 1.0), noise_multiplier)
+    plan = ReleasePlan((release,), "add_remove", "exact", 8.0, 1e-5, None, None)
+    assert plan.private
+    assert plan["gram"].query.n_blocks == 1

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from privfeat.core import selection
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu
 from privfeat.core.repetition import RunCount
 from privfeat.core.selection import (
@@ -156,3 +157,19 @@ def test_selection_mu_refuses_a_budget_that_no_noise_meets():
 def test_selection_mu_refuses_a_budget_that_one_run_would_meet():
     with pytest.raises(ValueError, match="fewer runs"):
         selection_mu(1e-5, 0.5, RunCount.from_mean(1000.0, 10.0))
+
+
+def test_bounds_are_rounded_up():
+    """By more than the rounding of their terms, computed here in the same way."""
+    runs, mu = RunCount.from_mean(10.0, 0.0), 0.2
+    log = -math.log(runs.gamma)
+    b = max(1.0, math.sqrt(2.0 * log / mu**2))
+    extra = (b - 1.0) * mu**2 / 2.0 + log / b
+    plain = mu**2 / 2.0 * ORDERS + extra + math.log(runs.mean) / (ORDERS - 1.0)
+    assert np.all(selection_rdp(ORDERS, mu, runs) > plain)
+
+
+def test_epsilon_is_rounded_up(monkeypatch):
+    monkeypatch.setattr(selection, "bisect", lambda *_, **__: 0.25)
+    monkeypatch.setattr(selection, "gaussian_epsilon", lambda *_: 1.0)
+    assert selection_epsilon(0.2, 1e-5, RunCount.from_mean(10.0, 1.0)) > 1.5
