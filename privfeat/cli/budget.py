@@ -128,7 +128,8 @@ def run_history(args: argparse.Namespace) -> None:
         said = charge.statement
         print(
             f"{charge.number}  {charge.asked}  {charge.estimator}  {charge.status}  "
-            f"epsilon = {rounded_up(said.epsilon)}, delta = {said.delta:g}"
+            f"epsilon = {rounded_up(said.epsilon)}, "
+            f"delta = {rounded_up(said.delta)}"
         )
         for record in said.releases:
             print(

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 from privfeat.core.accounting import gaussian_delta
 from privfeat.core.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.pld import pld_epsilons
+from privfeat.core.rounding import rounded_up
 from privfeat.core.statement import PrivacyStatement
 
 __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
@@ -115,7 +116,7 @@ def in_words(statement: PrivacyStatement) -> list[str]:
     return [
         f"If {whole} {change}, nothing that anyone finds out or does with the model "
         f"would become more than {_times(statement.epsilon)} times as likely, or as "
-        f"unlikely, give or take a probability of {statement.delta:.3g}.",
+        f"unlikely, give or take a probability of {rounded_up(statement.delta, 3)}.",
         f"Whoever tries to tell from the model whether {unit} took part, and accuses 1 "
         f"in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
         "those who did.",
@@ -130,8 +131,4 @@ def _times(epsilon: float) -> str:
     if epsilon > 50.0:
         return f"exp({math.ceil(epsilon)})"
     factor = math.exp(epsilon)
-    return f"{math.ceil(factor):,}" if factor > 100 else f"{_up(factor):g}"
-
-
-def _up(factor: float) -> float:
-    return math.ceil(100.0 * factor) / 100.0
+    return f"{math.ceil(factor):,}" if factor > 100 else rounded_up(factor, 3)

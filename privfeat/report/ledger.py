@@ -65,7 +65,7 @@ def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSumma
                 "charged": charge.asked,
                 "estimator": charge.estimator,
                 "epsilon": rounded_up(fit.epsilon),
-                "delta": f"{fit.delta:g}",
+                "delta": rounded_up(fit.delta),
                 "status": charge.status,
             }
             for charge, fit in zip(history, fits, strict=True)
