@@ -29,17 +29,26 @@ ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
 # The core, but for ``processes`` (its tests start some, which import it unchanged),
 # ``ledger_postgres`` (needs a server) and names without code.
 MODULES = (
-    *("sensitivity", "accounting", "calibration", "plan", "pld", "composition"),
-    *("mechanisms", "keys", "noise", "discrete", "exact", "selection", "repetition"),
-    *("clipping", "losses", "records", "statistics", "kernels"),
-    *("statement", "release", "observation", "confidence"),
-    *("budget", "charging", "ledger", "ledger_rows", "ledger_store"),
+    *("sensitivity", "accounting", "calibration", "noise_levels", "plan", "pld"),
+    *("composition", "selection", "repetition", "confidence", "rounding"),
+    *("mechanisms", "keys", "noise", "discrete", "exact", "release", "observation"),
+    *("clipping", "grid", "losses", "records", "statistics", "totals", "kernels"),
+    *("statement", "statement_json", "statement_words", "release_record"),
+    *("budget", "charging", "event_json", "ledger", "ledger_rows", "ledger_store"),
 )
 # Where the tests are, if not in ``test_<module>.py`` alone.
 TESTS = {
     "plan": ("plan", "calibration"),
+    "noise_levels": ("calibration",),
     "clipping": ("clipping", "statistics"),
-    "kernels": ("clipping", "statistics"),
+    "grid": ("clipping", "statistics"),
+    "kernels": ("clipping", "statistics", "several_labels"),
+    "statistics": ("statistics", "several_labels"),
+    "totals": ("totals", "statistics"),
+    "statement_json": ("statement",),
+    "release_record": ("statement",),
+    "statement_words": ("statement", "repetition"),
+    "event_json": ("ledger",),
     "ledger_rows": ("ledger", "ledger_store"),
     "release": ("mechanisms", "noise"),
 }

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privfeat.core.observation import observe
 from privfeat.core.release import Release
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 
 

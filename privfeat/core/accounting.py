@@ -9,8 +9,7 @@ References
 ----------
 .. [1] Balle & Wang. Improving the Gaussian Mechanism for Differential Privacy:
    Analytical Calibration and Optimal Denoising. ICML 2018. Theorem 8.
-.. [2] Dong, Roth & Su. Gaussian Differential Privacy. JRSS-B 2022.
-   Corollary 1 and Corollary 2 (composition).
+.. [2] Dong, Roth & Su. Gaussian Differential Privacy. JRSS-B 2022. Corollaries 1, 2.
 .. [3] Bun & Steinke. Concentrated Differential Privacy. TCC 2016. Proposition 1.3
    (conversion), Proposition 1.6 (Gaussian), Lemma 1.7 (composition).
 """
@@ -51,8 +50,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     Returns
     -------
     delta : float
-        ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)``, [1]_
-        Theorem 8, rounded up by a relative 1e-8.
+        ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)`` (Balle &
+        Wang, Theorem 8), rounded up by a relative 1e-8.
 
     Raises
     ------
@@ -64,10 +63,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     With ``a = epsilon/mu - mu/2`` and ``b = epsilon/mu + mu/2``, ``b**2 - a**2 = 2
     epsilon``, so the second term is ``exp(-a**2 / 2) erfcx(b / sqrt 2) / 2``, which
     neither overflows nor cancels against a rounded ``exp(epsilon)``.
-
-    References
-    ----------
-    .. [1] Balle & Wang. ICML 2018. Theorem 8 (arXiv:1805.06530v2).
 
     Examples
     --------
@@ -149,11 +144,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Return ``rho + 2 sqrt(rho ln(1/delta))``, [1]_ Proposition 1.3, rounded up.
-
-    References
-    ----------
-    .. [1] Bun & Steinke. Concentrated Differential Privacy. TCC 2016.
+    """Return ``rho + 2 sqrt(rho ln(1/delta))`` (Bun & Steinke, Prop. 1.3), rounded up.
 
     Examples
     --------

@@ -21,25 +21,11 @@ from jaxtyping import Array, Float
 
 from privfeat._checks import check_choice, check_real
 from privfeat._types import ROW_SCALINGS, RowScaling
+from privfeat.core.grid import grid_step
 
-GRID_BITS = 20
 MAX_COLUMNS = 200_000
 CLIP_RANGE = (1e-6, 1e6)
 SHRINK = 1.0 - 2.0**-36
-
-
-def grid_step(bound: float) -> float:
-    """Return the power of two ``s`` with ``bound <= 2**20 s`` that is smallest.
-
-    Examples
-    --------
-    >>> grid_step(1.0) == 2.0**-20, grid_step(1.5) == 2.0**-19
-    (True, True)
-    """
-    mantissa, exponent = math.frexp(bound)
-    if mantissa == 0.5:
-        exponent -= 1
-    return math.ldexp(1.0, exponent - GRID_BITS)
 
 
 def clip_rows(

@@ -23,7 +23,7 @@ from privfeat.core.pld import pld_epsilon
 from privfeat.core.rounding import rounded_up
 from privfeat.core.selection import check_run_delta, selection_rdp
 from privfeat.core.statement import PrivacyStatement
-from privfeat.exceptions import PrivacyError, UnsupportedEventError
+from privfeat.exceptions import UnsupportedEventError
 
 _ROUND_UP = 1.0 + 1e-12
 _ORDERS = np.array([1.0 + x / 10.0 for x in range(1, 100)] + [*range(11, 257), 512])
@@ -103,8 +103,6 @@ def compose(
     TypeError, ValueError
         If there is no statement, or something else; if the adjacencies or
         units differ; or if ``delta`` is out of range.
-    PrivacyError
-        If a statement contradicts itself.
 
     Notes
     -----
@@ -175,8 +173,6 @@ def _compose(
         raise UnsupportedEventError(f"event must be supported by RDP, got {rest!r}.")
     divergences = accountant.compose(rest).rdp
     for selection in selected:
-        if not selection.run_mu > 0.0:
-            raise PrivacyError("run_mu of a selection must be > 0.")
         check_run_delta(delta, selection.runs)
         divergences += selection_rdp(_ORDERS, selection.run_mu, selection.runs)
     epsilon = float(compute_epsilon(_ORDERS, divergences, delta)[0])

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 
 from privfeat._checks import check_choice
 from privfeat._types import ADJACENCIES, Adjacency
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 
 _GRID = 2.0**20
 

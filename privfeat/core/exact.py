@@ -67,7 +67,7 @@ from jaxtyping import Float64, Int64
 
 from privfeat.core.discrete import MAX_VARIANCE, discrete_gaussian
 from privfeat.core.keys import KeyStream
-from privfeat.core.statistics import ExactSum, rounded
+from privfeat.core.totals import ExactSum, rounded
 from privfeat.exceptions import PrivacyError
 
 # The variance ``r^2`` that the proof needs beyond that of the plan.

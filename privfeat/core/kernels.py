@@ -14,7 +14,8 @@ from jaxtyping import Array, Bool, Float, Float32, Float64, Num
 
 from privfeat._types import Loss
 from privfeat.core import losses
-from privfeat.core.clipping import GRID_BITS, SHRINK, clip_residuals, grid_step
+from privfeat.core.clipping import SHRINK, clip_residuals
+from privfeat.core.grid import GRID_BITS, grid_step
 from privfeat.core.records import CHUNK_ROWS, Chunk
 from privfeat.core.sensitivity import curvature_norm, largest_residual, residual_norm
 

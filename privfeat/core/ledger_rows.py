@@ -9,12 +9,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dp_accounting import DpEvent
-
 from privfeat.core.budget import Budget, now
+from privfeat.core.event_json import event_json
 from privfeat.core.ledger_store import Execute
 from privfeat.core.statement import PrivacyStatement
-from privfeat.exceptions import LedgerError, UnsupportedEventError
+from privfeat.exceptions import LedgerError
 
 VERSION = 1
 SCHEMA = (
@@ -156,7 +155,7 @@ def add_charge(
     execute: Execute, budget: Budget, number: int, estimator: str, fit: PrivacyStatement
 ) -> None:
     """Write a charge with the number after the last."""
-    fields = (number, estimator, now(), fit.to_json(), _event_json(fit))
+    fields = (number, estimator, now(), fit.to_json(), event_json(fit))
     names = ("number", "estimator", "asked", "statement", "event")
     execute(
         "INSERT INTO privfeat_charge"
@@ -177,24 +176,6 @@ def mark_fitted(execute: Execute, budget: Budget, number: int) -> None:
         dataset=budget.dataset,
         number=number,
     )
-
-
-def _event_json(statement: PrivacyStatement) -> str | None:
-    """Return the dp-accounting event as JSON for other accountants, or None."""
-    try:
-        return json.dumps(_fields(statement.event()))
-    except UnsupportedEventError:
-        return None
-
-
-def _fields(value: Any) -> Any:
-    if isinstance(value, DpEvent):
-        value = value.to_named_tuple()
-    if hasattr(value, "_asdict"):
-        return {name: _fields(item) for name, item in value._asdict().items()}
-    if isinstance(value, list | tuple):
-        return [_fields(item) for item in value]
-    return value
 
 
 def _digest(*fields: Any) -> str:

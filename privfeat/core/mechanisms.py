@@ -13,7 +13,7 @@ from privfeat.core.observation import Sampler, observed, present
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import current_team
 from privfeat.core.release import Release
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from privfeat.core.release import Release
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 
 Observer = Callable[[ExactSum, Release], Release]
 Sampler = Callable[[int], Bool[np.ndarray, " n"]]

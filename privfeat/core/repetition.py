@@ -13,7 +13,7 @@ from typing import Literal
 from dp_accounting import DpEvent, GaussianDpEvent, NonPrivateDpEvent
 from dp_accounting.dp_event import RepeatAndSelectDpEvent
 
-from privfeat._checks import check_real
+from privfeat._checks import check_choice, check_real
 from privfeat.core import noise
 from privfeat.core.accounting import bisect
 from privfeat.core.keys import KeyStream
@@ -90,6 +90,11 @@ class Selection:
     eta: float
     gamma: float
     scored_on: Literal["holdout", "public"]
+
+    def __post_init__(self) -> None:
+        check_real("run_mu", self.run_mu, low=0.0, include_low=False)
+        RunCount(self.eta, self.gamma)  # refuses what no selection draws
+        check_choice("scored_on", self.scored_on, SCORED_ON)
 
     @property
     def runs(self) -> RunCount:

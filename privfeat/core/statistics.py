@@ -14,59 +14,20 @@ Without privacy (``step`` is None) rows are ordinary numbers and totals are floa
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int64, Shaped
+from jaxtyping import Bool, Float
 
 from privfeat._types import Loss
 from privfeat.core import kernels
-from privfeat.core.clipping import grid_step
-from privfeat.core.processes import current_team
+from privfeat.core.grid import grid_step
 from privfeat.core.records import CHUNK_ROWS, Rows
 from privfeat.core.sensitivity import largest_residual
+from privfeat.core.totals import ExactSum, Total
 
 # Memory for the Gram matrices that are summed in one pass over the records.
 _GRAMS_BYTES = 2**30
-# Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
-_CARRY_BITS = 40
-_CHUNKS_BEFORE_CARRY = 2**12
-
-
-@dataclass(frozen=True)
-class ExactSum:
-    """A sum over records before noise. Sensitive: only ``mechanisms`` may release it.
-
-    Attributes
-    ----------
-    total : array of int64, or of float64 without privacy
-        In units of the grid.
-    unit : float
-        Of the grid, in units of the statistic; a power of two.
-    carry : array of int64, optional
-        What did not fit into ``total``, in ``2**40`` units of the grid.
-    """
-
-    total: Shaped[np.ndarray, "..."]
-    unit: float = 1.0
-    carry: Int64[np.ndarray, "..."] | None = None
-
-    @property
-    def value(self) -> Float64[np.ndarray, "..."]:
-        """The sum in units of the statistic, rounded to float64."""
-        return np.asarray(rounded(self.total, self.carry) * self.unit)
-
-
-def rounded(
-    total: Shaped[np.ndarray, "..."], carry: Int64[np.ndarray, "..."] | None
-) -> Float64[np.ndarray, "..."]:
-    """Return ``total + 2**40 carry``, rounded once, however it was split in two."""
-    if carry is None:
-        return total.astype(np.float64)
-    low, high = _split(total)
-    return np.asarray(np.ldexp((carry + high).astype(np.float64), _CARRY_BITS) + low)
 
 
 def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
@@ -79,7 +40,7 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     clip_norm = float(clip_norm) if private and clip_norm is not None else None
     # known without a row: a process of a team may have none, and releases the sum
     unit = step if clip_norm is None else grid_step(clip_norm)
-    total = _Total(private, (rows.n_columns, rows.n_columns))
+    total = Total(private, (rows.n_columns, rows.n_columns))
     for chunk in rows.chunks():
         factors = chunk.rows
         if clip_norm is not None:
@@ -113,7 +74,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    total = _Total(rows.step is not None, (n_outputs, rows.n_columns))
+    total = Total(rows.step is not None, (n_outputs, rows.n_columns))
     for chunk in rows.chunks():
         with jax.enable_x64(True):
             total.add(kernels.class_sums_of(chunk, n_outputs))
@@ -146,7 +107,7 @@ def exact_gradient(
         Its result is sensitive.
     """
     private, step = rows.step is not None, rows.step or 1.0
-    total = _Total(private, coef.shape)
+    total = Total(private, coef.shape)
     whole, unit = kernels.whole_coef(coef, private)
     limit = float(clip_norm) if private else None
     for chunk in rows.chunks():
@@ -171,7 +132,7 @@ def exact_curvature_grams(
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
-        totals = {output: _Total(private, (size, size)) for output in outputs}
+        totals = {output: Total(private, (size, size)) for output in outputs}
         for chunk in rows.chunks():
             with jax.enable_x64(True):
                 roots = kernels.root_curvatures_of(chunk, whole, unit * step, loss)
@@ -185,73 +146,12 @@ def exact_curvature_grams(
             yield totals.pop(output).sum((step / 2.0) ** 2)
 
 
-class _Total:
-    """A running total: whole, hence exact, with privacy; float64 without.
-
-    One on each device that parts come from; added up on the host, over all processes.
-    """
-
-    def __init__(self, private: bool, shape: tuple[int, ...]) -> None:
-        self._dtype = np.int64 if private else np.float64
-        self._shape = shape
-        self._parts: dict[Any, Any] = {}
-        self._n_parts = 0
-        self._carry: Any = None
-
-    def add(self, part: Float64[Any, "p q"]) -> None:
-        """Add a chunk sum: whole numbers of at most ``2**50`` with privacy."""
-        where = getattr(part, "device", None)
-        with jax.enable_x64(True):
-            if where not in self._parts:
-                self._parts[where] = part.astype(self._dtype)
-            elif isinstance(part, np.ndarray):
-                self._parts[where] += part.astype(self._dtype)
-            else:
-                self._parts[where] = kernels.added(self._parts[where], part)
-        self._n_parts += 1
-        if self._n_parts == _CHUNKS_BEFORE_CARRY:
-            self._parts = {None: self._carried(self._gathered())}
-            self._n_parts = 1
-
-    def sum(self, unit: float) -> ExactSum:
-        """Return the total over all processes, times ``unit``."""
-        total, team = self._gathered(), current_team()
-        if team.size > 1:
-            if self._dtype == np.float64:
-                return ExactSum(team.total(total), unit)
-            total = team.total(self._carried(total))
-            self._carry = team.total(self._carry)
-        return ExactSum(total, unit, self._carry)
-
-    def _gathered(self) -> Shaped[np.ndarray, "..."]:
-        """Return the sum of the parts, on the host."""
-        first, *others = [*map(np.asarray, self._parts.values())] or [
-            np.zeros(self._shape, self._dtype)
-        ]
-        return np.asarray(sum(others, start=first))
-
-    def _carried(self, total: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
-        """Move what is above ``2**40`` of a whole total to the carry."""
-        if self._dtype == np.float64:
-            return total
-        low, high = _split(total)
-        self._carry = high if self._carry is None else self._carry + high
-        return low
-
-
-def _split(
-    total: Int64[np.ndarray, "..."],
-) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
-    """Return ``total = low + 2**40 high`` in two words, ``low`` in ``[0, 2**40)``."""
-    return total & (2**_CARRY_BITS - 1), total >> _CARRY_BITS
-
-
 class _GatheredGram:
     """The Gram matrix of rows that come a few at a time, in full chunks."""
 
     def __init__(self, rows: Rows) -> None:
         self._step = rows.step or 1.0
-        self._total = _Total(rows.step is not None, (rows.n_columns, rows.n_columns))
+        self._total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
         self._waiting: list[Float[np.ndarray, "p c"]] = []
         self._n_waiting = 0
 

@@ -15,7 +15,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
-from privfeat.core.clipping import clip_rows, grid_step
+from privfeat.core.clipping import clip_rows
+from privfeat.core.grid import grid_step
 from privfeat.core.processes import current_team
 from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures

@@ -19,10 +19,11 @@ from privfeat.core.calibration import plan_releases
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.release_record import ReleaseRecord
 from privfeat.core.repetition import RunCount
 from privfeat.core.selection import SLACK, score_sensitivity
-from privfeat.core.statement import PrivacyStatement, ReleaseRecord
-from privfeat.core.statistics import ExactSum
+from privfeat.core.statement import PrivacyStatement
+from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 
 

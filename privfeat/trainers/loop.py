@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from privfeat.trainers.batches import flatten, physical_batches, unflatten
 from privfeat.trainers.model import Parameters
 from privfeat.trainers.optimizers import Optimizer

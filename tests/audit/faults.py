@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from privfeat.core import noise
-from privfeat.core.clipping import grid_step
+from privfeat.core.grid import grid_step
 from tests.planting import plant_clip
 
 

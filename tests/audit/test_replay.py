@@ -4,7 +4,7 @@ import pytest
 from privfeat import DPFC, DPLeastSquares, DPLeastSquaresRegressor
 from privfeat.audit import recording, replay, replay_neighbours
 from privfeat.audit.replay import changed_attributes
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.linear import least_squares
 from tests.audit.faults import drop_clip

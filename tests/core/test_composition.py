@@ -16,7 +16,7 @@ from privfeat.core.composition import compose
 from privfeat.core.plan import Query
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import selection_epsilon
-from privfeat.exceptions import PrivacyError, UnsupportedEventError
+from privfeat.exceptions import UnsupportedEventError
 
 
 def fit(seeded=False, sampling_prob=1.0, **budget):
@@ -175,13 +175,6 @@ def test_compose_refuses_records_together_with_users():
 
 def test_total_cost_without_a_common_mu_does_not_show_one(sampled):
     assert "GDP" not in str(compose([sampled]))
-
-
-@pytest.mark.parametrize("run_mu", [0.0, -1.0, math.nan])
-def test_compose_refuses_a_selection_that_contradicts_itself(selected, run_mu):
-    wrong = dataclasses.replace(selected.selection, run_mu=run_mu)
-    with pytest.raises(PrivacyError, match="run_mu"):
-        compose([dataclasses.replace(selected, selection=wrong)])
 
 
 def test_compose_refuses_what_the_accountant_cannot_bound(

@@ -36,6 +36,17 @@ def test_gap_is_confidence_minus_correctness():
     assert gap([(0.75, True), (0.5, False)], [True, False]) == pytest.approx(-0.25)
 
 
+def test_a_confidence_that_is_no_number_counts_as_none():
+    assert gap([(np.nan, True)]) == -1.0
+
+
+def test_contributions_are_whole_on_a_grid_of_a_power_of_two():
+    one = np.ones(1, bool)
+    total = exact_confidence_gap(np.array([0.3]), ~one, one)
+    assert total.total.dtype == np.int64
+    assert total.unit == 2.0**-20
+
+
 def test_sum_is_exact_in_any_order():
     rng = np.random.default_rng(0)
     records = [(c, c < 0.5) for c in rng.uniform(size=5000)]

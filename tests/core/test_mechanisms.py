@@ -10,7 +10,7 @@ from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.processes import Team
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 
 

@@ -8,7 +8,7 @@ from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.observation import absent, observe
 from privfeat.core.plan import Query
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 
 
 @pytest.fixture

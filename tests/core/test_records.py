@@ -1,6 +1,6 @@
 """That sums of so many rows are exact, and their rounding within the margin."""
 
-from privfeat.core.clipping import GRID_BITS
+from privfeat.core.grid import GRID_BITS
 from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.core.sensitivity import ROUNDING
 

@@ -102,6 +102,13 @@ def test_run_count_refuses_a_wrong_parameter(name, value):
         RunCount.from_mean(good["mean_runs"], good["eta"])
 
 
+@pytest.mark.validation
+@pytest.mark.parametrize("mean", [0.5, 1.0, 1000.5])
+def test_run_count_refuses_a_mean_out_of_range(mean):
+    with pytest.raises(ValueError, match="mean_runs"):
+        RunCount.from_mean(mean, 0.0)
+
+
 def test_statement_with_a_selection_survives_json(statement):
     assert PrivacyStatement.from_json(statement.to_json()) == statement
 
@@ -146,3 +153,17 @@ def test_draw_of_many_runs_does_not_stop_before_the_mode():
     runs = RunCount.from_mean(1000.0, eta=10.0)
     draws = [runs.draw(KeyStream(seed)) for seed in range(20)]
     assert 500 < np.mean(draws) < 1500
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"run_mu": run_mu} for run_mu in (0.0, -1.0, math.nan)),
+        *({"eta": eta} for eta in (-0.6, 10.5, math.nan)),
+        *({"gamma": gamma} for gamma in (0.0, -0.5, 1.0, 1.5, math.nan)),
+        {"scored_on": "guesses"},
+    ],
+)
+def test_no_selection_contradicts_itself(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        dataclasses.replace(SELECTION, **wrong)

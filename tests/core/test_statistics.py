@@ -9,51 +9,25 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privfeat.core import kernels, sensitivity, statistics
-from privfeat.core.clipping import grid_step
-from privfeat.core.processes import Team
+from privfeat.core.grid import grid_step
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statistics import (
     exact_class_grams,
     exact_class_sums,
-    exact_curvature_grams,
     exact_gradient,
     exact_gram,
 )
 from tests import reference
-
-STEP = grid_step(1.0)
-LIMIT = 2**20
-integers = st.one_of(
-    st.sampled_from([0, 1, -1, LIMIT, -LIMIT, LIMIT - 1]),
-    st.integers(-LIMIT, LIMIT),
+from tests.core.grids import (
+    LIMIT,
+    STEP,
+    bounded,
+    class_gram_stack,
+    curvature_stack,
+    integers,
+    python_class_sums,
+    python_gram,
 )
-
-
-def python_gram(rows):
-    whole = rows.astype(int).astype(object)
-    return whole.T @ whole
-
-
-def python_class_sums(rows, labels, n_outputs):
-    whole = rows.astype(int).astype(object)
-    return np.array([(labels == j) @ whole for j in range(n_outputs)])
-
-
-def bounded(n_rows, size, seed=0):
-    """Whole rows of norm at most 1 in units of the grid step."""
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(n_rows, size))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    rows *= rng.uniform(0.2, 1.0, size=(n_rows, 1))
-    return np.trunc(rows * LIMIT), rng.integers(0, 3, n_rows)
-
-
-def class_gram_stack(rows, n_outputs):
-    return np.array([gram.value for gram in exact_class_grams(rows, n_outputs)])
-
-
-def curvature_stack(rows, coef, loss):
-    return np.array([s.value for s in exact_curvature_grams(rows, coef, loss=loss)])
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -78,49 +52,6 @@ def test_exact_gram_is_exact_at_the_largest_chunk(grid_rows):
     rows = np.full((CHUNK_ROWS, 2), LIMIT) - np.array([[0, 1]])
     found = exact_gram(grid_rows(rows.astype(float), np.zeros(CHUNK_ROWS), step=1.0))
     np.testing.assert_array_equal(found.value, python_gram(rows).astype(float))
-
-
-def test_totals_are_exact_beyond_an_int64(grid_rows, monkeypatch):
-    """2**26 rows have a total of 2**66, which an int64 alone would wrap around."""
-    total = statistics._Total(True, (1, 1))
-    part = np.full((1, 1), 2.0**50)
-    for _ in range(2**16):
-        total.add(part)
-    assert total.sum(1.0).value == 2.0**66
-
-
-@pytest.mark.parametrize("chunks_before_carry", [1, 2, 3])
-def test_totals_do_not_depend_on_when_they_are_carried(
-    grid_rows, monkeypatch, chunks_before_carry
-):
-    rows, labels = bounded(700, 5)
-    part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
-    expected = exact_gram(part).value
-    monkeypatch.setattr(statistics, "_CHUNKS_BEFORE_CARRY", chunks_before_carry)
-    np.testing.assert_array_equal(exact_gram(part).value, expected)
-
-
-def test_totals_without_privacy_are_never_carried(grid_rows, monkeypatch):
-    rows, labels = bounded(700, 5)
-    part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=False)
-    expected = exact_gram(part).value
-    monkeypatch.setattr(statistics, "_CHUNKS_BEFORE_CARRY", 2)
-    np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("private", [True, False])
-def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
-    """Two processes that hold the same: every sum of theirs is twice that of one."""
-
-    class Twins(Team):
-        def total(self, values):
-            return values + values
-
-    rows, labels = bounded(700, 5)
-    part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=private)
-    expected = 2.0 * exact_gram(part).value
-    monkeypatch.setattr(statistics, "current_team", lambda: Twins(0, 2, "own"))
-    np.testing.assert_array_equal(exact_gram(part).value, expected)
 
 
 def test_sums_in_several_passes_equal_those_in_one(grid_rows, monkeypatch):
@@ -333,74 +264,6 @@ def test_sums_of_no_records_are_zero_of_the_right_shape(grid_rows):
     gradient = exact_gradient(part, coef, loss="softmax", clip_norm=1.0).value
     np.testing.assert_array_equal(gradient, np.zeros((2, 3)))
     assert curvature_stack(part, coef, "softmax").shape == (2, 3, 3)
-
-
-def label_row(labels, k=3):
-    """The first ``k`` labels of a set, filled up with -1."""
-    return [*sorted(labels)[:k], *[-1] * (k - len(labels))][:k]
-
-
-label_sets = st.sets(st.integers(0, 3), max_size=3)
-
-
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rows=hnp.arrays(np.int64, (7, 3), elements=integers),
-    carried=st.lists(label_sets, min_size=7, max_size=7),
-)
-def test_exact_class_sums_of_several_labels_equal_whole_numbers(
-    grid_rows, rows, carried
-):
-    codes = np.array([label_row(labels) for labels in carried])
-    part = grid_rows(rows.astype(float), codes, step=STEP)
-    whole = rows.astype(object)
-    for label in range(4):
-        kept = np.array([label in labels for labels in carried])
-        expected = (kept @ whole).astype(float) * STEP
-        np.testing.assert_array_equal(exact_class_sums(part, 4).value[label], expected)
-        expected = (whole[kept].T @ whole[kept]).astype(float) * STEP**2
-        found = class_gram_stack(part, 4)[label]
-        np.testing.assert_array_equal(found, np.broadcast_to(expected, (3, 3)))
-
-
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    one=label_sets,
-    two=label_sets,
-    opposite=st.booleans(),
-    k=st.integers(1, 3),
-    scale=st.sampled_from([0.0, 1.0, 1e3]),
-)
-def test_records_of_several_labels_are_within_their_bounds(
-    grid_rows, one, two, opposite, k, scale
-):
-    """One record against none, and against any other, with any labels."""
-    row = np.trunc(np.array([[0.6, 0.8, 0.0]]) * LIMIT)
-    coef = np.random.default_rng(1).normal(size=(4, 3)) * scale
-
-    def contributions(row, labels):
-        part = grid_rows(row, np.array([label_row(labels, k)]), step=STEP)
-        yield exact_class_sums(part, 4).value
-        yield class_gram_stack(part, 4)
-        yield exact_gradient(part, coef, loss="sigmoid", clip_norm=2.0).value
-        yield exact_gradient(part, coef, loss="squared", clip_norm=0.7).value
-
-    def bounds(adjacency):
-        yield sensitivity.class_sums(1.0, adjacency, k)
-        yield sensitivity.class_grams(1.0, adjacency, k)
-        yield sensitivity.loss_gradient(1.0, "sigmoid", 4, adjacency)
-        yield sensitivity.clipped_gradient(0.7, adjacency)
-
-    other = -row if opposite else row[:, ::-1]
-    for left, right, single, pair in zip(
-        contributions(row, one),
-        contributions(other, two),
-        bounds("add_remove"),
-        bounds("replace_one"),
-        strict=True,
-    ):
-        assert np.linalg.norm(left) <= single
-        assert np.linalg.norm(left - right) <= pair
 
 
 def test_exact_class_grams_are_exact_beyond_a_chunk_of_a_class(grid_rows):

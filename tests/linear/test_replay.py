@@ -14,9 +14,9 @@ from scipy import stats
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.audit.noise_check import noise_checks, repetition_p_value
 from privfeat.core import noise
-from privfeat.core.clipping import grid_step
+from privfeat.core.grid import grid_step
 from privfeat.core.keys import KeyStream
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from privfeat.linear import least_squares
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 from tests.planting import plant_clip

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
-from privfeat.core.clipping import clip_rows, grid_step
+from privfeat.core.clipping import clip_rows
+from privfeat.core.grid import grid_step
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.statistics import exact_gradient, exact_gram
 from privfeat.data import LazyFeatures, write_features

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
-from privfeat.core import kernels, losses, noise, sensitivity, statistics
+from privfeat.core import kernels, losses, noise, sensitivity
 from privfeat.core.calibration import plan_releases
-from privfeat.core.clipping import clip_rows, grid_step
+from privfeat.core.clipping import clip_rows
+from privfeat.core.grid import grid_step
 from privfeat.core.plan import Query
 from privfeat.core.records import CHUNK_ROWS, Chunk
-from privfeat.core.statistics import ExactSum, exact_gradient, exact_gram
+from privfeat.core.statistics import exact_gradient, exact_gram
+from privfeat.core.totals import ExactSum, Total
 from privfeat.linear import _rows, adam
 from tests.linear.replaying import check_sensitivity, replay
 from tests.planting import plant_clip
@@ -438,11 +440,11 @@ def test_15_the_size_of_chunks_changes_nothing():
 
 
 def test_15_notices_an_average_over_chunks(monkeypatch):
-    genuine = statistics._Total.sum
+    genuine = Total.sum
 
     def average(self, unit):
         return ExactSum(genuine(self, unit / max(1, self._n_parts)).value)
 
-    monkeypatch.setattr(statistics._Total, "sum", average)
+    monkeypatch.setattr(Total, "sum", average)
     with pytest.raises(AssertionError):
         check_15()

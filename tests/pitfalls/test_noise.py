@@ -17,7 +17,7 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
 from privfeat.core.processes import Team
 from privfeat.core.statement import PrivacyStatement
-from privfeat.core.statistics import ExactSum
+from privfeat.core.totals import ExactSum
 from tests.pitfalls.conftest import Trap, replace_arrays
 
 quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -1,0 +1,19 @@
+"""The grid that bounded values are cut to, so that sums of them are exact."""
+
+import math
+
+GRID_BITS = 20
+
+
+def grid_step(bound: float) -> float:
+    """Return the power of two ``s`` with ``bound <= 2**20 s`` that is smallest.
+
+    Examples
+    --------
+    >>> grid_step(1.0) == 2.0**-20, grid_step(1.5) == 2.0**-19
+    (True, True)
+    """
+    mantissa, exponent = math.frexp(bound)
+    if mantissa == 0.5:
+        exponent -= 1
+    return math.ldexp(1.0, exponent - GRID_BITS)

@@ -1,0 +1,57 @@
+"""What a privacy statement holds of each statistic that was released."""
+
+from dataclasses import dataclass
+
+from privfeat._checks import check_int, check_real
+from privfeat.core.plan import PlannedRelease, Query
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """What was released, how often, and with how much noise.
+
+    Attributes
+    ----------
+    name : str
+    count : int
+    l2_sensitivity, noise_stddev : float
+        In units of the statistic; their ratio is ``noise_multiplier``.
+    noise_multiplier : float
+    sampling_prob : float
+        Poisson sampling probability; 1 when every record takes part.
+    """
+
+    name: str
+    count: int
+    l2_sensitivity: float
+    noise_multiplier: float
+    noise_stddev: float
+    sampling_prob: float
+
+    def __post_init__(self) -> None:
+        check_int("count", self.count, low=1)
+        for name in ("l2_sensitivity", "noise_multiplier", "noise_stddev"):
+            check_real(name, getattr(self, name), low=0.0)
+        check_real("sampling_prob", self.sampling_prob, low=0.0, high=1.0)
+
+    @classmethod
+    def of(cls, release: PlannedRelease) -> "ReleaseRecord":
+        """Return the record of a planned release that was drawn."""
+        return cls(
+            name=release.query.name,
+            count=release.query.count,
+            l2_sensitivity=release.query.l2_sensitivity,
+            noise_multiplier=release.noise_multiplier,
+            noise_stddev=release.noise_stddev,
+            sampling_prob=release.query.sampling_prob,
+        )
+
+    def planned(self) -> PlannedRelease:
+        """Return the release as it was planned, but for blocks and weight."""
+        query = Query(
+            name=self.name,
+            l2_sensitivity=self.l2_sensitivity,
+            count=self.count,
+            sampling_prob=self.sampling_prob,
+        )
+        return PlannedRelease(query, self.noise_multiplier)

@@ -1,0 +1,58 @@
+"""The fields of a privacy statement as JSON: infinite numbers are the string "inf"."""
+
+import json
+import math
+from typing import Any
+
+from privfeat.exceptions import PrivacyError
+
+STATEMENT_VERSION = 1
+
+
+def dumps(fields: dict[str, Any]) -> str:
+    """Return fields as JSON, with the version of the format.
+
+    ``statement.schema.json`` beside this module is its schema.
+    """
+    fields = fields | {"statement_version": STATEMENT_VERSION}
+    return json.dumps(_encode(fields), indent=2, allow_nan=False)
+
+
+def loads(text: str) -> dict[str, Any]:
+    """Return the fields that `dumps` wrote.
+
+    Raises
+    ------
+    PrivacyError
+        If they are of a version this release cannot read.
+    ValueError, TypeError, KeyError, AttributeError
+        If the text is not an object in JSON, or holds no version.
+    """
+    fields: dict[str, Any] = _decode(json.loads(text, parse_constant=_refuse_constant))
+    version = fields.pop("statement_version")
+    if version != STATEMENT_VERSION:
+        raise PrivacyError(
+            f"statement_version must be {STATEMENT_VERSION}, got {version!r}. "
+            "Update privfeat to read it."
+        )
+    return fields
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"JSON must not hold {name}.")
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _encode(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encode(item) for item in value]
+    return "inf" if value == math.inf else value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _decode(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    return math.inf if value == "inf" else value
