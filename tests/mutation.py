@@ -42,7 +42,7 @@ TESTS = {
     "noise_levels": ("calibration",),
     "clipping": ("clipping", "statistics"),
     "grid": ("clipping", "statistics"),
-    "kernels": ("clipping", "statistics", "several_labels"),
+    "kernels": ("kernels", "statistics", "several_labels", "clipping"),
     "statistics": ("statistics", "several_labels"),
     "totals": ("totals", "statistics"),
     "statement_json": ("statement",),

@@ -49,6 +49,7 @@ RULES = {
     "privfeat/_files.py": rule(),
     "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
     "privfeat/_notebook.py": rule(),
+    "privfeat/_random.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(["jax", "jaxtyping"], ours=SHARED | {"privfeat.core"}),
     "privfeat/solvers": rule(

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from privfeat._checks import check_int, check_positive
+from privfeat._random import make_rng
 from privfeat.analysis.ntk import ClippedKernel, clipped_kernel
-from privfeat.audit._throwaway import make_rng
 
 
 def kernels_by_style(

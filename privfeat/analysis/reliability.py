@@ -1,5 +1,6 @@
 """Diagrams of calibration: reliability, and histograms of probabilities."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from privfeat.analysis.metrics import (
 )
 
 
-class _ReportDisplay:
+class _ReportDisplay(ABC):
     """A picture of one `CalibrationReport`.
 
     Parameters
@@ -70,8 +71,9 @@ class _ReportDisplay:
         self._draw()
         return self
 
+    @abstractmethod
     def _draw(self) -> None:
-        raise NotImplementedError
+        """Draw the report on ``ax_``."""
 
 
 class ReliabilityDisplay(_ReportDisplay):

@@ -1,32 +1,13 @@
-"""Fits of audits are thrown away: their randomness and their budget protect nothing."""
+"""Fits of audits are thrown away, and must not spend the budget of the data."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numpy.random import Generator, default_rng  # noqa: TID251
 from sklearn.base import clone
 
 from privfeat.exceptions import PrivacyWarning
-
-__all__ = [
-    "Generator",
-    "make_rng",
-    "seed_from",
-    "throw_away",
-    "without_privacy_warnings",
-]
-
-
-def make_rng(seed: int | None) -> Generator:
-    """Return a generator; None takes entropy from the operating system."""
-    return default_rng(seed)
-
-
-def seed_from(rng: Generator) -> int:
-    """Return a seed for a fit that is thrown away."""
-    return int(rng.integers(2**63))
 
 
 def throw_away(estimator: Any, **params: Any) -> Any:

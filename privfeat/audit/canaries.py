@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.audit._throwaway import Generator
+from privfeat._random import Generator
 
 
 @dataclass(frozen=True)

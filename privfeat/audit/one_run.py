@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_int, check_positive, check_real
+from privfeat._random import make_rng
 from privfeat.audit._jax_privacy import epsilon_lower_bound
 from privfeat.audit._scores import gradient_products
-from privfeat.audit._throwaway import make_rng, throw_away, without_privacy_warnings
+from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.canaries import Canaries, make_canaries
 
 

@@ -14,12 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat.audit._throwaway import (
-    make_rng,
-    seed_from,
-    throw_away,
-    without_privacy_warnings,
-)
+from privfeat._random import make_rng, seed_from
+from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.observation import absent
 from privfeat.core.statement import PrivacyStatement

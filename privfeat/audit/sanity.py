@@ -9,13 +9,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privfeat._checks import check_choice, check_int, check_real
-from privfeat.audit._throwaway import (
-    Generator,
-    make_rng,
-    seed_from,
-    throw_away,
-    without_privacy_warnings,
-)
+from privfeat._random import Generator, make_rng, seed_from
+from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def _synthetic(
 ) -> tuple[Any, Any, int]:
     """Return a Gaussian cluster for each class."""
     from privfeat._checks import check_int
-    from privfeat.audit._throwaway import make_rng
+    from privfeat._random import make_rng
 
     check_int("n_samples", n_samples, low=10)
     for size in shape:

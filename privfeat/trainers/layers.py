@@ -7,6 +7,7 @@ trained by the fast engine; parameters anywhere else make it refuse.
 """
 
 import functools
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ Padding = Literal["SAME", "VALID"] | Sequence[tuple[int, int]]
 class Layer(nnx.Module):
     """A layer that the fast engine knows."""
 
+    @abstractmethod
     def contributions(
         self, inputs: Any, cotangents: Float[Array, "..."], n_records: int
     ) -> dict[str, Contribution]:
@@ -36,7 +38,6 @@ class Layer(nnx.Module):
         ``inputs`` and ``cotangents`` have ``n_records`` times the number of augmented
         copies slices, the copies of a record side by side.
         """
-        raise NotImplementedError
 
 
 class Dense(Layer):

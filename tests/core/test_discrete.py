@@ -182,17 +182,33 @@ def test_is_below_draws_no_more_bits_than_it_needs():
     assert not is_below(Words(), 2**63, Fraction(1), Fraction(5, 7))
 
 
+@pytest.mark.parametrize("variance", [1, 5, 1000, *LARGE])
+def test_numbers_beside_the_border_are_decided_exactly(variance):
+    """Uniform numbers of 64 bits, one unit below and above the probability."""
+    hat = discrete._Hat.of(variance)
+    offsets = KeyStream(9).draw_words(60) & np.uint64((1 << hat.shift) - 1)
+    for block, offset in zip([1, 2, 3] * 20, offsets.tolist(), strict=True):
+        x = (block << hat.shift) + offset
+        low, _ = exp_bounds(Fraction(x * x, 2 * variance), 50)
+        border = math.floor(Fraction(2**block) / Fraction(hat.bound) * low * 2**64)
+        for uniform, n_accepted in [(border - 1, 1), (border + 1, 0)]:
+            keys = Words(1 << block, offset, uniform)
+            assert discrete._accepted(keys, hat, 1).size == n_accepted
+
+
+@pytest.mark.parametrize("sign", [0, 1 << 63])
 @pytest.mark.parametrize("zeros", [0, 5])
-def test_accepted_counts_blocks_beyond_one_word(zeros):
+def test_accepted_counts_blocks_beyond_one_word(zeros, sign):
     """63 zeros go on in the next words; such a block is rejected nearly surely."""
     hat = discrete._Hat.of(2**40)
     seen = []
     object.__setattr__(hat, "accepts", lambda keys, *draw: seen.append(draw) or True)
-    keys = Words(1 << 63, 3, 0, *[0] * zeros, 1 << 4)
+    keys = Words(sign, 3, 0, *[0] * zeros, 1 << 4)
     (draw,) = discrete._accepted(keys, hat, 1).tolist()
     block = 63 + 64 * zeros + 4
     assert seen == [(0, block, 3)]
-    assert (draw + (block << hat.shift) + 3) % 2**64 == 0
+    magnitude = (block << hat.shift) + 3
+    assert (draw + magnitude if sign else draw - magnitude) % 2**64 == 0
 
 
 def test_discrete_gaussian_repeats_with_a_seed_alone():

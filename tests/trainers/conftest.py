@@ -7,13 +7,12 @@ import pytest
 from flax import nnx
 
 from privfeat._compilation import keep_compiled_code
+from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.trainers.engine import ClipRule, clipped_sum
 from privfeat.trainers.losses import cross_entropy
 from privfeat.trainers.model import Network
 from privfeat.trainers.networks import MLP
-
-# Nothing here is timed, so nothing has to be fast but the compiler.
-_UNOPTIMIZED = {"xla_backend_optimization_level": 0}
+from tests.trainers.tiny import UNOPTIMIZED
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -62,7 +61,7 @@ def make_sum():
             return network.initial, inputs, labels, valid, radius
 
         lowered = function.lower(*arguments(batch))
-        compiled = lowered.compile(compiler_options=_UNOPTIMIZED)
+        compiled = lowered.compile(compiler_options=UNOPTIMIZED)
         return lambda *given: compiled(*arguments(*given))
 
     return make
@@ -87,3 +86,24 @@ def norm_of():
         return float(np.linalg.norm(np.concatenate(leaves)))
 
     return compute
+
+
+@pytest.fixture
+def records():
+    """Return thirty records of shape (5,), of three classes."""
+    draw = np.random.default_rng(3)
+    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30)
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """Record the exact sums of a fit."""
+    sums = []
+    original = GaussianMechanism.release
+
+    def release(self, name, exact, **options):
+        sums.append(exact.value.copy())
+        return original(self, name, exact, **options)
+
+    monkeypatch.setattr(GaussianMechanism, "release", release)
+    return sums

@@ -9,7 +9,6 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
-from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.pld import pld_epsilon
 from privfeat.trainers import adaptive, engine
 from privfeat.trainers.adaptive import (
@@ -23,41 +22,11 @@ from privfeat.trainers.engine import ClipRule, parts_of, record_parts
 from privfeat.trainers.losses import cross_entropy
 from privfeat.trainers.model import Network
 from privfeat.trainers.networks import build
+from tests.trainers.tiny import TINY, UNOPTIMIZED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-TINY = {
-    "model": "mlp",
-    "noise_multiplier": 1.0,
-    "classes": range(3),
-    "n_iter": 4,
-    "expected_batch_size": 8,
-    "microbatch_size": 4,
-    "random_state": 1,
-}
 ADAPTIVE = TINY | {"clipping": "adaptive", "clip_style": "layerwise"}
 N_LAYERS = 4  # of the mlp
-# Nothing here is timed, so nothing has to be fast but the compiler.
-UNOPTIMIZED = {"xla_backend_optimization_level": 0}
-
-
-@pytest.fixture
-def records():
-    draw = np.random.default_rng(3)
-    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30)
-
-
-@pytest.fixture
-def released(monkeypatch):
-    """Record the exact sums of a fit."""
-    sums = []
-    original = GaussianMechanism.release
-
-    def release(self, name, exact, **options):
-        sums.append(exact.value.copy())
-        return original(self, name, exact, **options)
-
-    monkeypatch.setattr(GaussianMechanism, "release", release)
-    return sums
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.linear._groups import Users
 from privfeat.trainers import engine
 from privfeat.trainers.augment import Views
@@ -16,6 +15,7 @@ from privfeat.trainers.federated import LocalTraining, Slots, UserInputs, whole_
 from privfeat.trainers.layers import Dense
 from privfeat.trainers.losses import cross_entropy
 from privfeat.trainers.model import Network
+from tests.trainers.tiny import TINY, UNOPTIMIZED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -26,17 +26,11 @@ def two_layers(shape, n_outputs, *, rngs):
     )
 
 
-# Nothing here is timed, so nothing has to be fast but the compiler.
-UNOPTIMIZED = {"xla_backend_optimization_level": 0}
-TINY = {
+SMALL = TINY | {
     "model": two_layers,
-    "noise_multiplier": 1.0,
-    "classes": range(3),
     "n_iter": 1,
     "expected_batch_size": None,
-    "microbatch_size": 4,
     "max_group_size": 3,
-    "random_state": 1,
 }
 
 
@@ -46,20 +40,6 @@ def records():
     draw = np.random.default_rng(3)
     users = draw.permutation(np.repeat(np.arange(10), [1, 2, 3, 4, 5] * 2))
     return draw.normal(size=(30, 5)), draw.integers(0, 3, 30), users
-
-
-@pytest.fixture
-def released(monkeypatch):
-    """Record the exact sums of a fit."""
-    sums = []
-    original = GaussianMechanism.release
-
-    def release(self, name, exact, **options):
-        sums.append(exact.value.copy())
-        return original(self, name, exact, **options)
-
-    monkeypatch.setattr(GaussianMechanism, "release", release)
-    return sums
 
 
 @pytest.fixture
@@ -111,8 +91,8 @@ def norm_of(vectors):
 def test_one_record_and_one_step_of_rate_one_are_a_step_of_dp_sgd(records, released):
     X, y, _ = records
     one = {"max_group_size": 1, "local_learning_rate": 1.0}
-    DPSGDClassifier(**TINY | one).fit(X, y, np.arange(30))
-    DPSGDClassifier(**TINY | {"max_group_size": None}).fit(X, y)
+    DPSGDClassifier(**SMALL | one).fit(X, y, np.arange(30))
+    DPSGDClassifier(**SMALL | {"max_group_size": None}).fit(X, y)
     np.testing.assert_allclose(*released, atol=1e-5)
 
 
@@ -235,7 +215,7 @@ def test_epochs_have_orders_of_their_own_and_empty_slots_come_last(records):
 
 def test_the_statement_is_of_users(records):
     X, y, users = records
-    params = TINY | {"expected_batch_size": 4, "n_iter": None, "epochs": 2}
+    params = SMALL | {"expected_batch_size": 4, "n_iter": None, "epochs": 2}
     statement = DPSGDClassifier(**params).fit(X, y, users).privacy_
     (release,) = statement.releases
     assert statement.unit == "user"
@@ -254,7 +234,7 @@ def test_the_statement_is_of_users(records):
 
 
 def test_fits_of_users_are_charged_to_budgets_of_users(records, tmp_path):
-    params = TINY | {"random_state": None, "noise_multiplier": 2.0}
+    params = SMALL | {"random_state": None, "noise_multiplier": 2.0}
     ledgers = [
         PrivacyLedger(
             tmp_path / "x.ledger", dataset=unit, epsilon=9, delta=1e-5, unit=unit
@@ -268,7 +248,7 @@ def test_fits_of_users_are_charged_to_budgets_of_users(records, tmp_path):
 
 
 def test_the_default_is_the_mean_of_the_updates(records, released):
-    params = TINY | {"noise_multiplier": None, "epsilon": np.inf, "local_epochs": 2}
+    params = SMALL | {"noise_multiplier": None, "epsilon": np.inf, "local_epochs": 2}
     frozen = DPSGDClassifier(**params | {"learning_rate": 1e-30}).fit(*records)
     clf = DPSGDClassifier(**params).fit(*records)
     names = list(clf.parameters_)
@@ -295,7 +275,7 @@ def test_the_other_parameters_work_with_groups(records, released, params):
         flat = two_layers((16,), n_outputs, rngs=rngs)
         return nnx.Sequential(lambda x: x.reshape(len(x), -1), *flat.layers)
 
-    clf = DPSGDClassifier(**TINY | {"model": model, "n_iter": 2} | params)
+    clf = DPSGDClassifier(**SMALL | {"model": model, "n_iter": 2} | params)
     clf.fit(images, y, users)
     assert norm_of(released) <= 10.0
     assert all(np.all(np.isfinite(leaf)) for leaf in clf.parameters_.values())
@@ -328,15 +308,15 @@ def test_users_teach_a_regressor():
 )  # fmt: skip
 def test_what_does_not_go_with_groups_is_refused(records, released, params):
     with pytest.raises((TypeError, ValueError)):
-        DPSGDClassifier(**TINY | params).fit(*records)
+        DPSGDClassifier(**SMALL | params).fit(*records)
     assert not released
 
 
 def test_local_training_without_groups_is_refused(records, released):
     X, y, _ = records
     with pytest.raises(ValueError, match="groups must be given"):
-        DPSGDClassifier(**TINY).fit(X, y)
-    params = TINY | {"max_group_size": None, "local_epochs": 2}
+        DPSGDClassifier(**SMALL).fit(X, y)
+    params = SMALL | {"max_group_size": None, "local_epochs": 2}
     with pytest.raises(ValueError, match="max_group_size must be given"):
         DPSGDClassifier(**params).fit(X, y)
     assert not released

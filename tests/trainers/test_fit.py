@@ -11,42 +11,13 @@ from sklearn.datasets import load_digits
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core import noise
-from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.pld import rdp_epsilon
 from privfeat.core.processes import Team
 from privfeat.exceptions import PrivacyError, PrivacyWarning, UnsupportedEventError
 from privfeat.trainers.layers import Dense
+from tests.trainers.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-TINY = {
-    "model": "mlp",
-    "noise_multiplier": 1.0,
-    "classes": range(3),
-    "n_iter": 4,
-    "expected_batch_size": 8,
-    "microbatch_size": 4,
-    "random_state": 1,
-}
-
-
-@pytest.fixture
-def records():
-    draw = np.random.default_rng(3)
-    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30)
-
-
-@pytest.fixture
-def released(monkeypatch):
-    """Record the exact sums of a fit."""
-    sums = []
-    original = GaussianMechanism.release
-
-    def release(self, name, exact, **options):
-        sums.append(exact.value.copy())
-        return original(self, name, exact, **options)
-
-    monkeypatch.setattr(GaussianMechanism, "release", release)
-    return sums
 
 
 def same_parameters(left, right):

@@ -23,12 +23,6 @@ def ledger(tmp_path):
 
 
 @pytest.fixture
-def records():
-    draw = np.random.default_rng(3)
-    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30)
-
-
-@pytest.fixture
 def make(ledger):
     def make(cls=DPSGDClassifier, **params):
         params = {"noise_multiplier": 2.0} | params

@@ -6,8 +6,8 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from privfeat.trainers.convolutions import StandardizedConv
-from privfeat.trainers.layers import Dense, max_pool
-from privfeat.trainers.networks.resnet import around
+from privfeat.trainers.layers import Dense
+from privfeat.trainers.networks.resnet import around, places, pooled, small
 
 # The reciprocal of the standard deviation of a rectified Gaussian.
 _RELU_GAMMA = 1.7139588594436646
@@ -86,7 +86,7 @@ class NFResNet(nnx.Module):
         width: int = 64,
         rngs: nnx.Rngs,
     ) -> None:
-        self.small = min(image_shape[:2]) < 64
+        self.small = small(image_shape)
         size = 3 if self.small else 7
         self.stem = StandardizedConv(
             image_shape[2],
@@ -98,20 +98,14 @@ class NFResNet(nnx.Module):
             rngs=rngs,
         )
         blocks, channels, variance = [], width, 1.0
-        for stage, depth in enumerate(depths):
-            own = 4 * width * 2**stage
-            for place in range(depth):
-                block = NormFreeBlock(
-                    channels,
-                    own,
-                    stride=2 if stage and not place else 1,
-                    beta=variance**-0.5,
-                    rngs=rngs,
-                )
-                blocks.append(block)
-                # a stage's first block has a convolution in its shortcut
-                variance = _ALPHA**2 + (variance if place else 1.0)
-                channels = own
+        for stage, place, stride in places(depths):
+            own, beta = 4 * width * 2**stage, variance**-0.5
+            blocks.append(
+                NormFreeBlock(channels, own, stride=stride, beta=beta, rngs=rngs)
+            )
+            # a stage's first block has a convolution in its shortcut
+            variance = _ALPHA**2 + (variance if place else 1.0)
+            channels = own
         self.blocks = nnx.List(blocks)
         self.group_sizes = tuple(depths)
         self.head = Dense(channels, n_outputs, rngs=rngs)
@@ -120,8 +114,7 @@ class NFResNet(nnx.Module):
         """Return the scores."""
         x = self.stem(x)
         if not self.small:
-            margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
-            x = max_pool(jnp.pad(x, margin, constant_values=-jnp.inf), 3, stride=2)
+            x = pooled(x, -jnp.inf)
         for block in self.blocks:
             x = block(x)
         return self.head(jnp.mean(jax.nn.relu(x), axis=(1, 2)))

@@ -1,5 +1,6 @@
 """Residual networks with group norm: ResNet v2 and Wide-ResNet."""
 
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import jax
@@ -21,6 +22,27 @@ def group_norm(n_channels: int) -> Norm:
 def around(size: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the padding of a kernel with an odd side: the same on all sides."""
     return ((size // 2, size // 2),) * 2
+
+
+def places(depths: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield stage, place in it, and stride of every block: stages halve, but for one.
+
+    The first stage works at the resolution of the stem.
+    """
+    for stage, depth in enumerate(depths):
+        for place in range(depth):
+            yield stage, place, 2 if stage and not place else 1
+
+
+def small(image_shape: tuple[int, int, int]) -> bool:
+    """Whether images are below 64 pixels: a 3 x 3 stem, of stride 1, and no pooling."""
+    return min(image_shape[:2]) < 64
+
+
+def pooled(x: Float[Array, "n h w c"], outside: float) -> Float[Array, "n i j c"]:
+    """Return the largest of 3 x 3 values, with stride 2 and ``outside`` all around."""
+    margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
+    return max_pool(jnp.pad(x, margin, constant_values=outside), 3, stride=2)
 
 
 class PreActivationBlock(nnx.Module):
@@ -93,7 +115,7 @@ class ResNet(nnx.Module):
         bottleneck: bool = False,
         rngs: nnx.Rngs,
     ) -> None:
-        self.small = min(image_shape[:2]) < 64
+        self.small = small(image_shape)
         self.stem = Conv(
             image_shape[2],
             width,
@@ -104,18 +126,13 @@ class ResNet(nnx.Module):
             rngs=rngs,
         )
         blocks, channels = [], width
-        for stage, depth in enumerate(depths):
-            for place in range(depth):
-                own = width * 2**stage
-                block = PreActivationBlock(
-                    channels,
-                    own,
-                    stride=2 if stage and not place else 1,
-                    bottleneck=bottleneck,
-                    rngs=rngs,
-                )
-                blocks.append(block)
-                channels = 4 * own if bottleneck else own
+        for stage, _, stride in places(depths):
+            own = width * 2**stage
+            block = PreActivationBlock(
+                channels, own, stride=stride, bottleneck=bottleneck, rngs=rngs
+            )
+            blocks.append(block)
+            channels = 4 * own if bottleneck else own
         self.blocks = nnx.List(blocks)
         self.group_sizes = tuple(depths)
         self.norm = group_norm(channels)
@@ -125,8 +142,7 @@ class ResNet(nnx.Module):
         """Return the scores."""
         x = self.stem(x)
         if not self.small:
-            margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
-            x = max_pool(jnp.pad(x, margin), 3, stride=2)
+            x = pooled(x, 0.0)
         for block in self.blocks:
             x = block(x)
         x = jax.nn.relu(self.norm(x))
@@ -196,16 +212,14 @@ class WideResNet(nnx.Module):
         self.stem = Conv(image_shape[2], 16, 3, rngs=rngs)
         self.stem_norm = group_norm(16)
         blocks, channels = [], 16
-        for group in range(3):
-            for place in range((depth - 4) // 6):
-                own = 16 * widening * 2**group
-                stride = 2 if group and not place else 1
-                blocks.append(
-                    WideBlock(channels, own, stride=stride, order=order, rngs=rngs)
-                )
-                channels = own
-        self.blocks = nnx.List(blocks)
         self.group_sizes = ((depth - 4) // 6,) * 3
+        for group, _, stride in places(self.group_sizes):
+            own = 16 * widening * 2**group
+            blocks.append(
+                WideBlock(channels, own, stride=stride, order=order, rngs=rngs)
+            )
+            channels = own
+        self.blocks = nnx.List(blocks)
         self.head = Dense(channels, n_outputs, rngs=rngs)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
