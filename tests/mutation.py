@@ -41,7 +41,6 @@ TESTS = {
     "plan": ("plan", "calibration"),
     "noise_levels": ("calibration",),
     "clipping": ("clipping", "statistics"),
-    "grid": ("clipping", "statistics"),
     "kernels": ("kernels", "statistics", "several_labels", "clipping"),
     "statistics": ("statistics", "several_labels"),
     "totals": ("totals", "statistics"),

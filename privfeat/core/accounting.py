@@ -2,8 +2,8 @@
 
 A Gaussian release with L2 sensitivity ``D`` and noise stddev ``s`` has noise multiplier
 ``s / D``, ``mu = D / s`` (Gaussian DP) and ``rho = mu**2 / 2`` (zCDP). Adaptive
-composition adds ``rho``, hence ``mu**2``. Every conversion rounds against the user:
-epsilon and delta up, mu and rho down.
+composition adds ``rho``, hence ``mu**2`` ([2]_, [3]_). Every conversion rounds against
+the user: epsilon and delta up, mu and rho down.
 
 References
 ----------
@@ -50,8 +50,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     Returns
     -------
     delta : float
-        ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)`` (Balle &
-        Wang, Theorem 8), rounded up by a relative 1e-8.
+        ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)``, [1]_
+        Theorem 8, rounded up by a relative 1e-8.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Return ``rho + 2 sqrt(rho ln(1/delta))`` (Bun & Steinke, Prop. 1.3), rounded up.
+    """Return ``rho + 2 sqrt(rho ln(1/delta))``, [3]_ Proposition 1.3, rounded up.
 
     Examples
     --------

@@ -175,7 +175,9 @@ def _compose(
     for selection in selected:
         check_run_delta(delta, selection.runs)
         divergences += selection_rdp(_ORDERS, selection.run_mu, selection.runs)
-    epsilon = float(compute_epsilon(_ORDERS, divergences, delta)[0])
+    epsilon = math.inf
+    if np.all(divergences >= 0.0):  # otherwise it would return an epsilon of 0
+        epsilon = float(compute_epsilon(_ORDERS, divergences, delta)[0])
     return (epsilon if epsilon >= 0.0 else math.inf), None, "Rényi divergences"
 
 

@@ -1,6 +1,6 @@
 """The arithmetic of one chunk, compiled: scores, residuals, and products of them.
 
-Everything is in units of the grids of ``clipping``, and exact as ``statistics`` says.
+Everything is in units of the grids of ``grid``, and exact as ``statistics`` says.
 """
 
 import math
@@ -85,7 +85,7 @@ def root_curvatures_of(
     norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
     # float32 probabilities may exceed the real bound by a rounding error
     limit = curvature_norm(loss, len(whole)) * SHRINK
-    return jnp.sqrt(weights * jnp.minimum(1.0, limit / jnp.maximum(norms, limit)))
+    return jnp.sqrt(weights * (limit / jnp.maximum(norms, limit)))
 
 
 @partial(jax.jit, static_argnames=("step", "clip_norm"))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from privfeat._checks import check_int, check_real
+from privfeat._checks import check_real
 from privfeat.core.plan import PlannedRelease, Query
 
 
@@ -13,12 +13,20 @@ class ReleaseRecord:
     Attributes
     ----------
     name : str
+        Of the statistic.
     count : int
+        Number of releases of it, >= 1.
     l2_sensitivity, noise_stddev : float
         In units of the statistic; their ratio is ``noise_multiplier``.
     noise_multiplier : float
+        Finite and >= 0; 0 without privacy.
     sampling_prob : float
-        Poisson sampling probability; 1 when every record takes part.
+        Poisson sampling probability, in [1e-9, 1]; 1 when every record takes part.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field is out of its range.
     """
 
     name: str
@@ -29,10 +37,11 @@ class ReleaseRecord:
     sampling_prob: float
 
     def __post_init__(self) -> None:
-        check_int("count", self.count, low=1)
-        for name in ("l2_sensitivity", "noise_multiplier", "noise_stddev"):
-            check_real(name, getattr(self, name), low=0.0)
-        check_real("sampling_prob", self.sampling_prob, low=0.0, high=1.0)
+        if not isinstance(self.name, str):
+            raise TypeError(f"name must be a string, got {self.name!r}.")
+        for name in ("noise_multiplier", "noise_stddev"):
+            check_real(name, getattr(self, name), low=0.0, include_high=False)
+        self.planned()  # checks the other fields
 
     @classmethod
     def of(cls, release: PlannedRelease) -> "ReleaseRecord":

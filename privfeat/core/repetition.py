@@ -56,20 +56,21 @@ class RunCount:
     @property
     def mean(self) -> float:
         """``E[K] = eta (1 - gamma) / (gamma (1 - gamma**eta))``, its limit at 0."""
-        log = -math.log(self.gamma)
-        scale = log if self.eta == 0.0 else -math.expm1(-self.eta * log) / self.eta
-        return (1.0 / self.gamma - 1.0) / scale
+        return (1.0 - self.gamma) / (self.gamma * self._scale(-self.eta))
 
     def draw(self, keys: KeyStream) -> int:
         """Return one draw, by inversion of a uniform of 52 bits. Sensitive."""
-        log = -math.log(self.gamma)
-        scale = log if self.eta == 0.0 else math.expm1(self.eta * log) / self.eta
-        probability = (1.0 - self.gamma) / scale
+        probability = (1.0 - self.gamma) / self._scale(self.eta)
         left, count = noise.uniform(keys.draw()) - probability, 1
         while left > 0.0 and (count <= self.mean or probability > 1e-18):
             probability *= (1.0 - self.gamma) * (count + self.eta) / (count + 1)
             left, count = left - probability, count + 1
         return count
+
+    def _scale(self, eta: float) -> float:
+        """Return ``(gamma**-eta - 1) / eta``; its limit where that underflows."""
+        log = -math.log(self.gamma)
+        return log if abs(eta) < 1e-200 else math.expm1(eta * log) / eta
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,17 @@ class Selection:
     Attributes
     ----------
     run_mu : float
-        Gaussian-DP parameter of one run, its score included; ``inf`` without privacy.
+        Gaussian-DP parameter of one run, its score included; > 0, ``inf`` without
+        privacy.
     eta, gamma : float
         Of the `RunCount`.
     scored_on : {"holdout", "public"}
         Records kept from training, with noise, or public data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field is out of its range.
     """
 
     run_mu: float
@@ -93,7 +100,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         check_real("run_mu", self.run_mu, low=0.0, include_low=False)
-        RunCount(self.eta, self.gamma)  # refuses what no selection draws
+        check_real("mean", self.runs.mean, low=1.0)  # less would have a cost below 0
         check_choice("scored_on", self.scored_on, SCORED_ON)
 
     @property

@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal
+from types import NoneType
+from typing import Any, Literal
 
 from dp_accounting import DpEvent
 
@@ -11,6 +12,7 @@ from privfeat._types import (
     ACCOUNTINGS,
     ADJACENCIES,
     ARITHMETICS,
+    UNITS,
     Accounting,
     Adjacency,
     Arithmetic,
@@ -31,8 +33,6 @@ class PrivacyStatement:
 
     Printing it gives plain words; ``to_json`` a record that ``from_json`` reads back;
     ``event`` what dp-accounting's accountants compose with other uses of the data.
-
-    A statement with a field out of its range cannot be made.
 
     Attributes
     ----------
@@ -59,6 +59,11 @@ class PrivacyStatement:
     arithmetic : {"float64", "exact"}
         Continuous noise in float64, or discrete noise on whole numbers, whose stddev is
         at least the stated one (``privfeat.core.exact``).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field is out of its range, or contradicts another.
     """
 
     epsilon: float
@@ -84,11 +89,25 @@ class PrivacyStatement:
         check_choice("accounting", self.accounting, (*ACCOUNTINGS, "selection"))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         check_choice("arithmetic", self.arithmetic, ARITHMETICS)
-        check_choice("unit", self.unit, ("record", "user"))
+        check_choice("unit", self.unit, UNITS)
         check_bool("seeded", self.seeded)
-        for text in (self.version, *self.public):
-            if not isinstance(text, str):
-                raise TypeError("facts of a statement must be text.")
+        _check_tuple("version", (self.version,), str)
+        _check_tuple("public", self.public, str)
+        _check_tuple("releases", self.releases, ReleaseRecord)
+        kind = Selection if self.accounting == "selection" else NoneType
+        if not isinstance(self.selection, kind):
+            raise TypeError(
+                "selection must be a Selection with accounting='selection', and None "
+                f"otherwise, got {self.selection!r}."
+            )
+        if not self.releases and self.selection is None:
+            raise ValueError("releases must hold at least one, got none.")
+        noisy = {record.noise_multiplier > 0.0 for record in self.releases}
+        if not noisy <= {math.isfinite(self.epsilon)}:
+            raise ValueError(
+                "releases must have noise where epsilon is finite, and none otherwise, "
+                f"got epsilon={self.epsilon!r}."
+            )
 
     @classmethod
     def from_plan(
@@ -163,3 +182,8 @@ class PrivacyStatement:
     def __str__(self) -> str:
         """Return the statement in words and numbers, for people."""
         return words(self)
+
+
+def _check_tuple(name: str, values: Any, kind: type) -> None:
+    if not (isinstance(values, tuple) and all(isinstance(v, kind) for v in values)):
+        raise TypeError(f"{name} must be made of {kind.__name__}, got {values!r}.")

@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+import numpy as np
+
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
@@ -25,10 +27,12 @@ def loads(text: str) -> dict[str, Any]:
     ------
     PrivacyError
         If they are of a version this release cannot read.
-    ValueError, TypeError, KeyError, AttributeError
+    ValueError
         If the text is not an object in JSON, or holds no version.
     """
-    fields: dict[str, Any] = _decode(json.loads(text, parse_constant=_refuse_constant))
+    fields: Any = _decode(json.loads(text, parse_constant=_refuse_constant))
+    if not isinstance(fields, dict) or "statement_version" not in fields:
+        raise ValueError("text must be an object in JSON with a statement_version.")
     version = fields.pop("statement_version")
     if version != STATEMENT_VERSION:
         raise PrivacyError(
@@ -47,6 +51,8 @@ def _encode(value: Any) -> Any:
         return {key: _encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_encode(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
     return "inf" if value == math.inf else value
 
 

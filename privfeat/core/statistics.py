@@ -3,12 +3,13 @@
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
 ``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
 most ``2**50``, so float64 matrix products of a chunk are exact in any order of
-summation, and so are totals: int64 words of 40 bits with carries. Scores, the products
-of a row with the coefficients, are exact as well: coefficients are cut to whole numbers
-whose rows have norm at most ``2**32``. Hence what a record contributes depends on that
-record and on releases alone, not on its neighbours in the chunk, on chunks, threads,
-devices or processes, and one record moves a sum by exactly its own contribution.
-Element-wise functions (the softmax, in float32) always see chunks of the same shape.
+summation, and so are ``totals``: int64 words of 40 bits with carries. Scores, the
+products of a row with the coefficients, are exact as well: coefficients are cut to
+whole numbers whose rows have norm at most ``2**32``. Hence what a record contributes
+depends on that record and on releases alone, not on its neighbours in the chunk, on
+chunks, threads, devices or processes, and one record moves a sum by exactly its own
+contribution. Element-wise functions (the softmax, in float32) always see chunks of the
+same shape.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """

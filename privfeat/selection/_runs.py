@@ -70,17 +70,7 @@ class HoldoutScore:
 
     def records(self) -> tuple[ReleaseRecord, ...]:
         """Return what the statement of the search says of the released score."""
-        release = self._plan["score"]
-        return (
-            ReleaseRecord(
-                name="score",
-                count=1,
-                l2_sensitivity=release.query.l2_sensitivity,
-                noise_multiplier=release.noise_multiplier,
-                noise_stddev=release.noise_stddev,
-                sampling_prob=1.0,
-            ),
-        )
+        return (ReleaseRecord.of(self._plan["score"]),)
 
 
 class PublicScore:

@@ -9,13 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privfeat.core.clipping import (
-    MAX_COLUMNS,
-    SHRINK,
-    clip_residuals,
-    clip_rows,
-    grid_step,
-)
+from privfeat.core.clipping import MAX_COLUMNS, SHRINK, clip_residuals, clip_rows
+from privfeat.core.grid import grid_step
 from tests import reference
 
 CLIP_NORMS = [1e-6, 0.3, 1.0, 1e6]
@@ -48,14 +43,6 @@ def assert_bounded(rows, clip_norm):
     assert np.all(np.abs(rows) <= 2**20)
     limit = (Fraction(clip_norm) / Fraction(grid_step(clip_norm))) ** 2
     assert all(exact_norm_squared(row) <= limit for row in rows)
-
-
-@pytest.mark.parametrize("bound", [1e-6, 0.5, 0.7, 1.0, 1.0 + 2**-52, 3.0, 1e6])
-def test_grid_step_is_the_smallest_power_of_two_that_suffices(bound):
-    step = grid_step(bound)
-    assert math.frexp(step)[0] == 0.5
-    assert bound <= 2**20 * step
-    assert bound > 2**20 * step / 2
 
 
 @settings(max_examples=60)

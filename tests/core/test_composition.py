@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from dp_accounting import ComposedDpEvent
 from dp_accounting.pld import PLDAccountant
@@ -80,6 +81,19 @@ def test_compose_takes_smaller_deltas_where_nothing_is_sampled(sampled):
 def test_compose_of_selections_fails_closed(monkeypatch, selected, divergence):
     monkeypatch.setattr(composition, "compute_epsilon", lambda *_: (divergence, 2.0))
     assert compose([selected]).epsilon in (math.inf, selected.epsilon)
+    assert compose([selected], delta=1e-6).epsilon == math.inf
+
+
+@pytest.mark.parametrize("divergence", [-0.01, math.nan])
+def test_compose_takes_no_negative_divergence_for_zero(
+    monkeypatch, selected, divergence
+):
+    """dp-accounting makes an epsilon of 0 of them."""
+    monkeypatch.setattr(
+        composition,
+        "selection_rdp",
+        lambda orders, *_: np.full(len(orders), divergence),
+    )
     assert compose([selected], delta=1e-6).epsilon == math.inf
 
 

@@ -16,12 +16,8 @@ from privfeat.core.exact import grid_variance, noisy_total
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
-from privfeat.core.statistics import (
-    ExactSum,
-    exact_class_sums,
-    exact_gradient,
-    exact_gram,
-)
+from privfeat.core.statistics import exact_class_sums, exact_gradient, exact_gram
+from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 
 

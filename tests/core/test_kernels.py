@@ -1,8 +1,12 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from privfeat.core import losses
 from privfeat.core.kernels import COEF_BITS, root_curvatures_of, whole_coef
+from privfeat.core.records import CHUNK_ROWS
+from privfeat.core.sensitivity import curvature_norm
 
 
 @pytest.mark.parametrize("largest", [2.0**-40, 0.3, 1.0, 2.0, 3.0, 2.0**60])
@@ -44,6 +48,23 @@ def test_coefficients_without_privacy_stay_as_they_are():
     whole, unit = whole_coef(coef, private=False)
     assert whole is coef
     assert unit == 1.0
+
+
+@pytest.mark.parametrize("value", [np.nan, -1.0, 0.3, 7.0, np.inf, -np.inf])
+@pytest.mark.parametrize("n_wrong", [1, 200])
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_curvatures_are_bounded_whatever_the_loss_says(
+    grid_rows, monkeypatch, loss, n_wrong, value
+):
+    (chunk,) = grid_rows(np.ones((3, 2)), np.zeros(3), step=2.0**-20).chunks()
+    wrong = jnp.full((CHUNK_ROWS, 200), 0.001).at[:, :n_wrong].set(value)
+    monkeypatch.setattr(losses, "curvatures", lambda *_: wrong)
+    with jax.enable_x64(True):
+        roots = root_curvatures_of.__wrapped__(chunk, np.ones((200, 2)), 1.0, loss)
+    roots = np.asarray(roots)
+    assert roots.min() >= 0.0
+    assert roots.max() <= 0.5
+    assert np.linalg.norm(roots[0] ** 2) <= curvature_norm(loss, 200)
 
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])

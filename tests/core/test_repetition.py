@@ -4,7 +4,9 @@ import collections
 import dataclasses
 import json
 import math
+from importlib import resources
 
+import jsonschema
 import numpy as np
 import pytest
 from dp_accounting.dp_event import (
@@ -19,6 +21,8 @@ from privfeat.core.keys import KeyStream
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
+# Powers of gamma to these are 1 in float64, and the difference of them 0.
+TINY = [5e-324, -5e-324, 1e-310, 1e-250, -1e-150]
 SELECTION = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
 
 
@@ -47,7 +51,7 @@ def statement():
     )
 
 
-@pytest.mark.parametrize("eta", [-0.5, -1e-12, 0.0, 1e-12, 0.7, 1.0, 3.0])
+@pytest.mark.parametrize("eta", [*TINY, -0.5, -1e-12, 0.0, 1e-12, 0.7, 1.0, 3.0])
 @pytest.mark.parametrize("gamma", [0.02, 0.3, 0.9])
 def test_run_count_has_the_mean_of_its_definition(eta, gamma):
     p = probabilities(eta if abs(eta) > 1e-9 else 0.0, gamma, 4000)
@@ -146,6 +150,42 @@ def test_statement_text_tells_of_the_selection(statement):
         "kept from training",
     ]:
         assert part in text
+
+
+@pytest.mark.parametrize("eta", TINY)
+def test_run_count_of_tiny_shape_is_logarithmic(eta):
+    runs, logarithmic = RunCount.from_mean(1.01, eta), RunCount.from_mean(1.01, 0.0)
+    assert runs.gamma == logarithmic.gamma
+    draws = [
+        [law.draw(KeyStream(seed)) for seed in range(200)]
+        for law in (runs, logarithmic)
+    ]
+    assert draws[0] == draws[1]
+
+
+def test_selection_refuses_a_mean_below_one(monkeypatch):
+    monkeypatch.setattr(RunCount, "mean", property(lambda self: 0.9))
+    with pytest.raises(ValueError, match="mean must be"):
+        dataclasses.replace(SELECTION, gamma=0.2)
+
+
+@pytest.mark.parametrize("run_mu", [0.2, math.inf])
+def test_statement_with_a_selection_fits_its_schema(statement, run_mu):
+    epsilon = 1.0 if math.isfinite(run_mu) else math.inf
+    selection = dataclasses.replace(SELECTION, run_mu=run_mu)
+    statement = dataclasses.replace(statement, epsilon=epsilon, selection=selection)
+    text = resources.files("privfeat.core").joinpath("statement.schema.json")
+    schema = json.loads(text.read_text(encoding="utf-8"))
+    jsonschema.validate(json.loads(statement.to_json()), schema)
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+
+
+def test_statement_of_a_selection_does_not_read_without_it(statement):
+    """Its releases are not all that was drawn, and may be none."""
+    fields = json.loads(statement.to_json())
+    del fields["selection"]
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(fields))
 
 
 def test_draw_of_many_runs_does_not_stop_before_the_mode():

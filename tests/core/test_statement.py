@@ -5,11 +5,13 @@ import re
 from importlib import resources
 
 import jsonschema
+import numpy as np
 import pytest
 
 from privfeat import PrivacyError, PrivacyStatement, __version__
 from privfeat.core.calibration import plan_releases
 from privfeat.core.plan import Query
+from privfeat.core.repetition import Selection
 
 QUERIES = [Query("gram", 1.0), Query("gradient", 0.5, count=7)]
 PUBLIC = ("the number of features (3)", "all constructor parameters")
@@ -250,3 +252,75 @@ def test_statement_refuses_numbers_that_are_not_json(plan, number):
     assert changed != text
     with pytest.raises(PrivacyError, match="statement in JSON"):
         PrivacyStatement.from_json(changed)
+
+
+NOT_POSITIVE = [0.0, -1.0, math.nan, math.inf, "1", None, True]
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("epsilon", [-1.0, math.nan, "1", None, True]),
+        ("delta", [0.0, -1e-5, 1.5, math.nan, None]),
+        ("rho", [-0.5, math.nan, "1"]),
+        ("mu", [-0.5, math.nan, "1"]),
+        ("accounting", ["moments", "selection", None]),
+        ("adjacency", ["swap", None]),
+        ("arithmetic", ["float32", None]),
+        ("unit", ["group", None]),
+        ("seeded", ["no", None, 1]),
+        ("version", [None, 1]),
+        ("public", ["a string", ["a list"], (1,), None]),
+        ("releases", [(), None, ({"name": "gram"},), []]),
+        ("selection", [3, Selection(0.1, 0.0, 0.1, "public")]),
+    ],
+)
+def test_no_statement_has_a_field_out_of_its_range(name, values):
+    statement = state(plan_releases(QUERIES))
+    for value in values:
+        with pytest.raises((TypeError, ValueError), match=name):
+            dataclasses.replace(statement, **{name: value})
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("name", [5, None]),
+        ("count", [0, 1.0, True]),
+        ("l2_sensitivity", NOT_POSITIVE),
+        ("noise_multiplier", [-1.0, math.nan, math.inf, None]),
+        ("noise_stddev", [-1.0, math.nan, math.inf, None]),
+        ("sampling_prob", [0.0, 1.5, math.nan, None]),
+    ],
+)
+def test_no_record_of_a_release_has_a_field_out_of_its_range(name, values):
+    record = state(plan_releases(QUERIES)).releases[0]
+    for value in values:
+        with pytest.raises((TypeError, ValueError), match=name):
+            dataclasses.replace(record, **{name: value})
+
+
+@pytest.mark.parametrize("options", ["exact", "free"])
+def test_noise_and_a_finite_epsilon_go_together(options):
+    statement = state(plan_releases(QUERIES, **PLANS[options]))
+    other = 1.0 if math.isinf(statement.epsilon) else math.inf
+    with pytest.raises(ValueError, match="noise where epsilon is finite"):
+        dataclasses.replace(statement, epsilon=other)
+    changed = 0.0 if statement.releases[0].noise_multiplier else 1.0
+    mixed = (
+        dataclasses.replace(statement.releases[0], noise_multiplier=changed),
+        *statement.releases[1:],
+    )
+    with pytest.raises(ValueError, match="noise where epsilon is finite"):
+        dataclasses.replace(statement, releases=mixed)
+
+
+def test_statement_of_numpy_numbers_is_written_as_any_other():
+    statement = state(plan_releases(QUERIES))
+    numbers = dataclasses.replace(
+        statement, delta=np.float32(0.25), rho=np.float64(0.5), seeded=np.bool_(False)
+    )
+    read = PrivacyStatement.from_json(numbers.to_json())
+    assert (read.delta, read.rho, read.seeded) == (0.25, 0.5, False)

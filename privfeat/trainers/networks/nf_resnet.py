@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from privfeat.trainers.convolutions import StandardizedConv
 from privfeat.trainers.layers import Dense
-from privfeat.trainers.networks.resnet import around, places, pooled, small
+from privfeat.trainers.networks.resnet import around, block_places, is_small, pool_stem
 
 # The reciprocal of the standard deviation of a rectified Gaussian.
 _RELU_GAMMA = 1.7139588594436646
@@ -86,7 +86,7 @@ class NFResNet(nnx.Module):
         width: int = 64,
         rngs: nnx.Rngs,
     ) -> None:
-        self.small = small(image_shape)
+        self.small = is_small(image_shape)
         size = 3 if self.small else 7
         self.stem = StandardizedConv(
             image_shape[2],
@@ -98,7 +98,7 @@ class NFResNet(nnx.Module):
             rngs=rngs,
         )
         blocks, channels, variance = [], width, 1.0
-        for stage, place, stride in places(depths):
+        for stage, place, stride in block_places(depths):
             own, beta = 4 * width * 2**stage, variance**-0.5
             blocks.append(
                 NormFreeBlock(channels, own, stride=stride, beta=beta, rngs=rngs)
@@ -114,7 +114,7 @@ class NFResNet(nnx.Module):
         """Return the scores."""
         x = self.stem(x)
         if not self.small:
-            x = pooled(x, -jnp.inf)
+            x = pool_stem(x, -jnp.inf)
         for block in self.blocks:
             x = block(x)
         return self.head(jnp.mean(jax.nn.relu(x), axis=(1, 2)))

@@ -24,22 +24,22 @@ def around(size: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return ((size // 2, size // 2),) * 2
 
 
-def places(depths: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield stage, place in it, and stride of every block: stages halve, but for one.
+def block_places(depths: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield stage, place in it, and stride of every block.
 
-    The first stage works at the resolution of the stem.
+    Every stage but the first halves the resolution.
     """
     for stage, depth in enumerate(depths):
         for place in range(depth):
             yield stage, place, 2 if stage and not place else 1
 
 
-def small(image_shape: tuple[int, int, int]) -> bool:
+def is_small(image_shape: tuple[int, int, int]) -> bool:
     """Whether images are below 64 pixels: a 3 x 3 stem, of stride 1, and no pooling."""
     return min(image_shape[:2]) < 64
 
 
-def pooled(x: Float[Array, "n h w c"], outside: float) -> Float[Array, "n i j c"]:
+def pool_stem(x: Float[Array, "n h w c"], outside: float) -> Float[Array, "n i j c"]:
     """Return the largest of 3 x 3 values, with stride 2 and ``outside`` all around."""
     margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
     return max_pool(jnp.pad(x, margin, constant_values=outside), 3, stride=2)
@@ -115,7 +115,7 @@ class ResNet(nnx.Module):
         bottleneck: bool = False,
         rngs: nnx.Rngs,
     ) -> None:
-        self.small = small(image_shape)
+        self.small = is_small(image_shape)
         self.stem = Conv(
             image_shape[2],
             width,
@@ -126,7 +126,7 @@ class ResNet(nnx.Module):
             rngs=rngs,
         )
         blocks, channels = [], width
-        for stage, _, stride in places(depths):
+        for stage, _, stride in block_places(depths):
             own = width * 2**stage
             block = PreActivationBlock(
                 channels, own, stride=stride, bottleneck=bottleneck, rngs=rngs
@@ -142,7 +142,7 @@ class ResNet(nnx.Module):
         """Return the scores."""
         x = self.stem(x)
         if not self.small:
-            x = pooled(x, 0.0)
+            x = pool_stem(x, 0.0)
         for block in self.blocks:
             x = block(x)
         x = jax.nn.relu(self.norm(x))
@@ -213,7 +213,7 @@ class WideResNet(nnx.Module):
         self.stem_norm = group_norm(16)
         blocks, channels = [], 16
         self.group_sizes = ((depth - 4) // 6,) * 3
-        for group, _, stride in places(self.group_sizes):
+        for group, _, stride in block_places(self.group_sizes):
             own = 16 * widening * 2**group
             blocks.append(
                 WideBlock(channels, own, stride=stride, order=order, rngs=rngs)
