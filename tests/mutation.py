@@ -38,15 +38,15 @@ MODULES = (
 )
 # Where the tests are, if not in ``test_<module>.py`` alone.
 TESTS = {
-    "plan": ("plan", "calibration"),
-    "noise_levels": ("calibration",),
+    "plan": ("plan", "noise_levels"),
+    "noise_levels": ("noise_levels", "calibration"),
     "clipping": ("clipping", "statistics"),
     "kernels": ("kernels", "statistics", "several_labels", "clipping"),
     "statistics": ("statistics", "several_labels"),
     "totals": ("totals", "statistics"),
-    "statement_json": ("statement",),
-    "release_record": ("statement",),
-    "statement_words": ("statement", "repetition"),
+    "release_record": ("statement", "statement_json"),
+    "statement": ("statement", "statement_json"),
+    "statement_words": ("statement_words", "statement", "repetition"),
     "event_json": ("ledger",),
     "ledger_rows": ("ledger", "ledger_store"),
     "release": ("mechanisms", "noise"),

@@ -7,8 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from privfeat.core.calibration import plan_releases
 from privfeat.core.ledger import PrivacyLedger
+from privfeat.core.plan import Query
 from privfeat.core.records import CHUNK_ROWS, Chunk
+from tests.core.plans import QUERY_SETS
+from tests.core.statements import PLANS, QUERIES
 from tests.postgres import find_program, postgres_server
 
 
@@ -73,3 +77,18 @@ _names = (f"data set {number}" for number in itertools.count())
 def ledger(location):
     """Return the ledger of a new data set."""
     return PrivacyLedger(location, dataset=next(_names), epsilon=3.0, delta=1e-5)
+
+
+@pytest.fixture(params=QUERY_SETS)
+def queries(request):
+    """Return the queries of a fit."""
+    return QUERY_SETS[request.param]
+
+
+@pytest.fixture(params=[*PLANS, "sampled"])
+def plan(request):
+    """Return a plan: exact, zCDP, without privacy, or of sampled records."""
+    if request.param == "sampled":
+        query = Query("gradient", 1.0, count=3, sampling_prob=0.25)
+        return plan_releases([query], noise_multiplier=3.0, accounting="pld")
+    return plan_releases(QUERIES, **PLANS[request.param])
