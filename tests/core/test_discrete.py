@@ -203,7 +203,7 @@ def test_accepted_counts_blocks_beyond_one_word(zeros, sign):
     hat = discrete._Hat.of(2**40)
     seen = []
     object.__setattr__(hat, "accepts", lambda keys, *draw: seen.append(draw) or True)
-    keys = Words(sign, 3, 0, *[0] * zeros, 1 << 4)
+    keys = Words(sign, 3, 0, *[0] * zeros, 5 << 4)
     (draw,) = discrete._accepted(keys, hat, 1).tolist()
     block = 63 + 64 * zeros + 4
     assert seen == [(0, block, 3)]
