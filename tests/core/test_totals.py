@@ -4,7 +4,7 @@ import pytest
 from privfeat.core import totals
 from privfeat.core.processes import Team
 from privfeat.core.statistics import exact_gram
-from privfeat.core.totals import Total
+from privfeat.core.totals import ExactSum, Total
 from tests.core.grids import STEP, bounded
 
 
@@ -49,3 +49,7 @@ def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
     expected = 2.0 * exact_gram(part).value
     monkeypatch.setattr(totals, "current_team", lambda: Twins(0, 2, "own"))
     np.testing.assert_array_equal(exact_gram(part).value, expected)
+
+
+def test_a_sum_without_a_unit_is_in_units_of_the_statistic():
+    assert ExactSum(np.array([1.5])).value == 1.5
