@@ -169,6 +169,11 @@ def test_selection_refuses_a_mean_below_one(monkeypatch):
         dataclasses.replace(SELECTION, gamma=0.2)
 
 
+def test_selection_of_few_runs_is_allowed():
+    gamma = RunCount.from_mean(1.01, 1.0).gamma
+    assert dataclasses.replace(SELECTION, eta=1.0, gamma=gamma).runs.mean < 1.02
+
+
 @pytest.mark.parametrize("run_mu", [0.2, math.inf])
 def test_statement_with_a_selection_fits_its_schema(statement, run_mu):
     epsilon = 1.0 if math.isfinite(run_mu) else math.inf
