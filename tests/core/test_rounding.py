@@ -20,3 +20,7 @@ def test_numbers_are_rounded_against_us(value, digits):
 @pytest.mark.parametrize("value", [0.25, 1e-5, 3.0, math.inf])
 def test_what_has_few_digits_stays_as_it_is(value):
     assert float(rounded_up(value)) == float(rounded_down(value)) == value
+
+
+def test_six_digits_are_shown_by_default():
+    assert (rounded_up(2 / 3), rounded_down(2 / 3)) == ("0.666667", "0.666666")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from privfeat import PrivacyError, PrivacyStatement
+from privfeat.core import statement_json
 from privfeat.core.calibration import plan_releases
 from tests.core.statements import QUERIES, state
 
@@ -140,3 +141,10 @@ def test_statement_of_numpy_numbers_is_written_as_any_other():
     )
     read = PrivacyStatement.from_json(numbers.to_json())
     assert (read.delta, read.rho, read.seeded) == (0.25, 0.5, False)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("text", ["[]", "null", '"statement_version"', "{}", "1"])
+def test_loads_refuses_what_is_no_object_with_a_version(text):
+    with pytest.raises(ValueError, match="an object in JSON with a statement_version"):
+        statement_json.loads(text)
