@@ -39,6 +39,7 @@ MODULES = (
 # Where the tests are, if not in ``test_<module>.py`` alone.
 TESTS = {
     "plan": ("plan", "noise_levels"),
+    "calibration": ("calibration", "noise_levels"),
     "noise_levels": ("noise_levels", "calibration"),
     "clipping": ("clipping", "statistics"),
     "kernels": ("kernels", "statistics", "several_labels", "clipping"),
