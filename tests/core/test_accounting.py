@@ -118,6 +118,17 @@ def test_zcdp_round_trip_never_gains(epsilon, delta):
     assert zcdp_epsilon(rho, delta) == pytest.approx(epsilon, rel=1e-10)
 
 
+@given(st.floats(1e-12, 1e6), st.floats(1e-100, 0.999))
+def test_zcdp_conversions_round_against_the_user(value, delta):
+    """Against 60 digits."""
+    mp = pytest.importorskip("mpmath")
+    with mp.workdps(60):
+        root = mp.sqrt(-mp.log(mp.mpf(delta)))
+        assert zcdp_epsilon(value, delta) >= value + 2 * mp.sqrt(value) * root
+        rho = mp.mpf(zcdp_rho(value, delta))
+        assert rho + 2 * mp.sqrt(rho) * root <= value
+
+
 @given(st.floats(1e-3, 100.0), st.floats(1e-12, 0.1))
 def test_zcdp_conversion_is_never_below_the_exact_curve(mu, delta):
     assert zcdp_epsilon(rho_from_mu(mu), delta) >= gaussian_epsilon(mu, delta)

@@ -173,6 +173,36 @@ def test_exact_curvature_grams_equal_the_papers(grid_rows, loss, private):
     )
 
 
+def test_class_grams_multiply_a_chunk_at_a_time(grid_rows, monkeypatch):
+    """More rows would not have room in a float64; five times 205 is one too many."""
+    rows = np.random.default_rng(0).integers(-9, 9, (2255, 3))
+    made = grid_rows(rows, np.zeros(len(rows)), step=1.0, chunk_rows=205)
+    genuine, sizes = kernels.gram_of, []
+    monkeypatch.setattr(
+        kernels, "gram_of", lambda rows: sizes.append(len(rows)) or genuine(rows)
+    )
+    (gram,) = exact_class_grams(made, 1)
+    np.testing.assert_array_equal(gram.value, rows.T @ rows)
+    assert sizes == [820, 820, 615]
+    assert max(sizes) <= CHUNK_ROWS
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_exact_gram_equals_the_papers(grid_rows, private):
+    rows, labels = bounded(50, 4)
+    part = grid_rows(rows, labels, step=STEP, private=private)
+    expected = reference.gram(rows * STEP)
+    np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_exact_class_sums_equal_the_papers(grid_rows, private):
+    rows, labels = bounded(50, 4)
+    part = grid_rows(rows, labels, step=STEP, private=private)
+    expected = [(rows * STEP)[labels == label].sum(axis=0) for label in range(3)]
+    np.testing.assert_allclose(exact_class_sums(part, 3).value, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("private", [True, False])
 def test_exact_class_grams_equal_the_papers(grid_rows, private):
     rows, labels = bounded(50, 4)
