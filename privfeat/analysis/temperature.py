@@ -29,10 +29,14 @@ from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
 from privfeat.core.processes import check_alone
-from privfeat.core.records import CHUNK_ROWS
+from privfeat.core.records import full_chunks
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
-from privfeat.linear._inputs import seed_of, warn_of_weak_choices
+from privfeat.linear._inputs import (
+    messages_without_data,
+    seed_of,
+    warn_of_weak_choices,
+)
 
 # Base-2 logarithms of the temperatures to choose from.
 LOG_RANGE = (-4.0, 4.0)
@@ -159,8 +163,9 @@ class TemperatureScaling(
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
-        features = X[:] if isinstance(X, LazyFeatures) else np.asarray(X)
-        codes = _codes(y, classes)
+        with messages_without_data():
+            features = X[:] if isinstance(X, LazyFeatures) else np.asarray(X)
+            codes = _codes(y, classes)
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
         log_p, codes = self._in_slots(features, codes)
@@ -221,18 +226,11 @@ class TemperatureScaling(
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return log probabilities and labels of whole chunks, -1 in empty slots.
 
-        Products of matrices round differently for different shapes: chunks of one shape
-        make what is computed of a record depend on that record and its slot alone.
+        What is computed of a record depends on that record and its slot alone.
         """
-        empty = -len(features) % CHUNK_ROWS
-        padded = np.concatenate(
-            [features, np.zeros((empty, *features.shape[1:]), features.dtype)]
-        )
-        starts = range(0, len(padded), CHUNK_ROWS)
-        log_p = np.concatenate(
-            [self._log_probabilities(padded[i : i + CHUNK_ROWS]) for i in starts]
-        )
-        return log_p, np.append(codes, np.full(empty, -1))
+        parts = [self._log_probabilities(chunk) for chunk in full_chunks(features)]
+        log_p = np.concatenate(parts)
+        return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(
         self,

@@ -10,8 +10,8 @@ from privfeat.core.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 DEFAULT_EPSILON = 1.0
-# Noise is made from 52-bit uniforms, which end 8.3 standard deviations out: an event of
-# probability 1e-16 a draw, so a smaller delta would not be true of a million draws.
+# Keys of the noise have 64 bits: two of 60,000 draws share one with a probability near
+# 1e-10, so a smaller delta would not be true of them.
 MIN_DELTA = 1e-10
 # dp-accounting's self-composition loses accuracy below this delta.
 MIN_SAMPLED_DELTA = 1e-9

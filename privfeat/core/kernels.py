@@ -20,6 +20,8 @@ from privfeat.core.records import CHUNK_ROWS, Chunk
 from privfeat.core.sensitivity import curvature_norm, largest_residual, residual_norm
 
 COEF_BITS = 32
+# Settings of the process, such as jax_default_matmul_precision, may ask for less.
+_EXACT = jax.lax.Precision.HIGHEST
 
 
 def whole_coef(
@@ -124,7 +126,8 @@ def _scores(
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
 ) -> Float32[Array, "b m"]:
-    return ((wide @ _copied(whole.T)) * unit).astype(jnp.float32)
+    products = jnp.matmul(wide, _copied(whole.T), precision=_EXACT)
+    return (products * unit).astype(jnp.float32)
 
 
 def _transposed_product(
@@ -136,9 +139,10 @@ def _transposed_product(
     columns.
     """
     if jax.default_backend() != "cpu":
-        return narrow.T @ wide
+        return jnp.matmul(narrow.T, wide, precision=_EXACT)
     flat, tall = _copied(narrow.T), _copied(wide.T)
-    return jax.lax.dot_general(flat, tall, (((1,), (1,)), ((), ())))
+    contract = (((1,), (1,)), ((), ()))
+    return jax.lax.dot_general(flat, tall, contract, precision=_EXACT)
 
 
 @partial(jax.jit, donate_argnames="total")
@@ -156,7 +160,9 @@ def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
     if jax.default_backend() == "cpu":
         host = np.asarray(rows).astype(np.float64, copy=False)
         return np.asarray(host.T @ host)
+    # filled up on the host: code compiled for a number of rows would be kept in a file
+    padded = np.zeros((CHUNK_ROWS, rows.shape[1]))
+    padded[: len(rows)] = rows
     with jax.enable_x64(True):
-        wide = jnp.asarray(rows, jnp.float64)
-        wide = jnp.pad(wide, ((0, CHUNK_ROWS - len(rows)), (0, 0)))
-        return wide.T @ wide
+        wide = jnp.asarray(padded)
+        return jnp.matmul(wide.T, wide, precision=_EXACT)

@@ -1,11 +1,12 @@
 """The only place where noise is drawn in floating point; ``discrete`` has the other."""
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, Int, Key
 
 
@@ -14,13 +15,31 @@ def gaussian(
 ) -> Float[np.ndarray, "..."]:
     """Return independent draws from ``N(0, stddev^2)`` in float64.
 
+    By inversion, a sign and a uniform number of 127 bits below 1/2, so that the law is
+    the normal one up to 13 standard deviations. The 52 bits of ``jax.random.normal``
+    end at 8: outputs beyond, which a neighbour can have and this data set cannot, would
+    weigh more than a delta of 1e-10 at an epsilon of 13. With 13 they weigh less than a
+    thousandth of any delta for noise multipliers of at least 0.18; below, epsilon is
+    above 20, where ``fit`` warns.
+
     Continuous noise in floating point has known weaknesses in its low bits (Mironov
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
     protect against; ``exact`` does.
     """
     with jax.enable_x64(True):
-        draws = jax.random.normal(key, shape, jnp.float64)
-        return np.asarray(stddev * draws)
+        return np.asarray(_gaussian(key, shape, stddev))
+
+
+@partial(jax.jit, static_argnames="shape")
+def _gaussian(
+    key: Key[Array, ""], shape: tuple[int, ...], stddev: float
+) -> Float[Array, "..."]:
+    first, second = jax.random.split(key)
+    high = jax.random.bits(first, shape, jnp.uint64)
+    low = jax.random.bits(second, shape, jnp.uint64).astype(jnp.float64)
+    uniform = (high >> 1).astype(jnp.float64) + (low + 0.5) * 2.0**-64
+    magnitude = -stddev * ndtri(uniform * 2.0**-64)
+    return jnp.where((high & 1) == 1, magnitude, -magnitude)
 
 
 def symmetric_gaussian(

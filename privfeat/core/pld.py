@@ -6,6 +6,7 @@ And Rényi bounds of the same events, to compare with what papers state.
 import math
 from collections.abc import Callable, Iterable
 
+import numpy as np
 from dp_accounting import DpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
 
@@ -56,6 +57,8 @@ def rdp_epsilon(event: DpEvent, delta: float) -> float:
     ``rdp_epsilon(clf.privacy_.event(), 1e-5)``.
     """
     accounted = rdp.RdpAccountant(_ORDERS).compose(event)
+    if not np.all(accounted.rdp > 0.0):  # rounded away: it would return 0
+        return math.inf
     epsilon = float(accounted.get_epsilon(check_delta(delta)))
     return epsilon if epsilon >= 0.0 else math.inf  # NaN: fail closed
 

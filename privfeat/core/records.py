@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
-from jaxtyping import Array, Float32, Float64, Int
+import numpy as np
+from jaxtyping import Array, Float32, Float64, Int, Shaped
 
 # Rows of a chunk: with these, its sums are exact (see ``statistics``).
 CHUNK_ROWS = 2**10
@@ -38,6 +39,18 @@ class Chunk:
     rows: Float32[Array, "b c"]
     row_norms: Float64[Array, " b"]
     labels: Int[Array, "b k"]
+
+
+def full_chunks(rows: Shaped[np.ndarray, "n ..."]) -> Iterator[Shaped[Any, "b ..."]]:
+    """Yield rows ``CHUNK_ROWS`` at a time, the last ones filled up with zeros.
+
+    Products of matrices round differently for different shapes: in chunks of one shape,
+    what a classifier computes of a record does not depend on how many others there are.
+    """
+    for start in range(0, len(rows), CHUNK_ROWS):
+        part = rows[start : start + CHUNK_ROWS]
+        empty = np.zeros((CHUNK_ROWS - len(part), *rows.shape[1:]), rows.dtype)
+        yield np.concatenate([part, empty])
 
 
 @runtime_checkable

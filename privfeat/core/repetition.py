@@ -17,6 +17,7 @@ from privfeat._checks import check_choice, check_real
 from privfeat.core import noise
 from privfeat.core.accounting import bisect
 from privfeat.core.keys import KeyStream
+from privfeat.core.rounding import rounded_up
 from privfeat.exceptions import UnsupportedEventError
 
 SCORED_ON = {
@@ -131,7 +132,7 @@ class Selection:
             "  selection: the best of a random number of runs, of mean "
             f"{self.runs.mean:.6g}",
             f"    (truncated negative binomial, eta = {self.eta:g}, gamma = "
-            f"{self.gamma:.6g}), each with mu = {self.run_mu:.6g},",
+            f"{self.gamma:.6g}), each with mu = {rounded_up(self.run_mu)},",
             f"    scored on {SCORED_ON[self.scored_on]}. Epsilon covers all runs; the",
             "    releases below are those of the best one, the only one released.",
         ]

@@ -65,7 +65,7 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
     are orders. The first of equal scores may be kept, because the order of independent
     runs is uniform. A public random choice, of the candidate in each run and of the
     held-out records once, goes into the average of such bounds. ``h`` and ``e`` grow
-    with ``mu``. ``K`` is drawn up to a statistical distance below 1e-15.
+    with ``mu``. ``K`` is drawn up to a statistical distance below 1e-12.
 
     Examples
     --------

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privfeat._types import Adjacency, Arithmetic, Unit
-from privfeat.core.rounding import rounded_up
+from privfeat.core.rounding import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from privfeat.core.statement import PrivacyStatement
@@ -58,7 +58,8 @@ def words(statement: "PrivacyStatement") -> str:
     ]
     lines += [
         f"    {record.count} x {record.name}: noise multiplier "
-        f"{record.noise_multiplier:.6g}, L2 sensitivity {record.l2_sensitivity:.6g}"
+        f"{rounded_down(record.noise_multiplier)}, "
+        f"L2 sensitivity {record.l2_sensitivity:.6g}"
         + (f", sampling {record.sampling_prob:g}" if record.sampling_prob < 1 else "")
         for record in statement.releases
     ]

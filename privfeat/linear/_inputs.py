@@ -29,6 +29,10 @@ _REWORDED = {
     "could not convert string": "X must hold numbers, got text.",
     "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
     "y should be a 1d array": "y should be a 1d array, got another shape.",
+    "inhomogeneous shape": "X and y must be rectangular: rows of one length.",
+    # scikit-learn's checks look for these words, with or without the number of records
+    "0 feature(s)": "X must have features: found 0 feature(s) (shape=(, 0)) while a "
+    "minimum of 1 is required.",
 }
 
 

@@ -210,7 +210,9 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
                 stacklevel=3,
             )
         low, high = self._bounds()
-        targets = (np.clip(y.astype(np.float64), low, high) - low) / (high - low)
+        with np.errstate(over="ignore"):  # a warning would tell of a target
+            y = y.astype(np.float64)
+        targets = (np.clip(y, low, high) - low) / (high - low)
         constant = self._constant()
         shape = Shape(
             n_outputs=1,

@@ -19,6 +19,7 @@ from privfeat.core.calibration import plan_releases
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
+from privfeat.core.records import full_chunks
 from privfeat.core.release_record import ReleaseRecord
 from privfeat.core.repetition import RunCount
 from privfeat.core.selection import SLACK, score_sensitivity
@@ -61,7 +62,8 @@ class HoldoutScore:
         """Return one release of the sum, under the plan of a run."""
         exact = 0
         if len(self._X):
-            correct = np.asarray(fitted.predict(self._X) == self._y)
+            predicted = [fitted.predict(chunk) for chunk in full_chunks(self._X)]
+            correct = np.concatenate(predicted)[: len(self._y)] == self._y
             exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
         mechanism = GaussianMechanism(self._plan, self._keys, self._arithmetic)
         # on a fine grid, where the exact mode adds next to nothing to the noise

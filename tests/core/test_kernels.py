@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from privfeat.core import losses
-from privfeat.core.kernels import COEF_BITS, root_curvatures_of, whole_coef
+from privfeat.core.kernels import (
+    COEF_BITS,
+    class_sums_of,
+    gradient_of,
+    gram_of,
+    root_curvatures_of,
+    whole_coef,
+)
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.sensitivity import curvature_norm
 
@@ -73,3 +80,29 @@ def test_curvatures_that_are_no_numbers_are_zero(grid_rows, loss):
     with jax.enable_x64(True):
         roots = root_curvatures_of(chunk, np.full((3, 2), np.nan), 1.0, loss)
     np.testing.assert_array_equal(roots, np.zeros_like(roots))
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+@pytest.mark.parametrize("precision", ["BF16_BF16_F32", "F32_F32_F32", "default"])
+def test_products_stay_exact_whatever_precision_a_process_asks_for(
+    grid_rows, monkeypatch, precision, backend
+):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    rng = np.random.default_rng(0)
+    rows, labels = rng.integers(-(2**19), 2**19, (30, 3)), rng.integers(0, 2, 30)
+    coef = rng.normal(size=(2, 3))
+    (chunk,) = grid_rows(rows, labels, step=2.0**-20).chunks()
+
+    def products():
+        jax.clear_caches()
+        with jax.enable_x64(True):
+            yield class_sums_of(chunk, 2)
+            yield gradient_of(chunk, coef, 1.0, None, "softmax", 0.5)
+            yield root_curvatures_of(chunk, coef, 2.0**-20, "softmax")
+        yield gram_of(np.asarray(chunk.rows))
+
+    expected = [np.asarray(product) for product in products()]
+    with jax.default_matmul_precision(precision):
+        found = [np.asarray(product) for product in products()]
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two)

@@ -1,9 +1,15 @@
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
 from privfeat.core import noise
+from privfeat.core.accounting import gaussian_epsilon
+from privfeat.core.calibration import MIN_DELTA
 from privfeat.core.keys import KeyStream
+
+KEY = KeyStream(1).draw()
 
 
 @pytest.fixture
@@ -41,6 +47,52 @@ def test_gaussian_is_independent_between_entries_and_keys(keys):
     correlations = np.corrcoef(columns.T)[np.triu_indices(6, 1)]
     limit = stats.norm.isf(0.5e-6) / np.sqrt(50_000)
     assert np.max(np.abs(correlations)) < limit
+
+
+def bits_of(high, low):
+    """Stand in for random bits: the given words, in turn."""
+    words = [np.array(high, np.uint64), np.array(low, np.uint64)]
+    return lambda key, shape, dtype: jnp.asarray(words.pop(0), dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("sign", [0, 1])
+@pytest.mark.parametrize(
+    "number", [0, 1, 2**20, 2**63, 2**64 - 1, 2**64, 3 * 2**90, 2**126, 2**127 - 1]
+)
+def test_gaussian_is_the_inverse_of_a_uniform_of_127_bits(monkeypatch, number, sign):
+    """Against 50 digits, out to 13 standard deviations."""
+    mp = pytest.importorskip("mpmath")
+    high, low = number >> 64 << 1 | sign, number & (2**64 - 1)
+    monkeypatch.setattr(jax.random, "bits", bits_of([high], [low]))
+    with jax.enable_x64(True):
+        (drawn,) = np.asarray(noise._gaussian.__wrapped__(KEY, (1,), 1.0))
+    with mp.workdps(50):
+        uniform = (mp.mpf(number) + mp.mpf(1) / 2) / 2**128
+        expected = -mp.sqrt(2) * mp.erfinv(2 * uniform - 1)
+    assert drawn == pytest.approx(float(expected if sign else -expected), rel=1e-14)
+
+
+def test_gaussian_reaches_thirteen_standard_deviations(monkeypatch):
+    monkeypatch.setattr(jax.random, "bits", bits_of([0, 1], [0, 0]))
+    with jax.enable_x64(True):
+        ends = np.asarray(noise._gaussian.__wrapped__(KEY, (2,), 2.0))
+    np.testing.assert_allclose(ends, [-26.2, 26.2], atol=0.05)
+
+
+def test_the_ends_of_the_noise_weigh_less_than_any_delta():
+    """What a neighbour can have beyond them, at the smallest noise without a warning.
+
+    The shift is shared by up to 2**32 coordinates, which is at its worst one of them
+    or all of them.
+    """
+    end, largest_shift, n_coordinates = 13.05, 1 / 0.18, 2.0**32
+    alone = stats.norm.cdf(largest_shift - end)
+    shared = n_coordinates * (
+        stats.norm.cdf(largest_shift / np.sqrt(n_coordinates) - end)
+        - stats.norm.cdf(-end)
+    )
+    assert max(alone, shared) < MIN_DELTA / 1000
+    assert gaussian_epsilon(largest_shift, 1e-3) > 20.0
 
 
 def test_gaussian_draws_in_float64(keys):

@@ -75,7 +75,7 @@ def test_noise_multiplier_plan_gives_it_to_every_release(queries, accounting):
         expected = release.noise_multiplier * release.query.l2_sensitivity
         assert release.noise_stddev == expected
     exact = gaussian_epsilon(math.sqrt(count) / 3.0, 1e-5)
-    assert plan.epsilon >= exact * (1 - 1e-9)
+    assert plan.epsilon >= exact * (1 - 1e-8)  # of which most is the slack of delta
 
 
 def test_plan_gives_equal_noise_multipliers_by_default(queries):

@@ -97,3 +97,9 @@ def test_sampled_plans_refuse_a_delta_at_which_the_accountant_errs():
     query = Query("gradient", 1.0, count=1000, sampling_prob=0.5)
     with pytest.raises(ValueError, match="delta must be in"):
         plan_releases([query], noise_multiplier=60.0, delta=1e-10, accounting="pld")
+
+
+def test_rdp_epsilon_of_divergences_that_are_rounded_away_is_infinite():
+    """dp-accounting makes an epsilon of 0 of them."""
+    run = PoissonSampledDpEvent(5e-4, GaussianDpEvent(1e6))
+    assert rdp_epsilon(SelfComposedDpEvent(run, 2**31 - 1), 1e-10) == math.inf

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -252,3 +253,11 @@ def test_a_row_does_not_depend_on_how_many_follow(order):
     ]
     one, two = (next(iter(each.chunks())).rows[0] for each in rows)
     np.testing.assert_array_equal(one, two)
+
+
+def test_a_target_beyond_float64_is_cut_without_a_warning():
+    """Which would tell of it."""
+    y = np.array([0, np.longdouble("1e4000")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        DPLeastSquaresRegressor(target_bounds=(0, 1)).fit(np.ones((2, 2)), y)

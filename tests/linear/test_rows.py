@@ -1,6 +1,9 @@
 """From arrays and feature files to bounded rows."""
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -186,3 +189,21 @@ def test_predict_refuses_a_file_with_other_columns(split, estimator, tmp_path):
     clf = estimator().fit(split.X, split.y)
     with pytest.raises(ValueError, match="5 features"):
         clf.predict(open_features(path)["test"].X)
+
+
+def test_rows_are_refused_where_xla_is_told_to_be_fast_and_wrong():
+    """Rows of NaN would not be left out, and one record could be a sum of 2**63."""
+    code = (
+        "import numpy as np; from privfeat import DPLeastSquares;"
+        "DPLeastSquares(classes=[0, 1]).fit(np.ones((4, 2)), [0, 1, 0, 1])"
+    )
+    environment = {**os.environ, "XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+    environment |= {"PRIVFEAT_COMPILATION_CACHE": "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "PrivacyError: XLA must compute as IEEE 754 says" in done.stderr

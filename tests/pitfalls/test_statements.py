@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn.model_selection import GridSearchCV, KFold
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, PrivacyError, search_cost
+from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.core import accounting, calibration, noise, plan, pld
 from privfeat.core.calibration import plan_releases
 from privfeat.core.mechanisms import GaussianMechanism
@@ -236,6 +237,27 @@ def check_25(spy, make, one_less):
 
 def test_25_fitted_state_holds_nothing_but_releases(spy, make, one_less):
     check_25(spy, make, one_less)
+
+
+@pytest.mark.parametrize("fit", ["classifier", "temperature"])
+@pytest.mark.parametrize("wrong", ["ragged", "no features", "ragged labels"])
+def test_25_no_message_holds_the_number_of_records(wrong, fit):
+    said = set()
+    for n in (7, 8):
+        X, y = [[1.0, 2.0]] * n, [index % 2 for index in range(n)]
+        if wrong == "ragged":
+            X[-1] = [3.0]
+        elif wrong == "no features":
+            X = np.zeros((n, 0))
+        else:
+            y[-1] = [1, 0]
+        model = DPLeastSquares(classes=[0, 1], random_state=0)
+        if fit == "temperature":
+            model = TemperatureScaling(model.fit([[1.0, 2.0]] * 2, [0, 1]))
+        with pytest.raises(ValueError) as caught:  # noqa: PT011
+            model.fit(X, y)
+        said.add(str(caught.value))
+    assert len(said) == 1
 
 
 def test_25_notices_a_count_on_the_estimator(spy, make, one_less, monkeypatch):

@@ -27,6 +27,8 @@ from privfeat import (
 )
 from privfeat.core.accounting import gaussian_epsilon
 from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.observation import observe
+from privfeat.core.records import CHUNK_ROWS
 from privfeat.core.selection import selection_epsilon
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection import _runs
@@ -135,6 +137,27 @@ def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], df=400)
     assert low < statistic < high
     assert plan["score"].noise_stddev == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("n_records", [3, 4, 1024, 1025, 2049])
+def test_score_of_a_record_does_not_depend_on_how_many_there_are(n_records):
+    """Products of matrices round differently for different numbers of rows."""
+    shapes = []
+
+    class Rounding:
+        def predict(self, X):
+            shapes.append(X.shape)
+            return np.full(len(X), len(X) % 5)
+
+    X, y = np.ones((n_records, 2)), np.full(n_records, CHUNK_ROWS % 5)
+    runner = Runner(DPFC(classes=range(5)), {}, range(5), 0.5, _runs.KeyStream(1))
+    seen = []
+    with observe(lambda exact, release: seen.append(float(exact.value)) or release):
+        for n in (n_records - 1, n_records):
+            score = _runs.HoldoutScore(X[:n], y[:n], runner.score_plan(), runner._keys)
+            score(Rounding())
+    assert set(shapes) == {(CHUNK_ROWS, 2)}
+    assert seen == [n_records - 1, n_records]
 
 
 def test_search_trains_and_scores_on_disjoint_records(make, data, monkeypatch):
