@@ -44,8 +44,8 @@ e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta`
 
 **Charge.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the stated
 epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. The
-conversions of ``accounting`` state a delta that is a relative ``1e-8`` too large, of
-which their rounding takes ``1e-9``; for delta of at least ``1e-10``, which a plan
+conversions of ``accounting`` state a delta that is a relative ``4e-8`` too large, of
+which their rounding takes ``2e-8``; for delta of at least ``1e-10``, which a plan
 requires, the growth is a relative ``1e-11``. The PLD accountant rounds losses up to
 multiples of ``1e-4``; besides, all noise is a relative ``2**-20`` larger than whole
 sums need (``sensitivity.ROUNDING``). The zCDP statement needs no charge: the discrete
