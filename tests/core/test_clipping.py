@@ -256,3 +256,16 @@ def test_rows_on_the_grid_that_are_longer_by_one_rounding_are_shortened(row_scal
             row_scaling=row_scaling,
         )
         assert exact_norm_squared(found) <= (Fraction(radius) / Fraction(step)) ** 2
+
+
+@pytest.mark.parametrize("margin", [2.0**-40, 2.0**-50])
+def test_residuals_just_below_the_grid_are_not_lifted_to_it(margin):
+    """A limit of ``(1 - margin) / 2``, where 1/2 is on the grid."""
+    clip_norm = 0.5 * (1.0 - margin)
+    with jax.enable_x64(True):
+        clipped = clip_residuals(
+            jnp.ones((1, 1)), jnp.ones(1), clip_norm=clip_norm, radius=1.0, largest=1.0
+        )
+        (whole,) = np.asarray(clipped)[0]
+    assert 2.0**19 - 2 < whole
+    assert whole * 2.0**-20 <= clip_norm
