@@ -1,5 +1,7 @@
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from dp_accounting import (
     GaussianDpEvent,
@@ -7,6 +9,7 @@ from dp_accounting import (
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
     UnsupportedDpEvent,
+    rdp,
 )
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
@@ -103,3 +106,12 @@ def test_rdp_epsilon_of_divergences_that_are_rounded_away_is_infinite():
     """dp-accounting makes an epsilon of 0 of them."""
     run = PoissonSampledDpEvent(5e-4, GaussianDpEvent(1e6))
     assert rdp_epsilon(SelfComposedDpEvent(run, 2**31 - 1), 1e-10) == math.inf
+
+
+@pytest.mark.parametrize("divergence", [0.0, -1e-19, math.nan])
+def test_rdp_epsilon_takes_no_divergence_of_zero(monkeypatch, divergence):
+    accounted = SimpleNamespace(rdp=np.array([divergence]), get_epsilon=lambda _: 0.0)
+    monkeypatch.setattr(
+        rdp, "RdpAccountant", lambda _: SimpleNamespace(compose=lambda _: accounted)
+    )
+    assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf

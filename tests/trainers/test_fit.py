@@ -64,11 +64,12 @@ def test_images_as_bytes_are_learned():
         model="simpleVGG-4(1)-8", noise_multiplier=1.0, classes=[0, 1], n_iter=20,
         expected_batch_size=64, microbatch_size=8, learning_rate=0.01,
         augmentation="crop_flip", n_copies=2, n_votes=3, ema_decay=0.9,
+        random_state=1,
     ).fit(list(images), y[kept])  # fmt: skip
     assert clf.input_shape_ == (8, 8, 1)
     probabilities = clf.predict_proba(images)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    assert clf.score(images, y[kept]) > 0.8
+    assert clf.score(images, y[kept]) > 0.8  # of most seeds: 0.9
 
 
 def test_statement_is_that_of_the_mechanism(records, released):
