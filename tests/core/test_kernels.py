@@ -106,3 +106,13 @@ def test_products_stay_exact_whatever_precision_a_process_asks_for(
         found = [np.asarray(product) for product in products()]
     for one, two in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+@pytest.mark.parametrize("n_rows", [3, CHUNK_ROWS])
+def test_gram_of_the_largest_rows_is_exact(monkeypatch, backend, n_rows):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    rows = np.random.default_rng(0).integers(2**20 - 9, 2**20 + 1, (n_rows, 2))
+    found = np.asarray(gram_of(rows.astype(np.float32)))
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, rows.T @ rows)
