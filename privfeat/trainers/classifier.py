@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfeat._types import Adjacency
 from privfeat.core.ledger import PrivacyLedger
+from privfeat.linear._inputs import messages_without_data
 from privfeat.linear._labels import encode_labels
 from privfeat.trainers import losses
 from privfeat.trainers._base import DPSGDModel
@@ -161,7 +162,8 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
     def _targets(
         self, y: Any
     ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
-        labels = np.asarray(y)
+        with messages_without_data():
+            labels = np.asarray(y)
         if labels.ndim != 1:
             raise ValueError("y must be a 1d array, got another shape.")
         encoded = encode_labels(labels, self.classes)

@@ -34,10 +34,11 @@ def as_records(X: Any) -> NDArray[Any]:
     if isinstance(X, list | tuple) and len({np.shape(record) for record in X}) > 1:
         raise ValueError("X must hold records of one shape, got several shapes.")
     records = np.asarray(X)
-    if records.ndim not in (2, 3, 4) or not records.shape[0]:
+    if records.ndim not in (2, 3, 4) or not records.size:
         raise ValueError(
             "X must have shape (n_samples, height, width, channels), (n_samples, "
-            "height, width) or (n_samples, n_features), with at least 1 record."
+            "height, width) or (n_samples, n_features), with at least 1 record of 1 "
+            "value."
         )
     if records.dtype == np.uint8:
         return records[..., None] if records.ndim == 3 else records

@@ -9,7 +9,14 @@ from dp_accounting.pld import PLDAccountant
 from scipy import stats
 from sklearn.model_selection import GridSearchCV, KFold
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, PrivacyError, search_cost
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPSGDClassifier,
+    PrivacyError,
+    search_cost,
+)
 from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.core import accounting, calibration, noise, plan, pld
 from privfeat.core.calibration import plan_releases
@@ -239,7 +246,7 @@ def test_25_fitted_state_holds_nothing_but_releases(spy, make, one_less):
     check_25(spy, make, one_less)
 
 
-@pytest.mark.parametrize("fit", ["classifier", "temperature"])
+@pytest.mark.parametrize("fit", ["classifier", "temperature", "trainer"])
 @pytest.mark.parametrize("wrong", ["ragged", "no features", "ragged labels"])
 def test_25_no_message_holds_the_number_of_records(wrong, fit):
     said = set()
@@ -252,7 +259,9 @@ def test_25_no_message_holds_the_number_of_records(wrong, fit):
         else:
             y[-1] = [1, 0]
         model = DPLeastSquares(classes=[0, 1], random_state=0)
-        if fit == "temperature":
+        if fit == "trainer":
+            model = DPSGDClassifier(model="mlp", classes=[0, 1], noise_multiplier=1.0)
+        elif fit == "temperature":
             model = TemperatureScaling(model.fit([[1.0, 2.0]] * 2, [0, 1]))
         with pytest.raises(ValueError) as caught:  # noqa: PT011
             model.fit(X, y)
