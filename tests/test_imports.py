@@ -87,6 +87,7 @@ RULES = {
             "privfeat._encoding",
             "privfeat._notebook",
             "privfeat.core",
+            "privfeat.data",
             "privfeat.linear._groups",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",
@@ -95,7 +96,9 @@ RULES = {
         lazy=["PIL", "orbax", "safetensors"],
     ),
     "privfeat/data": rule(
-        ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}
+        ["h5py", "tqdm"],
+        ours=SHARED | {"privfeat._files", "privfeat.data"},
+        lazy=["PIL"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),

@@ -223,8 +223,6 @@ def _write_split(
         real = np.issubdtype(layout.dtype, np.floating)
         missing = np.nan if real else np.iinfo(layout.dtype).max
         group.create_virtual_dataset(name, layout, fillvalue=missing)
-    skipped = [name for part in parts for name in part.skipped]
-    if skipped:
-        group.create_dataset("skipped", data=skipped, dtype=h5py.string_dtype())
     write_attributes(group, _shared([part.metadata for part in parts]))
-    group.attrs["n_rows"], group.attrs["n_skipped"] = n_rows, len(skipped)
+    group.attrs["n_rows"] = n_rows
+    group.attrs["n_skipped"] = sum(part.metadata["n_skipped"] for part in parts)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privfeat.data.schema import FeatureFileError
 
 JOURNAL = "journal.jsonl"
-JOURNAL_VERSION = 1
+JOURNAL_VERSION = 2
 
 
 def partial_folder(path: str | os.PathLike[str]) -> Path:
@@ -237,11 +237,7 @@ class Journal:
             self._file = None
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
-        known = self.progress.get(entry["split"], {}).get("skipped", [])
-        self.progress[entry["split"]] = {
-            **entry,
-            "skipped": [*known, *entry["skipped"]],
-        }
+        self.progress[entry["split"]] = dict(entry)
 
     def _write(self, value: Mapping[str, Any]) -> None:
         file = self._opened()

@@ -1,6 +1,7 @@
 """Open a feature file, check it, and hand out its splits."""
 
 import os
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -78,11 +79,16 @@ class FeatureSplit:
         """The groups, read at first use."""
         return self._column("groups")
 
-    @cached_property
+    @property
     def skipped(self) -> tuple[str, ...]:
-        """Names of the files that gave no row because they could not be decoded."""
-        names = self._column("skipped")
-        return () if names is None else tuple(name.decode() for name in names)
+        """Empty: names of files are not kept. Deprecated."""
+        warnings.warn(
+            "FeatureSplit.skipped is empty, since names of files are not kept, and "
+            "will be removed. Use metadata['n_skipped'].",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return ()
 
     def __len__(self) -> int:
         return len(self.features)

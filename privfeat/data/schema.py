@@ -10,12 +10,12 @@
     /<split>/features            (n, d) float16 or float32, chunked by rows, no filter
     /<split>/labels              (n,) int64 class indices, or (n, m) uint8 indicators
     /<split>/groups              (n,) int64, optional
-    /<split>/skipped             UTF-8 strings, optional: files that gave no row
 
 A file may be joined from shards, feature files by themselves. Then features, labels and
 groups are virtual datasets, the attribute ``shards`` lists path, fingerprint and rows
 of each shard, and checksums are those of the shards. Version 1 had no shards; it is
-still read.
+still read. Older files may hold ``/<split>/skipped``, the names of files that gave no
+row; nothing reads or writes it any more.
 
 Attributes that are lists or dictionaries are stored as JSON text under their own name
 with the suffix ``_json``. ``complete`` is written last. Any change of this layout

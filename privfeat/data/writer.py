@@ -79,7 +79,6 @@ class FeatureWriter:
         self._last_flush = time.monotonic()
         self._columns: dict[str, dict[str, RawColumn]] = {}
         self._seen: dict[str, int] = {}
-        self._skipped: dict[str, list[str]] = {}
         self._dirty: set[str] = set()
         if self.path.exists() and not overwrite:
             raise FeatureFileError(
@@ -110,11 +109,6 @@ class FeatureWriter:
         n_rows = columns["features"].n_rows if columns else 0
         return Position(self._seen.get(split, 0), n_rows)
 
-    def skipped(self, split: str) -> list[str]:
-        """Return the names of the records of ``split`` that gave no row."""
-        known = self._journal.progress.get(split, {}).get("skipped", [])
-        return [*known, *self._skipped.get(split, [])]
-
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
         column = self._columns[split]["labels"]
@@ -143,7 +137,8 @@ class FeatureWriter:
         groups : array-like of shape (m,) int, optional
             Given for all rows of a split or for none.
         skipped : iterable of str
-            Names of records that were met among these and gave no row.
+            Names of records that were met among these and gave no row. They are
+            counted, and not kept.
 
         Raises
         ------
@@ -172,11 +167,10 @@ class FeatureWriter:
                 f"every batch of split {split!r} must give {sorted(columns)}, "
                 f"got {sorted(arrays)}."
             )
-        names = list(skipped)
+        n_skipped = sum(1 for _ in skipped)
         for name, array in arrays.items():
             columns[name].append(array)
-        self._seen[split] = self._seen.get(split, 0) + len(features) + len(names)
-        self._skipped.setdefault(split, []).extend(names)
+        self._seen[split] = self._seen.get(split, 0) + len(features) + n_skipped
         self._dirty.add(split)
         if time.monotonic() - self._last_flush > self._flush_seconds:
             self.flush()
@@ -193,7 +187,6 @@ class FeatureWriter:
                     "split": split,
                     "seen": self._seen[split],
                     "n_rows": columns["features"].n_rows,
-                    "skipped": self._skipped.pop(split, []),
                     "columns": {
                         name: [str(c.dtype), c.width, c.checksum]
                         for name, c in columns.items()
@@ -241,7 +234,7 @@ class FeatureWriter:
             self.path,
             self.partial,
             self._columns,
-            {split: self.skipped(split) for split in self._columns},
+            {split: self._n_skipped(split) for split in self._columns},
             root={
                 "n_features": self.n_features,
                 "feature_dtype": self.dtype,
@@ -274,6 +267,10 @@ class FeatureWriter:
     ) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
+
+    def _n_skipped(self, split: str) -> int:
+        position = self.position(split)
+        return position.seen - position.n_rows
 
     def _raw_path(self, split: str, column: str) -> Path:
         return self.partial / f"{split}.{column}.col"

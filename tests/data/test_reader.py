@@ -64,7 +64,7 @@ def test_feature_split_labels_are_read_only(feature_file):
         labels[0] = 1
 
 
-def test_feature_split_keeps_groups_indicators_and_skipped(tmp_path):
+def test_feature_split_keeps_groups_and_indicators_but_no_names(tmp_path):
     path = tmp_path / "more.h5"
     indicators = np.array([[1, 0, 1], [0, 0, 1]])
     with FeatureWriter(path, n_features=2, dtype="float32") as writer:
@@ -76,14 +76,15 @@ def test_feature_split_keeps_groups_indicators_and_skipped(tmp_path):
     np.testing.assert_array_equal(train.y, indicators)
     assert train.y.dtype == np.uint8
     np.testing.assert_array_equal(train.groups, [5, 6])
-    assert train.skipped == ("ä.png", "b.png")
+    with pytest.warns(FutureWarning, match="n_skipped"):
+        assert train.skipped == ()
+    assert "skipped" not in h5py.File(path)["train"]
     assert train.metadata["n_skipped"] == 2
 
 
 def test_feature_split_has_no_groups_by_default(feature_file):
     train = open_features(feature_file)["train"]
     assert train.groups is None
-    assert train.skipped == ()
 
 
 def test_feature_file_verify_notices_one_changed_value(feature_file):

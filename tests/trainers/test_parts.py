@@ -217,3 +217,37 @@ def test_max_pool_is_that_of_jax_there_and_back(size, stride):
 def test_records_refuse_a_path_and_name_who_reads_it(path):
     with pytest.raises(TypeError, match="read_folder"):
         as_records(path)
+
+
+def test_images_are_read_upright_and_sixteen_bits_in_full(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").mkdir()
+    ramp = np.tile(np.arange(4, dtype=np.uint16) * 21845, (4, 1))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn clockwise
+    Image.fromarray(ramp).save(tmp_path / "a" / "1.png")
+    Image.fromarray(ramp).save(tmp_path / "a" / "2.png", exif=exif)
+    images = read_folder(tmp_path, size=4, mode="L").images[..., 0]
+    np.testing.assert_array_equal(images[0, 0], [0, 85, 170, 255])
+    np.testing.assert_array_equal(images[1], images[0].T)
+
+
+def test_a_bad_image_is_named_and_can_be_skipped(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (8, 8)).save(tmp_path / name / "1.png")
+    (tmp_path / "a" / "2.png").write_text("no image")
+    with pytest.raises(ValueError, match=r"a/2\.png must be an image, but cannot be"):
+        read_folder(tmp_path, size=4)
+    with pytest.warns(UserWarning, match=r"skipped .*a/2\.png"):
+        found = read_folder(tmp_path, size=4, skip_bad=True)
+    assert found.files == ["a/1.png", "b/1.png"]
+
+
+def test_records_refuse_images_whose_numbers_are_no_colours():
+    Image = pytest.importorskip("PIL.Image")
+    with pytest.raises(ValueError, match="mode L or RGB, got 'P'"):
+        as_records([Image.new("P", (4, 4)), Image.new("P", (4, 4))])
+    assert as_records([Image.new("L", (4, 4))]).shape == (1, 4, 4, 1)

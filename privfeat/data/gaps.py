@@ -1,0 +1,67 @@
+"""What a user wants to know of a feature file before a fit: classes and rows missing.
+
+All of it is about records. It is for the terminal of the person who has the file, and
+goes into no file, statement or report.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from privfeat.data.reader import FeatureSplit
+
+_BLOCK_ROWS = 8192
+
+
+def find_gaps(splits: Mapping[str, FeatureSplit]) -> list[str]:
+    """Return sentences on classes without a row, and on rows of zeros.
+
+    Parameters
+    ----------
+    splits : mapping of str to FeatureSplit
+        By the name to print. Their classes are the same.
+
+    Returns
+    -------
+    gaps : list of str
+        Sensitive: they depend on records. Without counts of rows.
+    """
+    present = {name: _classes(split) for name, split in splits.items()}
+    gaps = []
+    for name, split in splits.items():
+        known = range(len(split.class_names or ()))
+        expected = {*known, *(c for found in present.values() for c in found)}
+        absent = sorted(expected - present[name])
+        if absent:
+            others = [o for o in splits if o != name and absent[0] in present[o]]
+            where = f", {others[0]} has one" if others else ""
+            more = f" (nor have {len(absent) - 1} more classes)" if absent[1:] else ""
+            label = _label(split, absent[0])
+            gaps.append(f"{name} has no row of class {label}{where}{more}.")
+        if _has_zero_row(split):
+            gaps.append(
+                f"{name} has some rows that are zero everywhere: their records hardly "
+                "count. Look for images of one colour, or a broken network."
+            )
+    return gaps
+
+
+def _classes(split: FeatureSplit) -> set[int]:
+    labels = split.labels
+    if labels.ndim == 2:
+        return set(np.flatnonzero(labels.any(axis=0)).tolist())
+    return set(np.unique(labels).tolist())
+
+
+def _label(split: FeatureSplit, number: int) -> str:
+    names = split.class_names or ()
+    return repr(names[number]) if 0 <= number < len(names) else str(number)
+
+
+def _has_zero_row(split: FeatureSplit) -> bool:
+    """Whether a row is zero; at most ``_BLOCK_ROWS`` rows are in memory at once."""
+    for start in range(0, len(split), _BLOCK_ROWS):
+        rows = split.X.read(start, min(start + _BLOCK_ROWS, len(split)))
+        if not rows.any(axis=1).all():
+            return True
+    return False
