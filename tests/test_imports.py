@@ -111,7 +111,7 @@ RULES = {
     "extract": rule(
         [
             *("PIL", "h5py", "kymatio", "safetensors", "sklearn"),
-            *("timm", "torch", "torchvision", "tqdm"),
+            *("huggingface_hub", "timm", "torch", "torchvision", "tqdm"),
         ],
         ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},
     ),
