@@ -131,9 +131,9 @@ def _create(
         raise ExtractError(f"--model must be a model of timm, got {name!r}.{hint}")
     tags = [full.partition(".")[2] for full in timm.list_pretrained(f"{plain}.*")]
     if ":" not in name and tag and tag not in tags:
+        known = f"There are {', '.join(tags)}." if tags else "It has none."
         raise ExtractError(
-            f"--model {plain} must have a tag of timm's, got {tag!r}. "
-            + (f"There are {', '.join(tags)}." if tags else "It has none: leave it out.")
+            f"--model {plain} must have a tag of timm's, got {tag!r}. {known}"
         )
     torch.manual_seed(0)
     # Each retry of a download would add two lines before the error that counts.

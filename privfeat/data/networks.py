@@ -39,7 +39,7 @@ class KnownNetwork(NamedTuple):
 
 
 # Weights of ViT and BiT as timm's default tags have them; of MobileNetV2 with the
-# padding of TensorFlow, as Keras scales pixels. Names of timm's own networks are timm's.
+# padding of TensorFlow, as Keras scales pixels.
 KNOWN_NETWORKS: Mapping[str, KnownNetwork] = MappingProxyType(
     {
         "mobilenetv2_100": KnownNetwork("mobilenetv2_100", {}, *_IMAGENET),

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import (
-    COLUMNS,
     FeatureFileError,
     check_root,
     check_split,
@@ -83,8 +82,7 @@ class FeatureSplit:
     def skipped(self) -> tuple[str, ...]:
         """Empty: names of files are not kept. Deprecated."""
         warnings.warn(
-            "FeatureSplit.skipped is empty, since names of files are not kept, and "
-            "will be removed. Use metadata['n_skipped'].",
+            "skipped will be removed, names are not kept. Use metadata['n_skipped'].",
             FutureWarning,
             stacklevel=2,
         )
@@ -111,7 +109,7 @@ class FeatureSplit:
         with refused_if_damaged(path):
             values = rows.read_all()
         rows.close()
-        checksum = self.metadata.get(f"{column}_crc32") if column in COLUMNS else None
+        checksum = self.metadata.get(f"{column}_crc32")
         if checksum is not None and checksum != zlib.crc32(values.tobytes()):
             raise FeatureFileError(
                 f"{path}: {column} of split {self.name!r} must have the checksum they "

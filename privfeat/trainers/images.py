@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
+from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, converted, decode, list_images
+
+# Bytes minus the first, over the second, are numbers in [-1, 1].
+TO_UNIT_RANGE = np.full((2, 1), 127.5, np.float32)
 
 
 def as_records(X: Any) -> NDArray[Any]:
@@ -68,11 +72,33 @@ def _check_modes(images: Any) -> None:
         )
 
 
-def to_inputs(records: NDArray[Any]) -> NDArray[np.float32]:
-    """Return records as the network takes them: bytes become numbers in [-1, 1]."""
-    if records.dtype == np.uint8:
-        return (records.astype(np.float32) - 127.5) / 127.5
-    return records
+def pixel_scale(model: Any, weights: Any) -> NDArray[np.float32]:
+    """Return mean and deviation of each channel that public weights were made for.
+
+    Parameters
+    ----------
+    model, weights : object
+        Of the estimator. Without weights bytes become numbers in [-1, 1].
+
+    Returns
+    -------
+    scale : array of shape (2, 1) or (2, 3)
+        In units of bytes.
+    """
+    known = KNOWN_NETWORKS.get(model) if isinstance(model, str) else None
+    if weights is None or known is None:
+        return TO_UNIT_RANGE
+    return np.array([known.mean, known.std], np.float32) * np.float32(255.0)
+
+
+def to_inputs(
+    records: NDArray[Any], scale: NDArray[np.float32] = TO_UNIT_RANGE
+) -> NDArray[np.float32]:
+    """Return records as the network takes them: bytes scaled, floats as they are."""
+    if records.dtype != np.uint8:
+        return records
+    scaled: NDArray[np.float32] = (records.astype(np.float32) - scale[0]) / scale[1]
+    return scaled
 
 
 class ImageFolder(NamedTuple):

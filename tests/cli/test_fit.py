@@ -280,3 +280,17 @@ def test_fit_refuses_groups_without_a_bound_or_a_column(
     assert "groups must be given" in message
     options = ("--groups", "--max-group-size", "3")
     assert "must hold groups" in fails(*fit_arguments(features, tmp_path, *options))
+
+
+def test_fit_reports_missing_classes_and_zero_rows(run, tmp_path):
+    rows = np.ones((40, 3))
+    rows[:2] = 0.0
+    path = tmp_path / "gaps.h5"
+    splits = {"train": (rows, np.arange(40) % 2), "test": (rows[2:5], [0, 1, 2])}
+    write_features(path, splits, class_names=["ant", "bee", "cat"])
+    argv = ("fit", "--estimator", "DPLeastSquares", "--seed", 0, "--quiet")
+    paths = ("--train", path, "--test", path, "--out", tmp_path / "model")
+    status, _, err = run(*argv, *paths)
+    assert status == 0
+    assert f"--train {path} has no row of class 'cat', --test {path} has one." in err
+    assert f"--train {path} has some rows that are zero everywhere" in err

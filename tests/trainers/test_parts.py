@@ -8,11 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from sklearn.base import clone
 
-from privfeat.trainers import colours
+from privfeat import DPSGDClassifier, load, save
+from privfeat.trainers import _base, colours
 from privfeat.trainers.augment import AUGMENTATIONS, Views, resized_crop, voted
 from privfeat.trainers.batches import flatten, physical_batches, unflatten
-from privfeat.trainers.images import as_records, read_folder, to_inputs
+from privfeat.trainers.images import (
+    as_records,
+    pixel_scale,
+    read_folder,
+    to_inputs,
+)
 from privfeat.trainers.layers import max_pool
 from privfeat.trainers.optimizers import make_optimizer
 
@@ -251,3 +258,39 @@ def test_records_refuse_images_whose_numbers_are_no_colours():
     with pytest.raises(ValueError, match="mode L or RGB, got 'P'"):
         as_records([Image.new("P", (4, 4)), Image.new("P", (4, 4))])
     assert as_records([Image.new("L", (4, 4))]).shape == (1, 4, 4, 1)
+
+
+def test_bytes_are_scaled_as_the_weights_of_a_name_want_them():
+    images = np.full((1, 2, 2, 3), 255, np.uint8)
+    for model, weights, white in (
+        ("mobilenetv2_100", "w", [(1 - 0.485) / 0.229, (1 - 0.456) / 0.224, 2.64]),
+        ("mobilenetv2_100_same", "w", [1.0, 1.0, 1.0]),
+        ("mobilenetv2_100", None, [1.0, 1.0, 1.0]),
+        ("wrn_16_4", "w", [1.0, 1.0, 1.0]),
+    ):
+        found = to_inputs(images, pixel_scale(model, weights))
+        np.testing.assert_allclose(found[0, 0, 0], white, rtol=1e-4)
+        assert found.dtype == np.float32
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
+    scale = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
+    labels = np.arange(20) % 2
+    clf = DPSGDClassifier(
+        model="mlp",
+        noise_multiplier=1.0,
+        n_iter=2,
+        expected_batch_size=10,
+        classes=range(2),
+        random_state=0,
+    )
+    expected = clf.fit(to_inputs(images, scale), labels)
+    scores = expected.decision_function(to_inputs(images, scale))
+    monkeypatch.setattr(_base, "pixel_scale", lambda model, weights: scale)
+    found = clone(clf).fit(images, labels)
+    np.testing.assert_array_equal(found.decision_function(images), scores)
+    save(found, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(images), scores)
