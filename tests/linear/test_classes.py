@@ -16,7 +16,7 @@ N_CLASSES = 1000
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("cls", [*ITERATIVE, DPLeastSquares])
 def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
-    """Every sum is within its bound, which for the softmax is that of two classes."""
+    """Every sum is within its bound, which for the softmax is that of three."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.integers(0, N_CLASSES, 50)
     options = {} if cls is DPLeastSquares else {"n_iter": 2}
@@ -28,8 +28,8 @@ def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
     for record in clf.privacy_.releases:
         norm = math.sqrt(single[record.name] / record.count)
         assert norm <= record.l2_sensitivity
-    two = cls(classes=range(2), adjacency=adjacency, **options).fit(X, y % 2)
-    assert clf.privacy_.releases == two.privacy_.releases
+    three = cls(classes=range(3), adjacency=adjacency, **options).fit(X, y % 3)
+    assert clf.privacy_.releases == three.privacy_.releases
     clf.fit(X, y)
     assert clf.coef_.shape == (N_CLASSES, 3)
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
