@@ -91,7 +91,8 @@ ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features
         What was released, at what cost, assuming what."""
 
 MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of the
-    rows and their number: sensitivity ``clip_norm`` (twice that under replace-one)."""
+    rows and their number: sensitivity ``clip_norm`` (twice that under replace-one, or
+    ``sqrt(3.2)`` times with rows of unit norm, which share the count)."""
 
 GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
     constructor parameters, and under replace-one the number of records (or users).

@@ -190,7 +190,13 @@ class DPAdamLinear(DPLinearClassifier):
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
 
     def _queries(self, shape: Shape) -> list[Query]:
-        bound = sensitivity.clipped_gradient(self.gradient_clip_norm, self.adjacency)
+        bound = sensitivity.loss_gradient(
+            self.clip_norm,
+            shape.loss,
+            shape.n_outputs,
+            self.adjacency,
+            self.gradient_clip_norm,
+        )
         return [
             Query(
                 "gradient",

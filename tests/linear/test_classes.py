@@ -54,6 +54,35 @@ def test_newton_uses_the_softmax_bounds_for_a_thousand_classes(clip_norm):
     }
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_newton_of_one_step_has_the_residuals_of_public_probabilities(n_classes, spy):
+    """One record alone: the bound is attained, and far below that of any softmax."""
+    X, y = np.array([[1.0, 2.0]]), np.array([1])
+    options = {"classes": range(n_classes), "center": False, "clip_norm": 0.3}
+    clf = DPNewton(**options).fit(X, y)
+    bound = clf.privacy_.releases[0].l2_sensitivity
+    assert bound == pytest.approx(0.3 * math.sqrt(1 - 1 / n_classes), rel=1e-5)
+    (gradient,) = spy.of("gradient")
+    assert 0.9999 * bound < np.linalg.norm(gradient.exact) <= bound
+    more = DPNewton(n_iter=2, **options).fit(X, y).privacy_.releases[0]
+    assert more.l2_sensitivity == pytest.approx(0.3 * math.sqrt(2.0), rel=1e-5)
+
+
+@pytest.mark.parametrize("intercept_init", [0.0, -3.0, 1e6])
+def test_newton_of_one_sigmoid_step_has_the_residuals_of_its_intercept(
+    intercept_init, spy
+):
+    """A bad start is not clipped: it is public as well."""
+    X, y = np.array([[1.0, 2.0]]), np.array([intercept_init < 0.0])
+    options = {"classes": [False, True], "center": False, "clip_norm": 0.3}
+    clf = DPNewton(loss="sigmoid", intercept_init=intercept_init, **options).fit(X, y)
+    bound = clf.privacy_.releases[0].l2_sensitivity
+    expected = 0.3 / (1.0 + math.exp(-abs(intercept_init)))
+    assert bound == pytest.approx(expected, rel=1e-5)
+    (gradient,) = spy.of("gradient")
+    assert 0.9999 * bound < np.linalg.norm(gradient.exact) <= bound
+
+
 @pytest.mark.parametrize("n_iter", [1, 2, 3])
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_newton_releases_one_matrix_in_the_first_step_of_the_softmax(
