@@ -28,7 +28,8 @@ BUDGET = """epsilon : float, optional
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
         where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
-        a classifier releases it.
+        a classifier releases it. Of parts that are released as one stack, the shares
+        set the ratio of the noise.
     max_group_size : int, optional
         For the privacy of users with several records, together with ``groups`` in
         ``fit``: how many records of a user count, >= 1, others being dropped at random.

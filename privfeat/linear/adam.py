@@ -82,7 +82,9 @@ class DPAdamLinear(DPLinearClassifier):
     Notes
     -----
     **Guarantee.** ``n_iter`` times the query ``gradient``, sensitivity
-    ``gradient_clip_norm`` (twice that under replace-one).
+    ``gradient_clip_norm``, or the bound of the loss if that is less: ``sqrt(2)
+    clip_norm`` for the softmax, ``sqrt(m) clip_norm`` for the sigmoid with ``m``
+    outputs, ``2 clip_norm`` for the squared loss (twice that under replace-one).
 
     {mean}
 
