@@ -126,3 +126,42 @@ def test_fit_learns_a_common_class_beside_a_rare_one(estimator):
     # a boundary through the mean is none between 98 % and 2 % of the records
     clf = estimator(epsilon=2.0, classes=range(2), center=False).fit(X, y)
     assert clf.score(X, y) > 0.97
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize(
+    ("loss", "factor"), [("softmax", math.sqrt(2)), ("sigmoid", math.sqrt(3))]
+)
+@pytest.mark.parametrize("cls", ITERATIVE)
+def test_fit_declares_the_smaller_of_two_gradient_bounds(cls, loss, factor, adjacency):
+    """Of rows of norm 0.1 no gradient is as long as the clip at 1, or as at 100."""
+    X, y = np.eye(3), np.arange(3)
+    for clip_norm, gradient_clip_norm, expected in [
+        (0.1, 1.0, 0.1 * factor),
+        (0.1, 100.0, 0.1 * factor),
+        (2.0, 1.0, 1.0),
+    ]:
+        clf = cls(
+            classes=range(3),
+            adjacency=adjacency,
+            loss=loss,
+            n_iter=2,
+            clip_norm=clip_norm,
+            gradient_clip_norm=gradient_clip_norm,
+        )
+        bounds = {r.name: r.l2_sensitivity for r in clf.fit(X, y).privacy_.releases}
+        pair = 2.0 if adjacency == "replace_one" else 1.0
+        assert bounds["gradient"] == pytest.approx(pair * expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gram_clip_norm", "radius"), [(None, 0.5), (5, 0.5), (0.2, 0.2)]
+)
+def test_fc_declares_the_smaller_of_two_row_bounds(gram_clip_norm, radius, spy):
+    X, y = np.eye(3), np.arange(3)
+    clf = DPFC(classes=range(3), clip_norm=0.5, gram_clip_norm=gram_clip_norm, n_iter=1)
+    clf.fit(X, y)
+    bounds = {r.name: r.l2_sensitivity for r in clf.privacy_.releases}
+    assert bounds["gram"] == pytest.approx(radius**2, rel=1e-5)
+    (gram,) = spy.of("gram")  # three orthogonal rows, all as long as is allowed
+    assert np.trace(gram.exact) == pytest.approx(3 * radius**2, rel=1e-4)
