@@ -25,7 +25,10 @@ LARGEST_LEAD = 0.5
 # Memory of one matrix, in float64, that is still at ease on a laptop.
 _MATRIX_BYTES = 2**30
 # The queries that tell classes apart; the others are the mean and curvature.
-_EVIDENCE = ("class_sums", "gradient")
+_EVIDENCE = (
+    *("class_sums", "gradient"),
+    *("class_sums_and_gram", "gradient_and_gram"),  # in units of the former
+)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 
@@ -213,7 +216,7 @@ def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
         noise_multiplier=estimator.noise_multiplier,
         accounting=estimator.accounting,
         adjacency=estimator.adjacency,
-        budget_split=estimator.budget_split,
+        budget_split=estimator._planned_split(problem.shape),
     )
 
 

@@ -151,7 +151,7 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             noise_multiplier=self.noise_multiplier,
             accounting=self.accounting,
             adjacency=self.adjacency,
-            budget_split=self.budget_split,
+            budget_split=self._planned_split(problem.shape),
         )
         warn_of_weak_choices(
             plan, classes_read=problem.classes_read, seeded=keys.seeded
@@ -235,6 +235,10 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
     def _all_queries(self, shape: Shape) -> list[Query]:
         """Return `_queries` and those of `_centred`."""
         return self._queries(shape)
+
+    def _planned_split(self, shape: Shape) -> Mapping[str, float] | None:
+        """Return ``budget_split`` for the queries of `_all_queries`."""
+        return self.budget_split
 
     def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
         """Set ``center_``, which all rows are shifted by, and return shifted rows."""
