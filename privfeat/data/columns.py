@@ -1,5 +1,6 @@
 """Convert batches to the types that a feature file stores."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,19 @@ def as_columns(
             raise ValueError("labels of shape (n, m) must be zeros and ones.")
         columns[name] = array.astype(np.uint8 if indicator else np.int64)
     return columns
+
+
+def warn_of_zeros(split: str, features: NDArray[Any]) -> bool:
+    """Warn of rows that are all zeros, and return whether there are any.
+
+    Said here, where features are made and nothing is promised yet, and never by
+    ``fit``: what that says of exact values tells of single records.
+    """
+    found = not features.any(axis=1).all()
+    if found:
+        warnings.warn(
+            f"some rows of split {split!r} are all zeros: they say nothing about their "
+            "labels. See how these features were made.",
+            stacklevel=3,
+        )
+    return found

@@ -24,6 +24,8 @@ class LazyFeatures:
         Expected shape, (n_samples, n_features).
     dtype : dtype-like
         Expected element type.
+    has_groups : bool
+        Whether the file says whose each row is.
 
     Attributes
     ----------
@@ -43,12 +45,18 @@ class LazyFeatures:
     ndim = 2
 
     def __init__(
-        self, path: str, dataset: str, shape: tuple[int, int], dtype: DTypeLike
+        self,
+        path: str,
+        dataset: str,
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        has_groups: bool = False,
     ) -> None:
         self.path = os.path.abspath(path)
         self.dataset = dataset
         self.shape = shape
         self.dtype = np.dtype(dtype)
+        self.has_groups = has_groups
         self._rows: Rows | None = None
         self._pid = -1
         self._closed = False
@@ -78,6 +86,7 @@ class LazyFeatures:
             "dataset": self.dataset,
             "shape": self.shape,
             "dtype": self.dtype,
+            "has_groups": self.has_groups,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
