@@ -119,8 +119,8 @@ class FeatureFile(Mapping[str, FeatureSplit]):
         Where the file is.
     metadata : dict
         All attributes, some of them sensitive: ``model``, ``weights_sha256``,
-        ``weights_license``, ``versions``, ``crop``, ``pooling``, ``dataset``, ``n_rows`` and
-        others, as stored. It stays at home; ``origin`` may be published.
+        ``weights_license``, ``versions``, ``crop``, ``dataset``, ``n_rows`` and others,
+        as stored. It stays at home; ``origin`` may be published.
     class_names : tuple of str, or None
         Names of the classes, if known; label ``i`` means ``class_names[i]``.
     n_features : int
