@@ -113,9 +113,9 @@ def is_large_delta(delta: float, n_units: int) -> bool:
 
 def count_units(n_samples: int, users: Users | None, team: Team) -> int:
     """Return the number of records, or of users, of all processes. Sensitive."""
-    if users is not None:
-        return len(set(users.ids.tolist()))
-    return sum(team.each(n_samples)) if team.rows == "own" else n_samples
+    # asked first: every process takes part, whether or not it has users
+    n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
+    return n_records if users is None else len(set(users.ids.tolist()))
 
 
 def warn_of_weak_choices(
