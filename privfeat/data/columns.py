@@ -41,9 +41,7 @@ def as_columns(
         If a shape, type or value does not fit.
     """
     if features.ndim != 2 or features.shape[1] != n_features:
-        raise ValueError(
-            f"features must have shape (m, {n_features}), got {features.shape}."
-        )
+        raise ValueError(f"features must have shape (m, {n_features}), got another.")
     with np.errstate(over="ignore"):
         stored = np.asarray(features).astype(dtype, copy=False)
     if not np.isfinite(stored).all():
@@ -59,8 +57,8 @@ def as_columns(
         array = np.asarray(values)
         if array.dtype.kind not in "iub" or array.shape[:1] != stored.shape[:1]:
             raise ValueError(
-                f"{name} must be {len(stored)} integers, one per row, "
-                f"got shape {array.shape} of type {array.dtype}."
+                f"{name} must be integers, one per row, got another number of them, "
+                f"or type {array.dtype}."
             )
         indicator = name == "labels" and array.ndim == 2
         if indicator and not np.isin(array, (0, 1)).all():

@@ -134,10 +134,7 @@ class LazyFeatures:
         index = np.asarray(key)
         if index.dtype == bool:
             if index.shape != (len(self),):
-                raise IndexError(
-                    f"a boolean index must have shape ({len(self)},), "
-                    f"got {index.shape}."
-                )
+                raise IndexError("a boolean index must have one entry for each row.")
             return self.read_rows(np.flatnonzero(index))
         if index.ndim == 0 and index.dtype.kind in "iu":
             row: NDArray[Any] = self.read_rows(index[None])[0]
@@ -166,7 +163,7 @@ class LazyFeatures:
         """
         if not 0 <= start <= stop <= len(self):
             raise IndexError(
-                f"rows must lie within 0 and {len(self)}, got {start} to {stop}."
+                f"rows must be some of those that there are, got {start} to {stop}."
             )
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         if rows.size:
@@ -207,10 +204,10 @@ class LazyFeatures:
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise IndexError(
                 "indices must be a one-dimensional array of integers, "
-                f"got shape {index.shape} and type {index.dtype}."
+                f"got {index.ndim} dimensions and type {index.dtype}."
             )
         if int(index.min()) < -len(self) or int(index.max()) >= len(self):
-            raise IndexError(f"indices must lie within 0 and {len(self) - 1}.")
+            raise IndexError("indices must be of rows that there are.")
         index = np.where(index < 0, index + len(self), index).astype(np.intp)
         rows = np.empty((len(index), self.shape[1]), self.dtype)
         for part in self._open().parts:
@@ -237,8 +234,8 @@ class LazyFeatures:
             if not rows.fit(self.shape, self.dtype):
                 rows.close()
                 raise FeatureFileError(
-                    f"{self.path} must hold {self.dataset!r} with shape {self.shape} "
-                    f"and type {self.dtype}, but was changed. Open it again."
+                    f"{self.path} must hold {self.dataset!r} as it was opened, but was "
+                    "changed. Open it again."
                 )
             self._rows, self._pid = rows, os.getpid()
         return self._rows

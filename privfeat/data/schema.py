@@ -179,8 +179,8 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
         raise FeatureFileError(f"{where} must hold 'features' and 'labels'.")
     if features.ndim != 2 or features.shape[1] != n_features:
         raise FeatureFileError(
-            f"{where}: features must have shape (n, {n_features}), "
-            f"got {features.shape}."
+            f"{where}: features must have shape (n, {n_features}), got "
+            f"(n, {', '.join(map(str, features.shape[1:]))})."
         )
     if str(features.dtype) != dtype or dtype not in FEATURE_DTYPES:
         raise FeatureFileError(
@@ -190,8 +190,8 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
     integer_labels = labels.ndim == 1 and labels.dtype == np.int64
     if not integer_labels and not (labels.ndim == 2 and labels.dtype == np.uint8):
         raise FeatureFileError(
-            f"{where}: labels must be (n,) int64 or (n, m) uint8, "
-            f"got {labels.shape} {labels.dtype}."
+            f"{where}: labels must be (n,) int64 or (n, m) uint8, got {labels.ndim} "
+            f"dimensions of {labels.dtype}."
         )
     n_rows = group.attrs.get("n_rows")
     lengths = {name: len(group[name]) for name in COLUMNS if name in group}
