@@ -41,7 +41,10 @@ def as_columns(
         If a shape, type or value does not fit.
     """
     if features.ndim != 2 or features.shape[1] != n_features:
-        raise ValueError(f"features must have shape (m, {n_features}), got another.")
+        raise ValueError(
+            f"features must have shape (m, {n_features}), got {features.ndim} "
+            f"dimensions, the last of {features.shape[-1:]}."
+        )
     with np.errstate(over="ignore"):
         stored = np.asarray(features).astype(dtype, copy=False)
     if not np.isfinite(stored).all():

@@ -68,7 +68,7 @@ def test_write_features_refuses_what_float16_cannot_hold(tmp_path):
 
 def test_write_features_refuses_splits_of_different_width(tmp_path):
     splits = {"train": (np.eye(3), range(3)), "test": (np.eye(2), range(2))}
-    with pytest.raises(ValueError, match=r"shape \(m, 3\), got \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"shape \(m, 3\), got 2 dim.* \(2,\)"):
         write_features(tmp_path / "a.h5", splits)
 
 

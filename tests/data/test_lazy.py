@@ -99,7 +99,7 @@ def test_lazy_features_refuse_bad_indices(lazy, key):
 
 
 def test_lazy_features_refuse_a_mask_of_another_length(lazy):
-    with pytest.raises(IndexError, match=r"must have shape \(700,\)"):
+    with pytest.raises(IndexError, match="one entry for each row"):
         lazy[np.ones(3, bool)]
 
 
