@@ -85,6 +85,20 @@ class Plan:
     recommended: str
     reason: str
 
+    def warnings(self) -> tuple[str, ...]:
+        """Return what to change before anything is spent."""
+        return delta_warnings(self.delta, self.n_samples)
+
+
+def delta_warnings(delta: float, n_samples: int) -> tuple[str, ...]:
+    """Return a warning if ``delta`` promises little to so many records."""
+    if not delta * n_samples > 1.0:
+        return ()
+    return (
+        f"delta should be well below one over the number of records, got {delta:g} for "
+        f"{n_samples:,}: it allows to give one of them away whole. Pass a smaller one.",
+    )
+
 
 def plan(
     n_samples: int,

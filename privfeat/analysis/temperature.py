@@ -35,6 +35,7 @@ from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
     messages_without_data,
     seed_of,
+    warn_of_unused_groups,
     warn_of_weak_choices,
 )
 
@@ -174,7 +175,10 @@ class TemperatureScaling(
             self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
-            warn_of_weak_choices(plan, classes_read=False, seeded=keys.seeded)
+            warn_of_unused_groups(X, None)
+            warn_of_weak_choices(
+                plan, classes_read=False, seeded=keys.seeded, n_units=len(features)
+            )
             statement = PrivacyStatement.from_plan(
                 plan,
                 public=(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
+from privfeat._extras import require
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".webp"})
 
@@ -101,6 +102,7 @@ def read_folder(
     ValueError
         If there are fewer than two classes, or no images.
     """
+    require("read_folder", "PIL", extra="train")
     from PIL import Image, ImageOps
 
     check_choice("mode", mode, ("RGB", "L"))
