@@ -274,7 +274,8 @@ def _extractor(options: Options, rank: Rank) -> Extractor:
     except ImportError as error:
         raise ExtractError(
             f"--model {options.model} needs torch and timm, which are not installed "
-            f"({error}). Install privfeat[extract], or use --model scattering."
+            f"({error}). Run pip install 'privfeat[extract]', or use --model "
+            "scattering."
         ) from error
     return NetworkExtractor(options, rank)
 

@@ -52,7 +52,7 @@ class ScatteringExtractor:
         except ImportError as error:
             raise ExtractError(
                 f"--model scattering needs kymatio, which is not installed ({error}). "
-                "Install privfeat[quickstart]."
+                "Run pip install 'privfeat[quickstart]'."
             ) from error
         unknown = sorted(set(options.model_kwargs) - set(DEFAULTS))
         if unknown:

@@ -83,8 +83,8 @@ def open_timm(
         from timm.data.dataset_factory import create_dataset
     except ImportError as error:
         raise ExtractError(
-            f"--data {data} needs timm, which is not installed ({error}). Install "
-            "privfeat[extract]."
+            f"--data {data} needs timm, which is not installed ({error}). Run pip "
+            "install 'privfeat[extract]'."
         ) from error
     if data.lower().startswith("torch/") and data_dir is None:
         raise ExtractError(

@@ -29,7 +29,8 @@ ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
 # The core, but for ``processes`` (its tests start some, which import it unchanged),
 # ``ledger_postgres`` (needs a server) and names without code.
 MODULES = (
-    *("sensitivity", "accounting", "calibration", "noise_levels", "plan", "pld"),
+    *("sensitivity", "replacement", "accounting", "calibration"),
+    *("noise_levels", "plan", "pld"),
     *("composition", "selection", "repetition", "confidence", "rounding"),
     *("mechanisms", "keys", "noise", "discrete", "exact", "release", "observation"),
     *("clipping", "grid", "losses", "records", "statistics", "totals", "kernels"),

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = {"numpy", "scipy"}
 SHARED = {
     "privfeat._checks",
+    "privfeat._extras",
     "privfeat._types",
     "privfeat._version",
     "privfeat.exceptions",
@@ -46,6 +47,7 @@ RULES = {
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
+    "privfeat/_extras.py": rule(),
     "privfeat/_files.py": rule(),
     "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
     "privfeat/_notebook.py": rule(),
@@ -123,7 +125,7 @@ ALSO_ALLOWED = {
     "privfeat/audit/_jax_privacy.py": {"jax_privacy"},
     "privfeat/core/pld.py": {"dp_accounting"},
     "privfeat/core/composition.py": {"dp_accounting"},
-    "privfeat/core/ledger_postgres.py": {"sqlalchemy"},
+    "privfeat/core/ledger_postgres.py": {"psycopg", "sqlalchemy"},
     "privfeat/core/event_json.py": {"dp_accounting"},
     "privfeat/core/noise_levels.py": {"dp_accounting"},
     "privfeat/core/repetition.py": {"dp_accounting"},

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from privfeat._extras import require
+
 
 def axes_or_new(ax: Any = None) -> tuple[Any, Any]:
     """Return ``ax`` and its figure, or new ones that need no screen.
@@ -12,6 +14,7 @@ def axes_or_new(ax: Any = None) -> tuple[Any, Any]:
         If matplotlib is missing.
     """
     if ax is None:
+        require("a figure", "matplotlib", extra="plot")
         from matplotlib import pyplot
 
         _, ax = pyplot.subplots(layout="constrained")

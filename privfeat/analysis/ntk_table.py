@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from privfeat._checks import check_int, check_positive
+from privfeat._extras import require
 from privfeat._random import make_rng
 from privfeat.analysis.ntk import ClippedKernel, clipped_kernel
 
@@ -52,6 +53,7 @@ def kernels_by_style(
     >>> kernels["none"].properties.symmetric
     True
     """
+    require("a network", "flax", extra="train")
     from flax import nnx
 
     from privfeat.trainers.model import Network

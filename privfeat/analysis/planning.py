@@ -25,7 +25,10 @@ LARGEST_LEAD = 0.5
 # Memory of one matrix, in float64, that is still at ease on a laptop.
 _MATRIX_BYTES = 2**30
 # The queries that tell classes apart; the others are the mean and curvature.
-_EVIDENCE = ("class_sums", "gradient")
+_EVIDENCE = (
+    *("class_sums", "gradient"),
+    *("class_sums_and_gram", "gradient_and_gram"),  # in units of the former
+)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 
@@ -81,6 +84,20 @@ class Plan:
     doubled: tuple[EstimatorPlan, ...]
     recommended: str
     reason: str
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what to change before anything is spent."""
+        return delta_warnings(self.delta, self.n_samples)
+
+
+def delta_warnings(delta: float, n_samples: int) -> tuple[str, ...]:
+    """Return a warning if ``delta`` promises little to so many records."""
+    if not delta * n_samples > 1.0:
+        return ()
+    return (
+        f"delta should be well below one over the number of records, got {delta:g} for "
+        f"{n_samples:,}: it allows to give one of them away whole. Pass a smaller one.",
+    )
 
 
 def plan(
@@ -213,7 +230,7 @@ def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
         noise_multiplier=estimator.noise_multiplier,
         accounting=estimator.accounting,
         adjacency=estimator.adjacency,
-        budget_split=estimator.budget_split,
+        budget_split=estimator._planned_split(problem.shape),
     )
 
 

@@ -35,6 +35,7 @@ from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
     messages_without_data,
     seed_of,
+    warn_of_unused_groups,
     warn_of_weak_choices,
 )
 
@@ -82,7 +83,8 @@ class TemperatureScaling(
     -----
     **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
     sum over records of the confidence at the temperature in question, minus 1 where the
-    prediction is correct; sensitivity 1, and 2 under replace-one: see
+    prediction is correct; sensitivity 1, and under replace-one 2 minus one over the
+    number of classes: see
     `privfeat.core.confidence.confidence_gap`. Bounded by construction, so nothing is
     clipped. Confidence falls as ``T`` grows and correctness stays, so the sign of the
     sum says on which side of ``T`` mean confidence equals accuracy, the condition of
@@ -173,7 +175,10 @@ class TemperatureScaling(
             self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
-            warn_of_weak_choices(plan, classes_read=False, seeded=keys.seeded)
+            warn_of_unused_groups(X, None)
+            warn_of_weak_choices(
+                plan, classes_read=False, seeded=keys.seeded, n_units=len(features)
+            )
             statement = PrivacyStatement.from_plan(
                 plan,
                 public=(
@@ -207,7 +212,8 @@ class TemperatureScaling(
 
     def _plan(self) -> ReleasePlan:
         n_steps = check_int("n_steps", self.n_steps, low=1, high=20)
-        query = Query("confidence_gap", confidence_gap(self.adjacency), count=n_steps)
+        gap = confidence_gap(self.adjacency, len(self.estimator.classes_))
+        query = Query("confidence_gap", gap, count=n_steps)
         return plan_releases(
             [query],
             epsilon=self.epsilon,
@@ -241,13 +247,14 @@ class TemperatureScaling(
     ) -> float:
         mechanism = GaussianMechanism(plan, keys)
         correct = log_p.argmax(axis=1) == codes
+        n_classes = len(self.estimator.classes_)
         low, high = LOG_RANGE
         for _ in range(int(self.n_steps)):
             middle = 0.5 * (low + high)
             confidence = softmax(log_p / 2.0**middle, axis=1).max(axis=1)
             gap = mechanism.release(
                 "confidence_gap",
-                exact_confidence_gap(confidence, correct, codes >= 0),
+                exact_confidence_gap(confidence, correct, codes >= 0, n_classes),
             )
             if float(gap.value) > 0.0:
                 low = middle

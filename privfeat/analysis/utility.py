@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from privfeat._checks import check_int
+from privfeat._extras import require
 from privfeat.analysis._axes import axes_or_new
 from privfeat.analysis.metrics import report_of
 
@@ -101,6 +102,7 @@ class PrivacyUtilityDisplay:
         """Measure and draw; see `measure_utility`."""
         if not all(0 < e < math.inf for e in epsilons):
             raise ValueError(f"epsilons must be finite and > 0, got {epsilons!r}.")
+        require("a figure", "matplotlib", extra="plot")
         curves = measure_utility(
             estimators, epsilons, X, y, X_test, y_test, n_repeats=n_repeats
         )
@@ -109,6 +111,7 @@ class PrivacyUtilityDisplay:
     def plot(self, axes: Any = None) -> Self:
         """Draw on two axes, or on new ones; bars are one standard deviation."""
         if axes is None:
+            require("a figure", "matplotlib", extra="plot")
             from matplotlib import pyplot
 
             _, axes = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_int, check_positive, check_real
+from privfeat._extras import require
 from privfeat._random import make_rng
 from privfeat.audit._jax_privacy import epsilon_lower_bound
 from privfeat.audit._scores import gradient_products
@@ -125,6 +126,7 @@ def audit_one_run(
     **Source.** Steinke, Nasr & Jagielski, Privacy Auditing with One (1) Training Run,
     2023, Algorithm 1 with ``k_- = 0``.
     """
+    require("a one-run audit", "jax_privacy", extra="audit")
     check_int("n_canaries", n_canaries, low=10)
     check_real(
         "guess_fraction",

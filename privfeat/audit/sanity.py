@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privfeat._checks import check_choice, check_int, check_real
+from privfeat._extras import require
 from privfeat._random import Generator, make_rng, seed_from
 from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 
@@ -64,6 +65,7 @@ class SanityResult:
         ImportError
             If matplotlib is missing.
         """
+        require("a figure", "matplotlib", extra="plot")
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 

@@ -71,8 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # the reader of a pipe has left, as in `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
-        except KeyboardInterrupt:
-            print("privfeat: error: interrupted", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            said = " ".join(getattr(error, "__notes__", ()))
+            print(f"privfeat: interrupted. {said}".rstrip(), file=sys.stderr)
             return 130
         # A user gets one line whatever went wrong; --debug has the rest.
         except Exception as error:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from privfeat._extras import require
 from privfeat.cli.common import (
     ESTIMATORS,
     CommandError,
@@ -92,6 +93,8 @@ def run(args: argparse.Namespace) -> None:
     from privfeat._files import write_atomically
     from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 
+    # what comes before it takes half a minute
+    require("a one-run audit", "jax_privacy", extra="audit")
     model = None if args.model is None else _load(args.model)
     X, y, n_classes = _data(args, model)
     params = budget_parameters(args) | parse_settings(args.set)

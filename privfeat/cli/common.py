@@ -193,6 +193,21 @@ def output_folder(path: str) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def interrupt_explained() -> Iterator[list[Any]]:
+    """Say on Ctrl-C whether budget was spent; the body adds the estimator it fits."""
+    begun: list[Any] = []
+    try:
+        yield begun
+    except KeyboardInterrupt as error:
+        # where the fit was in the middle, `core.charging` has said more
+        if not getattr(error, "__notes__", ()):
+            # set when a fit is charged, or would be
+            spent = any(hasattr(estimator, "privacy_") for estimator in begun)
+            error.add_note("Its budget is spent." if spent else "No budget was spent.")
+        raise
+
+
 def progress(args: argparse.Namespace, text: str) -> None:
     """Tell on a terminal what is being done, unless told to be quiet."""
     if sys.stderr.isatty() and not args.quiet:

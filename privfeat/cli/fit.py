@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,14 @@ from privfeat.cli.common import (
     CommandError,
     add_budget_options,
     budget_parameters,
+    interrupt_explained,
     make_estimator,
     open_split,
     output_folder,
     parse_settings,
     progress,
 )
+from privfeat.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from privfeat.data import FeatureSplit
@@ -83,8 +86,9 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument(
         "--groups",
-        action="store_true",
-        help="protect all rows of a user together, by the groups that FILE holds",
+        action=argparse.BooleanOptionalAction,
+        help="protect all rows of a user together, by the groups that FILE holds, or "
+        "each row on its own; must be said where FILE holds groups",
     )
     parser.add_argument(
         "--max-group-size",
@@ -118,6 +122,11 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
+    with interrupt_explained() as begun:
+        _run(args, begun)
+
+
+def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import PrivacyLedger
 
     if args.distributed:
@@ -133,17 +142,13 @@ def run(args: argparse.Namespace) -> None:
     for name in ("max_labels", "max_group_size"):
         if getattr(args, name) is not None:
             params[name] = getattr(args, name)
-    groups = train.groups if args.groups else None
-    if args.groups and groups is None:
-        raise CommandError(
-            f"{args.train} must hold groups for --groups. Extract it with "
-            "privfeat-extract --groups, or write it with privfeat.data.write_features."
-        )
+    groups = _groups(args, train)
     if (args.ledger is None) != (args.dataset is None):
         raise CommandError("--ledger and --dataset must be given together, got one.")
     if args.ledger is not None:
         params["ledger"] = PrivacyLedger(args.ledger, dataset=args.dataset)
     estimator = make_estimator(args.estimator, **params)
+    begun.append(estimator)
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
         raise CommandError(
             f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
@@ -197,11 +202,31 @@ def _report_gaps(
     splits = {f"--train {args.train}": train}
     if test is not None:
         splits[f"--test {args.test}"] = test
-    for sentence in find_gaps(splits):
+    for sentence in find_gaps(splits, everywhere=False):
         print(
             f"privfeat: warning: {sentence} (About records: no statement covers it.)",
             file=sys.stderr,
         )
+
+
+def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
+    """Return whose the rows are, if they are to be protected by user."""
+    if args.groups and not train.X.has_groups:
+        raise CommandError(
+            f"{args.train} must hold groups for --groups. Extract it with "
+            "privfeat-extract --groups, or write it with privfeat.data.write_features."
+        )
+    if args.groups is None and train.X.has_groups:
+        raise CommandError(
+            f"{args.train} says whose each row is. Pass --groups and --max-group-size "
+            "to protect all rows of a user together, or --no-groups to protect each "
+            "row on its own."
+        )
+    if args.groups:
+        return train.groups
+    # --no-groups is an answer to this warning
+    warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
+    return None
 
 
 def _join_job() -> None:

@@ -101,6 +101,7 @@ def _text(found: "Plan") -> str:
         f"epsilon = {found.epsilon:g}, delta = {found.delta:g}, {found.adjacency}; "
         f"{found.n_samples:,} records, {found.n_features} features, "
         f"{found.n_classes} classes",
+        *(f"warning: {warning}" for warning in found.warnings()),
         "",
         "noise of every release (exact):",
     ]
@@ -120,8 +121,8 @@ def _text(found: "Plan") -> str:
     ]
     for row, twice in zip(found.estimators, found.doubled, strict=True):
         lines.append(
-            f"  {row.estimator:15} {row.score_noise:18.4f} {row.expected_loss:8.1%} "
-            f"{twice.expected_loss:22.1%}"
+            f"  {row.estimator:15} {row.score_noise:18.4f} "
+            f"{percent(row.expected_loss):>8} {percent(twice.expected_loss):>22}"
         )
     if min(row.expected_loss for row in found.estimators) > _LARGE_LOSS:
         lines += [
@@ -133,15 +134,21 @@ def _text(found: "Plan") -> str:
     return "\n".join(lines)
 
 
+def percent(value: float) -> str:
+    """Return a part of one in per cent, with one digit and never ``-0.0%``."""
+    return f"{round(value, 3) + 0.0:.1%}"
+
+
 def _trials_text(trials: "list[Trial]", args: argparse.Namespace) -> str:
     lines = [
         "",
         f"measured on {args.public}, the noise scaled to {args.n:,} records:",
         f"  {'':15} {'accuracy':>9} {'loss':>8}",
-        f"  {'without privacy':15} {trials[0].non_private:9.1%}  (logistic regression)",
+        f"  {'without privacy':15} {percent(trials[0].non_private):>9}  (logistic "
+        "regression)",
     ]
     lines += [
-        f"  {trial.estimator:15} {trial.accuracy:9.1%} {trial.loss:8.1%}"
+        f"  {trial.estimator:15} {percent(trial.accuracy):>9} {percent(trial.loss):>8}"
         for trial in trials
     ]
     return "\n".join(lines)

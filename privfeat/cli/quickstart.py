@@ -1,7 +1,6 @@
 """``privfeat quickstart``: every estimator at several budgets, as table and figure."""
 
 import argparse
-import importlib.util
 import json
 import math
 import platform
@@ -10,6 +9,7 @@ import warnings
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from privfeat._extras import require
 from privfeat._types import ADJACENCIES
 from privfeat._version import __version__
 from privfeat.cli.common import (
@@ -66,8 +66,7 @@ def run(args: argparse.Namespace) -> None:
     from privfeat.data import open_features
     from privfeat.report import AccuracyGrid, format_grid, plot_grid
 
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError("the figure needs matplotlib: pip install privfeat[plot]")
+    require("the figure", "matplotlib", extra="plot")
     if not args.repeats >= 1:
         raise CommandError(f"--repeats must be >= 1, got {args.repeats}.")
     if not all(0 < epsilon < math.inf for epsilon in args.epsilons):

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _LINEAR = "A linear model trained on features of a frozen network"
 _NETWORK = "A network trained by DP-SGD"
-_HIDDEN = {"format", "format_version", "complete"}
 
 
 def add_parser(verbs: Any) -> None:
@@ -153,19 +152,9 @@ def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
         source, _ = split_argument(args.test)
     if source is None:
         return None
-    found = open_features(source).metadata
-    known = {
-        key: found[key]
-        for key in sorted(found)
-        if key not in _HIDDEN and found[key] not in (None, "")
-    }
-    if isinstance(known.get("arguments"), dict):  # most of them are said anyway
-        known["arguments"] = {
-            key: value
-            for key, value in known["arguments"].items()
-            if key not in found and value is not None
-        }
-    return known
+    # not metadata: numbers of records and digests of their names are for the owner
+    found = open_features(source).origin
+    return {key: value for key, value in found.items() if value not in (None, "")}
 
 
 def _ledger(

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from privfeat._extras import require
 from privfeat.cli.common import (
     ESTIMATORS,
     CommandError,
@@ -51,6 +52,8 @@ def run(args: argparse.Namespace) -> None:
     """Print a line for each test; fail if something was learned that must not be."""
     from privfeat import audit
 
+    if args.plots is not None:
+        require("--plots", "matplotlib", extra="plot")
     params = budget_parameters(args) | parse_settings(args.set)
     estimator = make_estimator(args.estimator, **params)
     pattern = partial(audit.pattern_test, n_users=args.n_users)

@@ -46,6 +46,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print everything that follows from the settings."""
+    from privfeat.analysis.planning import delta_warnings
     from privfeat.analysis.scaling import constant_tan_settings
     from privfeat.analysis.tan import TAN, simulate
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
         },
         "same_noise": [choice._asdict() for choice in same],
         "twice_the_data": {"epsilon": doubled.epsilon(delta / 2), "delta": delta / 2},
-        "warnings": settings.warnings(),
+        "warnings": [*settings.warnings(), *delta_warnings(delta, args.n)],
     }
     print(json.dumps(found, indent=2) if args.json else _text(found))
 

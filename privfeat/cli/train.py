@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._types import ADJACENCIES
-from privfeat.cli.common import CommandError, output_folder, parse_settings, progress
+from privfeat.cli.common import (
+    CommandError,
+    interrupt_explained,
+    output_folder,
+    parse_settings,
+    progress,
+)
 
 
 def add_parser(verbs: Any) -> None:
@@ -99,6 +105,11 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train, save, and print accuracy and statement."""
+    with interrupt_explained() as begun:
+        _run(args, begun)
+
+
+def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import DPSGDClassifier, PrivacyLedger, persistence
     from privfeat.data.users import read_users
     from privfeat.trainers import read_folder
@@ -141,6 +152,7 @@ def run(args: argparse.Namespace) -> None:
         params["ledger"] = PrivacyLedger(args.ledger, dataset=args.dataset)
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
+    begun.append(clf)
     with output_folder(args.out) as folder:
         progress(args, f"training {args.model} on {args.data} ...")
         clf.fit(X, y, groups=groups)

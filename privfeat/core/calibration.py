@@ -92,7 +92,7 @@ def plan_releases(
         epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
     if rho is not None:
         rho = check_positive("rho", rho)
-    shares = _shares(queries, budget_split)
+    shares = budget_shares(queries, budget_split)
     if noise_multiplier is not None:
         noise_multiplier = check_real(
             "noise_multiplier", noise_multiplier, low=1e-6, high=1e6
@@ -121,9 +121,10 @@ def plan_releases(
     )
 
 
-def _shares(
+def budget_shares(
     queries: Sequence[Query], budget_split: Mapping[str, float] | None
 ) -> dict[str, float]:
+    """Return the part of rho of each query, by its name: as given, or by weight."""
     if budget_split is None:
         total = total_weight(queries)
         return {query.name: query.count * query.weight / total for query in queries}

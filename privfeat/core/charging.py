@@ -32,7 +32,8 @@ def charged(
     if len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if ledger is None:
-        yield None
+        with _interrupt_noted("The fit had begun: its budget is spent."):
+            yield None
         return
     refusal = None
     if team.index == 0:
@@ -43,9 +44,14 @@ def charged(
                 _check_running(ledger, number, statement, estimator)
         except Exception as error:  # noqa: BLE001 - the others wait to hear of it
             refusal = error
+        except KeyboardInterrupt as error:
+            error.add_note("Whether it was charged, the history of its ledger says.")
+            raise
     if any(team.each(refusal is not None)):
         raise refusal or PrivacyError("the first process could not charge the ledger.")
-    yield number
+    named = "" if number is None else f", as number {number} of its ledger"
+    with _interrupt_noted(f"The fit was charged{named}: its budget is spent."):
+        yield number
     if number is None:  # the first process has it
         return
     try:
@@ -56,6 +62,16 @@ def charged(
             PrivacyWarning,
             stacklevel=4,
         )
+
+
+@contextmanager
+def _interrupt_noted(sentence: str) -> Iterator[None]:
+    """Add a note to the error by which Ctrl-C stops the body."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.add_note(sentence)
+        raise
 
 
 def _check_running(

@@ -15,7 +15,7 @@ with the stated probability, whatever the sum is.
 
 **Sensitivity.** Sums are int64 totals of whole contributions (``statistics``), neither
 rounded before the noise nor after it on the grid, and float64 appears only when a noisy
-whole number is divided by its unit, a power of two: post-processing. So is the residue
+whole number is multiplied by its unit: post-processing. So is the residue
 modulo ``2**64``, in which totals and noise are added. Contributions are rounded towards
 zero before they are summed (``clipping``), so the bounds of ``sensitivity``, with which
 ``c`` is planned, hold for the whole numbers: nothing is left to add for rounding.

@@ -48,7 +48,7 @@ def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
     return _transposed_product(_wide(chunk.rows), indicators.astype(jnp.float64))
 
 
-@partial(jax.jit, static_argnames=("loss", "clip_norm"))
+@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius"))
 def gradient_of(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
@@ -56,6 +56,7 @@ def gradient_of(
     kept: Bool[Array, " b"] | None,
     loss: Loss,
     clip_norm: float | None,
+    radius: float = math.inf,
 ) -> Float64[Array, "m c"]:
     """Return the gradient sum of a chunk, in units of both grids with privacy."""
     wide = _wide(chunk.rows)
@@ -66,7 +67,7 @@ def gradient_of(
             residual,
             chunk.row_norms,
             clip_norm=clip_norm,
-            radius=residual_norm(loss, len(whole)),
+            radius=min(radius, residual_norm(loss, len(whole))),
             largest=largest_residual(loss),
         )
     if kept is not None:

@@ -66,12 +66,14 @@ class PostgresStore:
 def _engine(url: str) -> Any:
     """Return an engine that keeps no connection open, so that processes may fork."""
     try:
+        import psycopg  # noqa: F401
         from sqlalchemy import create_engine, make_url
         from sqlalchemy.exc import ArgumentError
         from sqlalchemy.pool import NullPool
     except ImportError as error:
         raise LedgerError(
-            "a ledger on PostgreSQL needs SQLAlchemy: pip install privfeat[postgres]"
+            "a ledger on PostgreSQL needs SQLAlchemy and psycopg. Run pip install "
+            "'privfeat[postgres]'."
         ) from error
     try:
         target = make_url(url).set(drivername="postgresql+psycopg")

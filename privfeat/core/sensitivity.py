@@ -76,21 +76,30 @@ def clipped_gradient(clip_norm: float, adjacency: Adjacency) -> float:
 
 
 def loss_gradient(
-    clip_norm: float, loss: Loss, n_outputs: int, adjacency: Adjacency
+    clip_norm: float,
+    loss: Loss,
+    n_outputs: int,
+    adjacency: Adjacency,
+    gradient_clip_norm: float | None = None,
 ) -> float:
-    """Sensitivity of the gradient sum ``sum (p - y) x^T`` without clipping it.
+    """Sensitivity ``S`` of the gradient sum ``sum (p - y) x^T``; twice for two records.
 
-    - ``"sigmoid"``: ``sqrt(m) C``, ``2 sqrt(m) C`` for ``m = n_outputs``.
-    - ``"softmax"``: ``sqrt(2) C``, ``2 sqrt(2) C`` whatever ``n_outputs`` is.
+    - ``"sigmoid"``: ``sqrt(m) C`` for ``m = n_outputs``;
+    - ``"softmax"``: ``sqrt(2) C``, and ``"squared"``: ``2 C``, whatever ``m`` is;
+    - ``gradient_clip_norm``, to which gradients are clipped, if it is less.
 
-    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``. Sigmoid: every entry of
-    ``p - y`` lies in [-1, 1], however many labels a record carries (Mehta et al. 2023,
-    Theorem 2.1). Softmax, for records of one label, with true class
+    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``, and both bounds hold of what
+    `privfeat.core.clipping.clip_residuals` returns, so the smaller does. Sigmoid: every
+    entry of ``p - y`` lies in [-1, 1], however many labels a record carries (Mehta et
+    al. 2023, Theorem 2.1). Softmax, for records of one label, with true class
     ``c``: ``norm(p - y)^2 = sum_j p_j^2 - 2 p_c + 1 <= 1 - 2 p_c + 1 <= 2``, as
-    ``sum p_j^2 <= 1``; approached when a wrong class gets probability one.
+    ``sum p_j^2 <= 1``; approached when a wrong class gets probability one. Squared: the
+    clip. Of two records one bound or the other is approached by opposite gradients.
     """
-    clip_norm = check_positive("clip_norm", clip_norm)
-    return _bound(adjacency, residual_norm(loss, n_outputs) * clip_norm)
+    bound = residual_norm(loss, n_outputs) * check_positive("clip_norm", clip_norm)
+    if gradient_clip_norm is not None:
+        bound = min(bound, check_positive("gradient_clip_norm", gradient_clip_norm))
+    return _bound(adjacency, bound)
 
 
 def curvature_grams(
@@ -100,12 +109,14 @@ def curvature_grams(
 
     - ``"sigmoid"``: ``sqrt(m) C^2 / 4`` for ``m = n_outputs``, times ``sqrt(2)`` under
       replace-one.
-    - ``"softmax"``: ``sqrt(4/27) C^2``, times ``sqrt(2)``, whatever ``n_outputs`` is.
+    - ``"softmax"``: ``sqrt(4/27) C^2``, times ``sqrt(2)``, whatever ``m`` is, but
+      ``sqrt(1/8) C^2`` for two outputs.
 
     Proof. Let ``w_j = p_j (1 - p_j)``. The stack changes by ``norm(w) norm(x)^2``.
     Sigmoid: ``w_j <= 1/4`` (Mehta et al. 2023, Theorem 2.1). Softmax: ``sum_j w_j^2 =
     sum_j p_j [p_j (1 - p_j)^2] <= max_p p (1 - p)^2 = 4/27``, at ``p = 1/3``; three
-    classes of probability 1/3 attain it. Two records with weights ``w`` and ``v``:
+    classes of probability 1/3 attain it. Two outputs: ``w_1 = w_2 = p (1 - p) <= 1/4``,
+    so ``norm(w)^2 <= 2/16``. Two records with weights ``w`` and ``v``:
     ``sum_j norm(w_j x x^T - v_j z z^T)_F^2 <= norm(w)^2 C^4 + norm(v)^2 C^4``, because
     the cross terms ``-2 w_j v_j (x . z)^2`` are not positive.
     """
@@ -165,7 +176,7 @@ def curvature_norm(loss: Loss, n_outputs: int) -> float:
     if loss == "sigmoid":
         return math.sqrt(n_outputs) / 4.0
     if loss == "softmax":
-        return math.sqrt(4.0 / 27.0)
+        return math.sqrt(4.0 / 27.0 if n_outputs > 2 else 1.0 / 8.0)
     raise UnsupportedEventError(
         f"loss must be 'sigmoid' or 'softmax' for Hessian blocks, got {loss!r}."
     )

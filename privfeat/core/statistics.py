@@ -14,6 +14,7 @@ same shape.
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
 
+import math
 from collections.abc import Callable, Iterator
 
 import jax
@@ -88,12 +89,13 @@ def exact_gradient(
     *,
     loss: Loss,
     clip_norm: float,
+    residual_clip_norm: float = math.inf,
     sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
 ) -> ExactSum:
     """Return the sum of the records' clipped gradients, (n_outputs, n_columns).
 
-    Bounded by ``sensitivity.clipped_gradient(clip_norm)``. A ``clip_norm`` of
-    ``residual_norm(loss) * C`` clips nothing, and gives ``sensitivity.loss_gradient``.
+    Bounded by ``sensitivity.loss_gradient``. A ``clip_norm`` of ``residual_norm(loss) *
+    C`` clips nothing.
 
     Parameters
     ----------
@@ -103,6 +105,8 @@ def exact_gradient(
     loss : {"sigmoid", "softmax", "squared"}
     clip_norm : float
         In gradient units; without effect without privacy. Public.
+    residual_clip_norm : float
+        Bound on the norm of a residual ``p - y``, if below `residual_norm`. Public.
     sampler : callable, optional
         Called once per chunk with its number of rows; returns which of them take part.
         Its result is sensitive.
@@ -114,7 +118,12 @@ def exact_gradient(
     for chunk in rows.chunks():
         kept = None if sampler is None else sampler(len(chunk.rows))
         with jax.enable_x64(True):
-            total.add(kernels.gradient_of(chunk, whole, unit * step, kept, loss, limit))
+            total.add(
+                kernels.gradient_of(
+                    *(chunk, whole, unit * step, kept, loss, limit),
+                    radius=float(residual_clip_norm),
+                )
+            )
     grid = grid_step(largest_residual(loss)) if private else 1.0
     return total.sum(grid * step)
 

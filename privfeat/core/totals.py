@@ -1,6 +1,6 @@
 """Totals of chunk sums: exact, whatever their order, devices and processes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -24,7 +24,7 @@ class ExactSum:
     total : array of int64, or of float64 without privacy
         In units of the grid.
     unit : float
-        Of the grid, in units of the statistic; a power of two.
+        Of the grid, in units of the statistic; a power of two, unless it is `scaled`.
     carry : array of int64, optional
         What did not fit into ``total``, in ``2**40`` units of the grid.
     """
@@ -37,6 +37,13 @@ class ExactSum:
     def value(self) -> Float64[np.ndarray, "..."]:
         """The sum in units of the statistic, rounded to float64."""
         return np.asarray(rounded(self.total, self.carry) * self.unit)
+
+    def scaled(self, scale: float) -> "ExactSum":
+        """Return the sum times ``scale``, as a block of a stack of sums.
+
+        It stays whole in its unit; only ``value`` is rounded once more.
+        """
+        return replace(self, unit=self.unit * scale)
 
 
 def rounded(

@@ -28,7 +28,7 @@ def assemble(
     path: Path,
     partial: Path,
     columns: Mapping[str, Mapping[str, RawColumn]],
-    skipped: Mapping[str, int],
+    n_skipped: Mapping[str, int],
     *,
     root: Mapping[str, Any],
     class_names: list[str] | None,
@@ -42,8 +42,8 @@ def assemble(
         The final file and the folder of raw columns, on the same file system.
     columns : mapping of split name to mapping of column name to RawColumn
         What to store.
-    skipped : mapping of split name to int
-        Number of records that gave no row.
+    n_skipped : mapping of split name to int
+        How many records gave no row.
     root, split_metadata : mapping
         Attributes of the file and of each split.
     class_names : list of str or None
@@ -71,7 +71,7 @@ def assemble(
             for split, raw in columns.items():
                 group = file.create_group(split)
                 metadata = split_metadata.get(split, {})
-                _write_split(group, raw, skipped[split], metadata, sink)
+                _write_split(group, raw, n_skipped[split], metadata, sink)
             file.flush()
             sink.check()
             file.attrs["complete"] = True
@@ -113,8 +113,8 @@ def _write_split(
             sink.check()
         if start != n_rows or checksum != column.checksum:
             raise FeatureFileError(
-                f"{column.path} must hold the {n_rows} rows that were written, but "
-                "was changed. Start again with overwrite."
+                f"{column.path} must hold the rows that were written, but was changed. "
+                "Start again with overwrite."
             )
         group.attrs[f"{name}_crc32"] = checksum
     group.attrs["n_rows"] = columns["features"].n_rows

@@ -1,5 +1,6 @@
 """Convert batches to the types that a feature file stores."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,8 @@ def as_columns(
     """
     if features.ndim != 2 or features.shape[1] != n_features:
         raise ValueError(
-            f"features must have shape (m, {n_features}), got {features.shape}."
+            f"features must have shape (m, {n_features}), got {features.ndim} "
+            f"dimensions, the last of {features.shape[-1:]}."
         )
     with np.errstate(over="ignore"):
         stored = np.asarray(features).astype(dtype, copy=False)
@@ -58,11 +60,27 @@ def as_columns(
         array = np.asarray(values)
         if array.dtype.kind not in "iub" or array.shape[:1] != stored.shape[:1]:
             raise ValueError(
-                f"{name} must be {len(stored)} integers, one per row, "
-                f"got shape {array.shape} of type {array.dtype}."
+                f"{name} must be integers, one per row, got another number of them, "
+                f"or type {array.dtype}."
             )
         indicator = name == "labels" and array.ndim == 2
         if indicator and not np.isin(array, (0, 1)).all():
             raise ValueError("labels of shape (n, m) must be zeros and ones.")
         columns[name] = array.astype(np.uint8 if indicator else np.int64)
     return columns
+
+
+def warn_of_zeros(split: str, features: NDArray[Any]) -> bool:
+    """Warn of rows that are all zeros, and return whether there are any.
+
+    Said here, where features are made and nothing is promised yet, and never by
+    ``fit``: what that says of exact values tells of single records.
+    """
+    found = not features.any(axis=1).all()
+    if found:
+        warnings.warn(
+            f"some rows of split {split!r} are all zeros: they say nothing about their "
+            "labels. See how these features were made.",
+            stacklevel=3,
+        )
+    return found

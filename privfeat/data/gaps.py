@@ -13,13 +13,17 @@ from privfeat.data.reader import FeatureSplit
 _BLOCK_ROWS = 8192
 
 
-def find_gaps(splits: Mapping[str, FeatureSplit]) -> list[str]:
+def find_gaps(
+    splits: Mapping[str, FeatureSplit], *, everywhere: bool = True
+) -> list[str]:
     """Return sentences on classes without a row, and on rows of zeros.
 
     Parameters
     ----------
     splits : mapping of str to FeatureSplit
         By the name to print. Their classes are the same.
+    everywhere : bool
+        Also name classes that no split has a row of.
 
     Returns
     -------
@@ -29,7 +33,7 @@ def find_gaps(splits: Mapping[str, FeatureSplit]) -> list[str]:
     present = {name: _classes(split) for name, split in splits.items()}
     gaps = []
     for name, split in splits.items():
-        known = range(len(split.class_names or ()))
+        known = range(len(split.class_names or ()) if everywhere else 0)
         expected = {*known, *(c for found in present.values() for c in found)}
         absent = sorted(expected - present[name])
         if absent:

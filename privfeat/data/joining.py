@@ -17,6 +17,7 @@ from privfeat.data.schema import (
     FORMAT_VERSION,
     RESERVED,
     FeatureFileError,
+    shown,
     write_attributes,
 )
 from privfeat.data.shards import SHARDS, Shard, fingerprint
@@ -125,8 +126,8 @@ def _check(files: Sequence[FeatureFile]) -> None:
             if then.get(name) != now.get(name):
                 raise FeatureFileError(
                     f"{file.path} must agree with {first.path}, but {name} is "
-                    f"{now.get(name)!r} and there {then.get(name)!r}. Extract it with "
-                    "the same arguments."
+                    f"{shown(name, now)} and there {shown(name, then)}. Extract it "
+                    "with the same arguments."
                 )
         shard = file.metadata.get("shard")
         if shard is not None and (shard["number"], shard["count"]) != (
@@ -225,4 +226,4 @@ def _write_split(
         group.create_virtual_dataset(name, layout, fillvalue=missing)
     write_attributes(group, _shared([part.metadata for part in parts]))
     group.attrs["n_rows"] = n_rows
-    group.attrs["n_skipped"] = sum(part.metadata["n_skipped"] for part in parts)
+    group.attrs["n_skipped"] = sum(part.metadata.get("n_skipped", 0) for part in parts)

@@ -16,10 +16,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.data.schema import FeatureFileError
+from privfeat.data.schema import FeatureFileError, shown
 
 JOURNAL = "journal.jsonl"
-JOURNAL_VERSION = 2
+JOURNAL_VERSION = 1
 
 
 def partial_folder(path: str | os.PathLike[str]) -> Path:
@@ -81,8 +81,8 @@ class RawColumn:
         if self.n_rows != n_rows or self.checksum != checksum:
             self._file.close()
             raise FeatureFileError(
-                f"{path} must hold the {n_rows} rows that the journal lists, but was "
-                "changed or lost rows. Start again with overwrite."
+                f"{path} must hold the rows that the journal lists, but was changed or "
+                "lost rows. Start again with overwrite."
             )
         self._file.truncate(n_rows * self.row_bytes)
 
@@ -139,7 +139,7 @@ class Journal:
         First line: format, arguments of the run, feature type and width.
     progress : dict of str to dict
         Last state of each split: ``seen``, ``n_rows``, and of each column its type,
-        width and checksum; ``skipped`` collects the names over all lines.
+        width and checksum; ``n_skipped`` counts over all lines.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -220,8 +220,8 @@ class Journal:
             if name != "arguments" and then.get(name) != now.get(name):
                 raise FeatureFileError(
                     f"{self.path.parent} must be continued with the arguments it was "
-                    f"begun with, but {name} was {then.get(name)!r} and is "
-                    f"{now.get(name)!r}. Use the first arguments, another output, or "
+                    f"begun with, but {name} was {shown(name, then)} and is "
+                    f"{shown(name, now)}. Use the first arguments, another output, or "
                     "overwrite."
                 )
 
@@ -237,7 +237,10 @@ class Journal:
             self._file = None
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
-        self.progress[entry["split"]] = dict(entry)
+        known = self.progress.get(entry["split"], {}).get("n_skipped", 0)
+        # earlier releases kept the names
+        new = entry.get("n_skipped", len(entry.get("skipped", ())))
+        self.progress[entry["split"]] = {**entry, "n_skipped": known + new}
 
     def _write(self, value: Mapping[str, Any]) -> None:
         file = self._opened()

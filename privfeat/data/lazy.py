@@ -24,6 +24,8 @@ class LazyFeatures:
         Expected shape, (n_samples, n_features).
     dtype : dtype-like
         Expected element type.
+    has_groups : bool
+        Whether the file says whose each row is.
 
     Attributes
     ----------
@@ -43,12 +45,18 @@ class LazyFeatures:
     ndim = 2
 
     def __init__(
-        self, path: str, dataset: str, shape: tuple[int, int], dtype: DTypeLike
+        self,
+        path: str,
+        dataset: str,
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        has_groups: bool = False,
     ) -> None:
         self.path = os.path.abspath(path)
         self.dataset = dataset
         self.shape = shape
         self.dtype = np.dtype(dtype)
+        self.has_groups = has_groups
         self._rows: Rows | None = None
         self._pid = -1
         self._closed = False
@@ -78,6 +86,7 @@ class LazyFeatures:
             "dataset": self.dataset,
             "shape": self.shape,
             "dtype": self.dtype,
+            "has_groups": self.has_groups,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -125,10 +134,7 @@ class LazyFeatures:
         index = np.asarray(key)
         if index.dtype == bool:
             if index.shape != (len(self),):
-                raise IndexError(
-                    f"a boolean index must have shape ({len(self)},), "
-                    f"got {index.shape}."
-                )
+                raise IndexError("a boolean index must have one entry for each row.")
             return self.read_rows(np.flatnonzero(index))
         if index.ndim == 0 and index.dtype.kind in "iu":
             row: NDArray[Any] = self.read_rows(index[None])[0]
@@ -157,7 +163,7 @@ class LazyFeatures:
         """
         if not 0 <= start <= stop <= len(self):
             raise IndexError(
-                f"rows must lie within 0 and {len(self)}, got {start} to {stop}."
+                f"rows must be some of those that there are, got {start} to {stop}."
             )
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         if rows.size:
@@ -198,10 +204,10 @@ class LazyFeatures:
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise IndexError(
                 "indices must be a one-dimensional array of integers, "
-                f"got shape {index.shape} and type {index.dtype}."
+                f"got {index.ndim} dimensions and type {index.dtype}."
             )
         if int(index.min()) < -len(self) or int(index.max()) >= len(self):
-            raise IndexError(f"indices must lie within 0 and {len(self) - 1}.")
+            raise IndexError("indices must be of rows that there are.")
         index = np.where(index < 0, index + len(self), index).astype(np.intp)
         rows = np.empty((len(index), self.shape[1]), self.dtype)
         for part in self._open().parts:
@@ -228,8 +234,8 @@ class LazyFeatures:
             if not rows.fit(self.shape, self.dtype):
                 rows.close()
                 raise FeatureFileError(
-                    f"{self.path} must hold {self.dataset!r} with shape {self.shape} "
-                    f"and type {self.dtype}, but was changed. Open it again."
+                    f"{self.path} must hold {self.dataset!r} as it was opened, but was "
+                    "changed. Open it again."
                 )
             self._rows, self._pid = rows, os.getpid()
         return self._rows

@@ -1,7 +1,6 @@
 """Open a feature file, check it, and hand out its splits."""
 
 import os
-import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import (
+    COLUMNS,
+    ORIGIN,
     FeatureFileError,
     check_root,
     check_split,
@@ -78,16 +79,6 @@ class FeatureSplit:
         """The groups, read at first use."""
         return self._column("groups")
 
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """Empty: names of files are not kept. Deprecated."""
-        warnings.warn(
-            "skipped will be removed, names are not kept. Use metadata['n_skipped'].",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return ()
-
     def __len__(self) -> int:
         return len(self.features)
 
@@ -103,13 +94,13 @@ class FeatureSplit:
             rows = Rows(self.features.path, found.name)
             if not rows.fit(found.shape, found.dtype):
                 raise FeatureFileError(
-                    f"{self.features.path} must hold {found.shape[0]} {column} of "
-                    f"split {self.name!r}, but was changed. Open it again."
+                    f"{self.features.path} must hold the {column} of split "
+                    f"{self.name!r} as it was opened, but was changed. Open it again."
                 )
         with refused_if_damaged(path):
             values = rows.read_all()
         rows.close()
-        checksum = self.metadata.get(f"{column}_crc32")
+        checksum = self.metadata.get(f"{column}_crc32") if column in COLUMNS else None
         if checksum is not None and checksum != zlib.crc32(values.tobytes()):
             raise FeatureFileError(
                 f"{path}: {column} of split {self.name!r} must have the checksum they "
@@ -127,9 +118,9 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     path : str
         Where the file is.
     metadata : dict
-        How the features were made: ``model``, ``weights_sha256``, ``weights_license``,
-        ``versions``, ``input_size``, ``mean``, ``std``, ``interpolation``, ``resize``,
-        ``crop``, ``pooling``, ``dataset``, ``n_rows`` and others, as stored.
+        All attributes, some of them sensitive: ``model``, ``weights_sha256``,
+        ``weights_license``, ``versions``, ``crop``, ``dataset``, ``n_rows`` and others,
+        as stored. It stays at home; ``origin`` may be published.
     class_names : tuple of str, or None
         Names of the classes, if known; label ``i`` means ``class_names[i]``.
     n_features : int
@@ -157,16 +148,23 @@ class FeatureFile(Mapping[str, FeatureSplit]):
                 shape = group["features"].shape
                 self._splits[name] = FeatureSplit(
                     name,
-                    LazyFeatures(self.path, f"{name}/features", shape, dtype),
+                    LazyFeatures(
+                        self.path, f"{name}/features", shape, dtype, "groups" in group
+                    ),
                     self.class_names,
                     read_attributes(group),
                 )
         n_rows = sum(len(split) for split in self._splits.values())
         if n_rows != self.metadata.get("n_rows"):
             raise FeatureFileError(
-                f"{self.path} must hold n_rows = {self.metadata.get('n_rows')} rows "
-                f"over all splits, got {n_rows}."
+                f"{self.path} must hold n_rows rows over all splits, got another "
+                "number. Extract or copy it again."
             )
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """How the features were made: of ``metadata`` what tells of no record."""
+        return {name: self.metadata[name] for name in ORIGIN if name in self.metadata}
 
     def __getitem__(self, name: str) -> FeatureSplit:
         if name not in self._splits:

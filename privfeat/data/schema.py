@@ -14,8 +14,11 @@
 A file may be joined from shards, feature files by themselves. Then features, labels and
 groups are virtual datasets, the attribute ``shards`` lists path, fingerprint and rows
 of each shard, and checksums are those of the shards. Version 1 had no shards; it is
-still read. Older files may hold ``/<split>/skipped``, the names of files that gave no
-row; nothing reads or writes it any more.
+still read.
+
+Files of earlier releases may hold ``/<split>/skipped``, names of images that gave no
+row: they are not read, and not copied. ``docs/what-leaves.md`` says of each part
+whether it may be published; nothing but `ORIGIN` may.
 
 Attributes that are lists or dictionaries are stored as JSON text under their own name
 with the suffix ``_json``. ``complete`` is written last. Any change of this layout
@@ -36,6 +39,28 @@ READABLE_VERSIONS = (1, 2)
 FEATURE_DTYPES = ("float16", "float32")
 COLUMNS = ("features", "labels", "groups")
 CHUNK_BYTES = 256 * 1024
+# How features were made: no record has a part in it, so that a report may show it.
+ORIGIN = (
+    "crop",
+    "dataset",
+    "feature_dtype",
+    "input_size",
+    "interpolation",
+    "mean",
+    "model",
+    "model_kwargs",
+    "model_name",
+    "model_tag",
+    "n_features",
+    "pooling",
+    "precision",
+    "resize",
+    "std",
+    "versions",
+    "weights_license",
+    "weights_sha256",
+    "weights_source",
+)
 RESERVED = (
     "format",
     "format_version",
@@ -49,6 +74,13 @@ RESERVED = (
 
 class FeatureFileError(ValueError):
     """A feature file is missing, incomplete, damaged, of another kind, or in use."""
+
+
+def shown(name: str, values: Mapping[str, Any]) -> str:
+    """Return a value for a message, unless it may tell of records: then a word."""
+    public = name in (*ORIGIN, "class_names", "data", "dtype", "limit", "splits")
+    public |= name == "shard count" or "/" in name  # the type of a column
+    return repr(values.get(name)) if public or name not in values else "another"
 
 
 @contextmanager
@@ -147,8 +179,8 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
         raise FeatureFileError(f"{where} must hold 'features' and 'labels'.")
     if features.ndim != 2 or features.shape[1] != n_features:
         raise FeatureFileError(
-            f"{where}: features must have shape (n, {n_features}), "
-            f"got {features.shape}."
+            f"{where}: features must have shape (n, {n_features}), got "
+            f"(n, {', '.join(map(str, features.shape[1:]))})."
         )
     if str(features.dtype) != dtype or dtype not in FEATURE_DTYPES:
         raise FeatureFileError(
@@ -158,12 +190,13 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
     integer_labels = labels.ndim == 1 and labels.dtype == np.int64
     if not integer_labels and not (labels.ndim == 2 and labels.dtype == np.uint8):
         raise FeatureFileError(
-            f"{where}: labels must be (n,) int64 or (n, m) uint8, "
-            f"got {labels.shape} {labels.dtype}."
+            f"{where}: labels must be (n,) int64 or (n, m) uint8, got {labels.ndim} "
+            f"dimensions of {labels.dtype}."
         )
     n_rows = group.attrs.get("n_rows")
     lengths = {name: len(group[name]) for name in COLUMNS if name in group}
     if any(length != n_rows for length in lengths.values()):
         raise FeatureFileError(
-            f"{where} must have n_rows = {n_rows} rows in every array, got {lengths}."
+            f"{where} must have n_rows rows in every array, got another number in "
+            f"{', '.join(name for name in lengths if lengths[name] != n_rows)}."
         )

@@ -174,9 +174,8 @@ def check_shards(file: h5py.File, path: str) -> None:
         n_rows = sum(shard.n_rows.get(name, 0) for shard in shards)
         if n_rows != group.attrs.get("n_rows") or not shards:
             raise FeatureFileError(
-                f"{path}: split {name!r} must list the shards of all its "
-                f"{group.attrs.get('n_rows')} rows, but lists {n_rows} rows. Join the "
-                "shards again."
+                f"{path}: split {name!r} must list the shards of all its rows, but "
+                "lists other numbers of rows. Join the shards again."
             )
     for shard in shards:
         open_shard(path, shard).close()

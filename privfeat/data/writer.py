@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat.data.assembly import assemble
-from privfeat.data.columns import as_columns
+from privfeat.data.columns import as_columns, warn_of_zeros
 from privfeat.data.journal import Journal, Position, RawColumn, partial_folder
 from privfeat.data.schema import FEATURE_DTYPES, RESERVED, FeatureFileError
 
@@ -79,7 +79,9 @@ class FeatureWriter:
         self._last_flush = time.monotonic()
         self._columns: dict[str, dict[str, RawColumn]] = {}
         self._seen: dict[str, int] = {}
+        self._n_skipped: dict[str, int] = {}
         self._dirty: set[str] = set()
+        self._zeros: set[str] = set()
         if self.path.exists() and not overwrite:
             raise FeatureFileError(
                 f"{self.path} must not exist yet, but does. Choose another name, or "
@@ -109,6 +111,11 @@ class FeatureWriter:
         n_rows = columns["features"].n_rows if columns else 0
         return Position(self._seen.get(split, 0), n_rows)
 
+    def n_skipped(self, split: str) -> int:
+        """Return how many records of ``split`` gave no row."""
+        known: int = self._journal.progress.get(split, {}).get("n_skipped", 0)
+        return known + self._n_skipped.get(split, 0)
+
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
         column = self._columns[split]["labels"]
@@ -137,8 +144,7 @@ class FeatureWriter:
         groups : array-like of shape (m,) int, optional
             Given for all rows of a split or for none.
         skipped : iterable of str
-            Names of records that were met among these and gave no row. They are
-            counted, and not kept.
+            Records that were met among these and gave no row: counted, not kept.
 
         Raises
         ------
@@ -168,9 +174,12 @@ class FeatureWriter:
                 f"got {sorted(arrays)}."
             )
         n_skipped = sum(1 for _ in skipped)
+        if split not in self._zeros and warn_of_zeros(split, arrays["features"]):
+            self._zeros.add(split)
         for name, array in arrays.items():
             columns[name].append(array)
         self._seen[split] = self._seen.get(split, 0) + len(features) + n_skipped
+        self._n_skipped[split] = self._n_skipped.get(split, 0) + n_skipped
         self._dirty.add(split)
         if time.monotonic() - self._last_flush > self._flush_seconds:
             self.flush()
@@ -187,6 +196,7 @@ class FeatureWriter:
                     "split": split,
                     "seen": self._seen[split],
                     "n_rows": columns["features"].n_rows,
+                    "n_skipped": self._n_skipped.pop(split, 0),
                     "columns": {
                         name: [str(c.dtype), c.width, c.checksum]
                         for name, c in columns.items()
@@ -234,7 +244,7 @@ class FeatureWriter:
             self.path,
             self.partial,
             self._columns,
-            {split: self._n_skipped(split) for split in self._columns},
+            {split: self.n_skipped(split) for split in self._columns},
             root={
                 "n_features": self.n_features,
                 "feature_dtype": self.dtype,
@@ -267,10 +277,6 @@ class FeatureWriter:
     ) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
-
-    def _n_skipped(self, split: str) -> int:
-        position = self.position(split)
-        return position.seen - position.n_rows
 
     def _raw_path(self, split: str, column: str) -> Path:
         return self.partial / f"{split}.{column}.col"

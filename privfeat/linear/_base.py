@@ -38,9 +38,12 @@ from privfeat.data import LazyFeatures
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
     check_team,
+    count_units,
     messages_without_data,
     public_facts,
+    refuse_dates,
     seed_of,
+    warn_of_unused_groups,
     warn_of_weak_choices,
 )
 from privfeat.linear._problem import Problem, Shape
@@ -139,6 +142,7 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
         keys = KeyStream(seed_of(self.random_state), team.index)
         features, targets = self._validate(X, y)
         problem = self._problem(targets, features.shape[1])
+        warn_of_unused_groups(X, groups)
         users = check_users(groups, self.max_group_size, features.shape[0])
         queries = self._all_queries(problem.shape)
         if users is not None:
@@ -151,10 +155,13 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             noise_multiplier=self.noise_multiplier,
             accounting=self.accounting,
             adjacency=self.adjacency,
-            budget_split=self.budget_split,
+            budget_split=self._planned_split(problem.shape),
         )
         warn_of_weak_choices(
-            plan, classes_read=problem.classes_read, seeded=keys.seeded
+            plan,
+            classes_read=problem.classes_read,
+            seeded=keys.seeded,
+            n_units=count_units(features.shape[0], users, team),
         )
         statement = PrivacyStatement.from_plan(
             plan,
@@ -236,6 +243,10 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
         """Return `_queries` and those of `_centred`."""
         return self._queries(shape)
 
+    def _planned_split(self, shape: Shape) -> Mapping[str, float] | None:
+        """Return ``budget_split`` for the queries of `_all_queries`."""
+        return self.budget_split
+
     def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
         """Set ``center_``, which all rows are shifted by, and return shifted rows."""
         self.center_ = np.zeros(self.n_features_in_)
@@ -278,12 +289,15 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             starts = range(0, len(X), _PREDICT_ROWS)
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
+        refuse_dates("X", X)
         with messages_without_data():
             features = validate_data(self, X, dtype=_FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        refuse_dates("X", X)
+        refuse_dates("y", y)
         with messages_without_data():
             if not isinstance(X, LazyFeatures):
                 X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)

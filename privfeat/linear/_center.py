@@ -5,6 +5,7 @@ rows, which tells nothing about its class. Subtracting it and scaling to unit no
 makes what is left much larger, at the same sensitivity and noise.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._types import Adjacency, RowScaling
-from privfeat.core import sensitivity
+from privfeat.core import replacement, sensitivity
 from privfeat.core.clipping import CLIP_RANGE
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
@@ -66,16 +67,24 @@ def public_center(
 
 
 def mean_query(
-    others: Sequence[Query], clip_norm: float, adjacency: Adjacency
+    others: Sequence[Query],
+    clip_norm: float,
+    adjacency: Adjacency,
+    row_scaling: RowScaling,
 ) -> Query:
     """Return the query for the mean; ``others`` are the other releases of the fit.
 
     The statistic is the sum of the bounded rows with their constant coordinate:
     sensitivity ``clip_norm``, and twice that under replace-one, as of one class sum.
+    Next to a row of unit norm the constant is the same in every bounded row, and two of
+    them differ by less; a row that is clipped with its constant may have lost it.
     A sampled release costs ``sampling_prob**2`` of a full one, to leading order.
     """
     cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
     bound = sensitivity.class_sums(clip_norm, adjacency)
+    if row_scaling == "unit":
+        features = clip_norm / math.hypot(1.0, COUNT_SCALE)
+        bound = replacement.row_sum(features, COUNT_SCALE * features, adjacency)
     return Query(NAME, bound, weight=SHARE / (1.0 - SHARE) * cost)
 
 

@@ -1,6 +1,8 @@
 """What the four classifiers share: labels, classes and probabilities."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,16 @@ from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_int
 from privfeat._types import Loss
+from privfeat.core import replacement
+from privfeat.core.calibration import budget_shares
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query
+from privfeat.core.release import Release
+from privfeat.core.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.linear._base import DPLinearModel
 from privfeat.linear._center import (
+    NAME,
     is_released,
     mean_query,
     public_center,
@@ -25,6 +32,7 @@ from privfeat.linear._labels import encode_indicator, encode_labels, is_indicato
 from privfeat.linear._probabilities import class_probabilities, label_probabilities
 from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows
+from privfeat.linear._stack import Stack
 
 
 class DPLinearClassifier(ClassifierMixin, DPLinearModel):
@@ -106,11 +114,62 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
         if self.max_labels is not None:
             check_int("max_labels", self.max_labels, low=1)
 
-    def _all_queries(self, shape: Shape) -> list[Query]:
+    def _stack(self, shape: Shape) -> Stack | None:
+        """Return what is released instead of `_queries`, if they are stacked."""
+        return None
+
+    def _stacked(self, shape: Shape, products: str, factor_norm: float) -> Stack:
+        """Return the stack of `_queries`: Gram matrices and ``products``.
+
+        Its scales are such that one noise gives every query its part of rho; that of
+        ``products``, whose factors have a norm of at most ``factor_norm``, is 1.
+        """
         queries = self._queries(shape)
+        mean = [Query(NAME, 1.0)] if is_released(self.center) else []
+        shares = budget_shares([*mean, *queries], self.budget_split)
+        scales = {q.name: math.sqrt(shares[q.name]) / q.l2_sensitivity for q in queries}
+        scales = {name: scale / scales[products] for name, scale in scales.items()}
+        bound = replacement.gram_and_products(
+            float(self.clip_norm),
+            factor_norm,
+            scales["gram"],
+            scales.get("class_grams", 0.0),
+            self.adjacency,
+        )
+        n_blocks = sum(query.n_blocks for query in queries)
+        return Stack(Query(f"{products}_and_gram", bound, n_blocks=n_blocks), scales)
+
+    def _planned_split(self, shape: Shape) -> Mapping[str, float] | None:
+        stack = self._stack(shape)
+        if self.budget_split is None or stack is None:
+            return self.budget_split
+        shares = dict(self.budget_split)
+        stacked = math.fsum(shares.pop(name) for name in stack.scales)
+        return shares | {stack.query.name: stacked}
+
+    def _release(
+        self,
+        mechanism: GaussianMechanism,
+        shape: Shape,
+        name: str,
+        exact: ExactSum,
+        *,
+        symmetric: bool = False,
+    ) -> Release:
+        """Release a sum of `_queries`, alone or as a block of the stack."""
+        stack = self._stack(shape)
+        if stack is None:
+            return mechanism.release(name, exact, symmetric=symmetric)
+        return stack.release(mechanism, name, exact, symmetric=symmetric)
+
+    def _all_queries(self, shape: Shape) -> list[Query]:
+        stack = self._stack(shape)
+        queries = self._queries(shape) if stack is None else [stack.query]
         if not is_released(self.center):
             return queries
-        mean = mean_query(queries, float(self.clip_norm), self.adjacency)
+        mean = mean_query(
+            queries, float(self.clip_norm), self.adjacency, self.row_scaling
+        )
         return [mean, *queries]
 
     def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
@@ -160,6 +219,7 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
             max_labels=max_labels,
         )
         source = "given" if given else "columns of y" if multilabel else "read from y"
+        stack = self._stack(shape)
         return Problem(
             shape,
             labels.codes - 1 if binary else labels.codes,
@@ -169,6 +229,7 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
                 f"that of a record's labels the first {max_labels} count"
                 if multilabel
                 else "that all labels are among the classes",
+                *(() if stack is None else (stack.fact(),)),
             ),
             classes_read=not given and not multilabel,
         )

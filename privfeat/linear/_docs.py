@@ -28,7 +28,8 @@ BUDGET = """epsilon : float, optional
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
         where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
-        a classifier releases it.
+        a classifier releases it. Of parts that are released as one stack, the shares
+        set the ratio of the noise.
     max_group_size : int, optional
         For the privacy of users with several records, together with ``groups`` in
         ``fit``: how many records of a user count, >= 1, others being dropped at random.
@@ -91,7 +92,8 @@ ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features
         What was released, at what cost, assuming what."""
 
 MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of the
-    rows and their number: sensitivity ``clip_norm`` (twice that under replace-one)."""
+    rows and their number: sensitivity ``clip_norm`` (twice that under replace-one, or
+    ``sqrt(3.2)`` times with rows of unit norm, which share the count)."""
 
 GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
     constructor parameters, and under replace-one the number of records (or users).

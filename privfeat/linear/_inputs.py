@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
+from numpy.typing import ArrayLike
 
 from privfeat._types import Adjacency
 from privfeat.core.plan import ReleasePlan
@@ -15,6 +16,7 @@ from privfeat.core.processes import Team
 from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.linear._groups import Users
 from privfeat.linear._problem import Problem
 
 LARGE_DELTA = 1e-4
@@ -48,6 +50,28 @@ def messages_without_data() -> Iterator[None]:
         raise
 
 
+# How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
+_DATES = ("date", "time", "period", "duration")
+
+
+def refuse_dates(name: str, table: Any) -> None:
+    """Raise TypeError for columns of dates, which would become numbers unnoticed.
+
+    The message names the column: names are part of the public schema.
+    """
+    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
+    columns = getattr(table, "columns", None)
+    if columns is None:
+        columns, types = [None], [types]
+    for column, kind in zip(columns, types, strict=False):
+        if str(kind).lower().startswith(_DATES):
+            where = "" if column is None else f" in column {column!r}"
+            raise TypeError(
+                f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
+                "the days since a public date."
+            )
+
+
 def seed_of(random_state: Any) -> int | None:
     """Return a seed for the key stream, or None for operating-system entropy.
 
@@ -72,8 +96,30 @@ def seed_of(random_state: Any) -> int | None:
     return sum(int(word) << 16 * place for place, word in enumerate(words))
 
 
+def is_large_delta(delta: float, n_units: int) -> bool:
+    """Return whether ``delta`` promises little to ``n_units`` records, or users.
+
+    From one over their number on, it allows to give one of them away whole.
+
+    Notes
+    -----
+    Under add/remove the answer tells of a secret number. It is for whoever runs the
+    fit and holds the records: ``fit`` says it as a warning, on stderr, in the words of
+    the warning of any large delta, and writes it into no statement, report or model.
+    That a fit is refused tells as much.
+    """
+    return delta > LARGE_DELTA or delta * n_units > 1.0
+
+
+def count_units(n_samples: int, users: Users | None, team: Team) -> int:
+    """Return the number of records, or of users, of all processes. Sensitive."""
+    # asked first: every process takes part, whether or not it has users
+    n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
+    return n_records if users is None else len(set(users.ids.tolist()))
+
+
 def warn_of_weak_choices(
-    plan: ReleasePlan, *, classes_read: bool, seeded: bool
+    plan: ReleasePlan, *, classes_read: bool, seeded: bool, n_units: int
 ) -> None:
     """Warn of what is legal and weakens privacy; called by ``fit``."""
     messages = []
@@ -94,13 +140,29 @@ def warn_of_weak_choices(
             "random_state makes the noise reproducible: not private against anyone who "
             "knows or guesses the seed. Pass None for a real release."
         )
-    if plan.private and plan.delta > LARGE_DELTA:
+    if plan.private and is_large_delta(plan.delta, n_units):
         messages.append(
             f"delta should be well below one over the number of records, got "
             f"{plan.delta!r}."
         )
     for message in messages:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
+
+
+def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
+    """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
+
+    A warning and no error: to protect each row on its own is a choice, and the
+    statement names the unit.
+    """
+    if groups is None and getattr(X, "has_groups", False):
+        warnings.warn(
+            "X is of a file that says whose each row is, but groups is None: each row "
+            "is protected on its own, not all rows of a user. Pass groups=split.groups "
+            "and max_group_size.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
 
 
 def check_team(

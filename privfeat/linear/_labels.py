@@ -1,7 +1,9 @@
 """From a user's labels, single or several a record, to class indices."""
 
+import sys
 import warnings
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,7 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
     ValueError
         If there are fewer than two classes, or a label is none of ``classes``.
     """
+    _refuse_one_vs_rest(classes)
     if classes is None:
         with warnings.catch_warnings():
             # "more than half the records are classes" would tell of the records
@@ -105,6 +108,31 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
             "possible label in classes."
         )
     return Labels(known, codes[:, None].astype(np.int32), multilabel=False)
+
+
+def _refuse_one_vs_rest(classes: ArrayLike | None) -> None:
+    """Explain why several classes cannot be those of one of scikit-learn's pairs.
+
+    ``OneVsRestClassifier`` and its like hand each fit labels 0 and 1. Such a fit would
+    pass, since some classes may have no record, and fail at the first prediction.
+
+    Raises
+    ------
+    ValueError
+        If they call, and there are classes, not two of them.
+    """
+    if classes is None or len(np.atleast_1d(np.asarray(classes))) == 2:
+        return
+    frame: FrameType | None = sys._getframe(1)
+    homes = ("privfeat.", "sklearn.", "joblib.")
+    while frame is not None and str(frame.f_globals["__name__"]).startswith(homes):
+        if frame.f_globals["__name__"] == "sklearn.multiclass":
+            raise ValueError(
+                "classes must be None or two inside OneVsRestClassifier and its like, "
+                f"which ask each fit for 0 and 1, got {np.size(classes)}. Fit this "
+                "estimator itself: it takes all classes, for the budget of one fit."
+            )
+        frame = frame.f_back
 
 
 def resolve_loss(loss: LossOption, *, multilabel: bool) -> Loss:

@@ -82,7 +82,9 @@ class DPAdamLinear(DPLinearClassifier):
     Notes
     -----
     **Guarantee.** ``n_iter`` times the query ``gradient``, sensitivity
-    ``gradient_clip_norm`` (twice that under replace-one).
+    ``gradient_clip_norm``, or the bound of the loss if that is less: ``sqrt(2)
+    clip_norm`` for the softmax, ``sqrt(m) clip_norm`` for the sigmoid with ``m``
+    outputs, ``2 clip_norm`` for the squared loss (twice that under replace-one).
 
     {mean}
 
@@ -190,7 +192,13 @@ class DPAdamLinear(DPLinearClassifier):
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
 
     def _queries(self, shape: Shape) -> list[Query]:
-        bound = sensitivity.clipped_gradient(self.gradient_clip_norm, self.adjacency)
+        bound = sensitivity.loss_gradient(
+            self.clip_norm,
+            shape.loss,
+            shape.n_outputs,
+            self.adjacency,
+            self.gradient_clip_norm,
+        )
         return [
             Query(
                 "gradient",

@@ -62,7 +62,8 @@ class DPFC(DPLinearClassifier):
         is ``learning_rate sqrt(n_iter) clip_norm / 0.75`` times the stddev of the noise
         in a gradient; see `privfeat.solvers.spectrum.step_noise_ridge`.
     gram_clip_norm : float, optional
-        Clips rows further for ``G`` alone; in [1e-6, 1e6]. Default: ``clip_norm``.
+        Clips rows further for ``G`` alone; in [1e-6, 1e6]. Default: ``clip_norm``,
+        beyond which it changes nothing.
     gradient_clip_norm : float, default=1.0
         Bound on the norm of one record's gradient, in feature units, > 0.
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
@@ -76,9 +77,11 @@ class DPFC(DPLinearClassifier):
 
     Notes
     -----
-    **Guarantee.** ``gram``, sensitivity ``clip_norm**2`` (or
-    ``gram_clip_norm**2``; ``sqrt(2)`` times that under replace-one), and ``n_iter``
-    times ``gradient``, sensitivity ``gradient_clip_norm`` (twice that). With equal
+    **Guarantee.** ``gram``, sensitivity ``clip_norm**2`` (or ``gram_clip_norm**2``, if
+    that is less; ``sqrt(2)`` times that under replace-one), and ``n_iter`` times
+    ``gradient``, sensitivity ``gradient_clip_norm``, or the bound of the loss if that
+    is less (twice that): ``sqrt(2) clip_norm`` for the softmax, ``sqrt(m) clip_norm``
+    for the sigmoid with ``m`` outputs, ``2 clip_norm`` for the squared loss. With equal
     noise multipliers ``s`` the fit is ``(n_iter + 1) / (2 s**2)``-zCDP, [1]_ Theorem
     2.3.
 
@@ -187,19 +190,30 @@ class DPFC(DPLinearClassifier):
         check_choice("gram_noise", self.gram_noise, MATRIX_NOISES)
 
     def _queries(self, shape: Shape) -> list[Query]:
-        radius = self.clip_norm if self.gram_clip_norm is None else self.gram_clip_norm
-        step = sensitivity.clipped_gradient(self.gradient_clip_norm, self.adjacency)
+        radius = self._gram_radius() or self.clip_norm
+        step = sensitivity.loss_gradient(
+            self.clip_norm,
+            shape.loss,
+            shape.n_outputs,
+            self.adjacency,
+            self.gradient_clip_norm,
+        )
         return [
             Query("gram", sensitivity.gram(radius, self.adjacency)),
             Query("gradient", step, count=int(self.n_iter)),
         ]
+
+    def _gram_radius(self) -> float | None:
+        """Return the norm to which rows are clipped for ``G``; None for no further."""
+        radius = self.gram_clip_norm
+        return None if radius is None or radius >= self.clip_norm else float(radius)
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         gram = mechanism.release(
             "gram",
-            exact_gram(rows, clip_norm=self.gram_clip_norm),
+            exact_gram(rows, clip_norm=self._gram_radius()),
             symmetric=self.gram_noise == "symmetric",
         )
         inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))

@@ -1,6 +1,8 @@
 """DPLeastSquares: ridge regression on label indicators from noisy sums."""
 
+import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,11 +28,9 @@ from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
+from privfeat.linear._stack import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Stack
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized, weighted_sum
-
-# Part of rho that the Gram matrix gets, relative to the class sums.
-GRAM_WEIGHT = 0.2
 
 
 @document
@@ -65,14 +65,17 @@ class DPLeastSquares(DPLinearClassifier):
 
     Notes
     -----
-    **Guarantee.** Queries ``gram``, sensitivity ``clip_norm**2`` (``sqrt(2)`` times
-    that under replace-one), ``class_sums``, sensitivity ``clip_norm`` (twice that),
-    and with ``class_gram=True`` the stack ``class_grams``, sensitivity
-    ``clip_norm**2`` (``sqrt(2)`` times that): with equal noise multipliers ``s``, the
-    default then, ``3 / (2 s**2)``-zCDP, [1]_ Theorem 2.2. Without it ``gram`` gets a
-    sixth of rho by default: where noise matters, ``G`` is far below the ridge. For an
-    indicator matrix ``y`` the sensitivities of the last two are ``sqrt(max_labels)``
-    times as large.
+    **Guarantee.** Queries ``gram``, sensitivity ``clip_norm**2``, ``class_sums``,
+    sensitivity ``clip_norm``, and with ``class_gram=True`` the stack ``class_grams``,
+    sensitivity ``clip_norm**2``: with equal noise multipliers ``s``, the default then,
+    ``3 / (2 s**2)``-zCDP, [1]_ Theorem 2.2. Without it ``gram`` gets a sixth of rho by
+    default: where noise matters, ``G`` is far below the ridge. For an indicator matrix
+    ``y`` the sensitivities of the last two are ``sqrt(max_labels)`` times as large.
+
+    Under replace-one all of them are one query ``class_sums_and_gram``, the stack of
+    the class sums and of the matrices times a scale, which ``budget_split`` sets and
+    ``privacy_`` states: no two records move both the most, and by default ``gram``
+    costs nothing. See `privfeat.core.replacement.gram_and_products`.
 
     {mean}
 
@@ -174,7 +177,7 @@ class DPLeastSquares(DPLinearClassifier):
     def _queries(self, shape: Shape) -> list[Query]:
         radius, adjacency = float(self.clip_norm), self.adjacency
         k = shape.max_labels
-        weight = 1.0 if self.class_gram else GRAM_WEIGHT
+        weight = 1.0 if self.class_gram else self._gram_weight()
         queries = [
             Query("gram", sensitivity.gram(radius, adjacency), weight=weight),
             Query("class_sums", sensitivity.class_sums(radius, adjacency, k)),
@@ -184,21 +187,28 @@ class DPLeastSquares(DPLinearClassifier):
             queries.append(Query("class_grams", bound, n_blocks=shape.n_outputs))
         return queries
 
+    def _gram_weight(self) -> float:
+        return STACKED_GRAM_WEIGHT if self.adjacency == "replace_one" else GRAM_WEIGHT
+
+    def _stack(self, shape: Shape) -> Stack | None:
+        if self.adjacency != "replace_one":  # one record moves all sums the most
+            return None
+        return self._stacked(shape, "class_sums", math.sqrt(shape.max_labels))
+
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         symmetric = self.gram_noise == "symmetric"
-        gram = mechanism.release("gram", exact_gram(rows), symmetric=symmetric)
-        sums = mechanism.release("class_sums", exact_class_sums(rows, shape.n_outputs))
+        release = partial(self._release, mechanism, shape)
+        gram = release("gram", exact_gram(rows), symmetric=symmetric)
+        sums = release("class_sums", exact_class_sums(rows, shape.n_outputs))
         if not self.class_gram:
             inverse = regularized_inverse(gram, ridge=self._ridge(gram))
             return np.asarray(sums.value @ inverse.T)
         coef = np.empty((shape.n_outputs, shape.n_columns))
         exact_blocks = exact_class_grams(rows, shape.n_outputs)
         for label in self._steps(shape.n_outputs):
-            block = mechanism.release(
-                "class_grams", next(exact_blocks), symmetric=symmetric
-            )
+            block = release("class_grams", next(exact_blocks), symmetric=symmetric)
             matrix = weighted_sum(block, gram, float(self.alpha))
             coef[label] = solve_regularized(
                 matrix, sums.value[label], ridge=self._ridge(matrix)

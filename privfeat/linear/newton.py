@@ -1,5 +1,6 @@
 """DPNewton: Newton steps with one noisy Hessian block per class."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,14 +34,11 @@ from privfeat.linear._docs import document
 from privfeat.linear._labels import resolve_loss
 from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
+from privfeat.linear._stack import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Stack
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized
 
 NEWTON_LOSSES: tuple[LossOption, ...] = ("auto", "softmax", "sigmoid")
-
-
-# Part of rho that the first step's matrix gets, relative to its gradient.
-GRAM_WEIGHT = 0.2
 
 
 @document
@@ -74,8 +72,8 @@ class DPNewton(DPLinearClassifier):
         first step of the softmax.
     gradient_clip_norm : float, optional, default=1.0
         Bound on the norm of one record's gradient, in feature units, in [1e-6, 1e6].
-        None: the bound of the loss, ``sqrt(2) clip_norm`` for the softmax and
-        ``sqrt(m) clip_norm`` for the sigmoid, which clips nothing.
+        None: the bound of the loss, which clips nothing: ``sqrt(2) clip_norm`` for the
+        softmax and ``sqrt(m) clip_norm`` for the sigmoid, less for a single step.
     hessian_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
         and a solve without projection.
@@ -87,14 +85,20 @@ class DPNewton(DPLinearClassifier):
 
     Notes
     -----
-    **Guarantee.** ``n_iter`` times ``gradient``, sensitivity ``gradient_clip_norm``
-    (twice that under replace-one), and ``n_iter`` times the stack ``hessian``: for
-    ``m`` outputs ``sqrt(m) clip_norm**2 / 4`` for the sigmoid and ``sqrt(4/27)
-    clip_norm**2`` for the softmax (``sqrt(2)`` times that). With the softmax the first
-    of them is replaced by ``gram``, sensitivity ``clip_norm**2`` (``sqrt(2)`` times
-    that), which by default gets a fifth of the rho of a gradient. Without that, and
-    with equal noise multipliers ``s``: ``n_iter / s**2``-zCDP, [1]_ Theorem 2.1. No
-    gradient or Hessian of one record is ever formed.
+    **Guarantee.** ``n_iter`` times ``gradient``, sensitivity ``gradient_clip_norm``, or
+    the bound of the loss if that is less (twice that under replace-one), and ``n_iter``
+    times the stack ``hessian``: for ``m`` outputs ``sqrt(m) clip_norm**2 / 4`` for the
+    sigmoid and ``sqrt(4/27) clip_norm**2``, or ``sqrt(1/8) clip_norm**2`` for two
+    outputs, for the softmax (``sqrt(2)`` times that). With the softmax the first of
+    them is replaced by ``gram``, sensitivity ``clip_norm**2`` (``sqrt(2)`` times that),
+    which by default gets a fifth of the rho of a gradient. Without that, and with equal
+    noise multipliers ``s``: ``n_iter / s**2``-zCDP, [1]_ Theorem 2.1. No gradient or
+    Hessian of one record is ever formed.
+
+    In a single step all probabilities are public, so a gradient has norm at most
+    ``sqrt((m - 1) / m) clip_norm`` for the softmax; if that is no more than
+    ``gradient_clip_norm``, both releases are under replace-one one query
+    ``gradient_and_gram``, as for `DPLeastSquares`.
 
     {mean}
 
@@ -193,27 +197,22 @@ class DPNewton(DPLinearClassifier):
             check_positive("learning_rate", self.learning_rate)
         if self.ridge is not None:
             check_real("ridge", self.ridge, low=0.0, include_high=False)
-        if self.gradient_clip_norm is not None:
-            low, high = CLIP_RANGE
-            check_real(
-                "gradient_clip_norm", self.gradient_clip_norm, low=low, high=high
-            )
+        low, high = CLIP_RANGE
+        if (clip_norm := self.gradient_clip_norm) is not None:
+            check_real("gradient_clip_norm", clip_norm, low=low, high=high)
         check_choice("hessian_noise", self.hessian_noise, MATRIX_NOISES)
 
     def _queries(self, shape: Shape) -> list[Query]:
-        radius, n_iter = float(self.clip_norm), int(self.n_iter)
+        radius, n_iter = float(self.clip_norm), self._n_steps()
         bounds = (radius, shape.loss, shape.n_outputs, self.adjacency)
-        gradient = sensitivity.loss_gradient(*bounds)
-        if self.gradient_clip_norm is not None:
-            gradient = sensitivity.clipped_gradient(
-                self.gradient_clip_norm, self.adjacency
-            )
+        gradient = sensitivity.loss_gradient(*bounds, self._gradient_bound(shape))
         queries = [Query("gradient", gradient, count=n_iter)]
         n_hessians = n_iter
         if shape.loss == "softmax":
             n_hessians -= 1
             gram = sensitivity.gram(radius, self.adjacency)
-            queries.append(Query("gram", gram, weight=GRAM_WEIGHT))
+            weight = STACKED_GRAM_WEIGHT if self._stacks(shape) else GRAM_WEIGHT
+            queries.append(Query("gram", gram, weight=weight))
         if n_hessians:
             hessian = sensitivity.curvature_grams(*bounds)
             queries.append(
@@ -221,23 +220,59 @@ class DPNewton(DPLinearClassifier):
             )
         return queries
 
+    def _stack(self, shape: Shape) -> Stack | None:
+        if not self._stacks(shape):
+            return None
+        return self._stacked(shape, "gradient", self._residual_bound(shape))
+
+    def _stacks(self, shape: Shape) -> bool:
+        """Return whether one gradient and one matrix are all, and not worst at once."""
+        longest = self._residual_bound(shape) * float(self.clip_norm)
+        once = self.adjacency == "replace_one" and self._n_steps() == 1
+        softmax = shape.loss == "softmax"
+        return once and softmax and self._gradient_bound(shape) == longest
+
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
-        bound = self.gradient_clip_norm
-        if bound is None:  # the loss's own bound, which only rounding could exceed
-            bound = sensitivity.residual_norm(shape.loss, shape.n_outputs)
-            bound *= self.clip_norm
+        bound, residual = self._gradient_bound(shape), self._residual_bound(shape)
         coef = self._initial_coef(shape, self.intercept_init)
         for step in self._steps(self._n_steps()):
-            exact = exact_gradient(rows, coef, loss=shape.loss, clip_norm=bound)
-            gradient = mechanism.release("gradient", exact)
+            exact = exact_gradient(
+                rows,
+                coef,
+                loss=shape.loss,
+                clip_norm=bound,
+                residual_clip_norm=residual,
+            )
+            gradient = self._release(mechanism, shape, "gradient", exact)
             if step == 0 and shape.loss == "softmax":
-                moved = self._first_step(rows, mechanism, gradient)
+                moved = self._first_step(rows, mechanism, gradient, shape)
             else:
                 moved = self._step(rows, mechanism, gradient, coef, shape)
             coef -= self._rate(shape) * moved
         return coef
+
+    def _gradient_bound(self, shape: Shape) -> float:
+        """Return the norm to which gradients are clipped."""
+        bound = self._residual_bound(shape) * float(self.clip_norm)
+        if self.gradient_clip_norm is None:
+            return bound
+        return min(bound, float(self.gradient_clip_norm))
+
+    def _residual_bound(self, shape: Shape) -> float:
+        """Return the norm to which residuals are clipped, as only rounding demands.
+
+        In a fit of one step all probabilities are public: residuals are then no longer
+        than those of a record of one label, or of none.
+        """
+        m = shape.n_outputs
+        if self._n_steps() > 1:
+            return sensitivity.residual_norm(shape.loss, m)
+        if shape.loss == "softmax":
+            return math.sqrt(max(1.0, m - 1.0) / m)
+        score = abs(float(self.intercept_init)) if self.fit_intercept else 0.0
+        return math.sqrt(m) / (1.0 + math.exp(-score))
 
     def _rate(self, shape: Shape) -> float:
         if self.learning_rate is not None:
@@ -246,12 +281,18 @@ class DPNewton(DPLinearClassifier):
         return (m - 1) / m if shape.loss == "softmax" else 1.0
 
     def _first_step(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, gradient: Release
+        self,
+        rows: BoundedRows,
+        mechanism: GaussianMechanism,
+        gradient: Release,
+        shape: Shape,
     ) -> NDArray[np.float64]:
         """Return the step where all blocks are ``(m - 1) / m**2`` times one matrix."""
         n_outputs = len(gradient.value)
         curvature = (n_outputs - 1) / n_outputs**2
-        gram = mechanism.release("gram", exact_gram(rows), symmetric=self._symmetric())
+        gram = self._release(
+            mechanism, shape, "gram", exact_gram(rows), symmetric=self._symmetric()
+        )
         ridge = noise_ridge(gram, scale=0.3)
         if self.ridge is not None:
             ridge = float(self.ridge) / curvature

@@ -57,12 +57,13 @@ def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSumma
             ("left for one more fit", f"epsilon = {rounded_down(left.epsilon)}"),
             ("protected unit", budget.unit),
             ("neighbours", budget.adjacency),
-            ("since", budget.created),
+            ("since", budget.created[:10]),
         ),
         charges=tuple(
             {
                 "fit": charge.number,
-                "charged": charge.asked,
+                # the day: two hours of consecutive fits would tell how long one took
+                "charged": charge.asked[:10],
                 "estimator": charge.estimator,
                 "epsilon": rounded_up(fit.epsilon),
                 "delta": rounded_up(fit.delta),

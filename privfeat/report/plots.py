@@ -4,6 +4,7 @@ import io
 import math
 from collections.abc import Sequence
 
+from privfeat._extras import require
 from privfeat.report.accuracy import AccuracyGrid
 
 __all__ = ["plot_grid"]
@@ -31,6 +32,7 @@ def plot_grid(grid: AccuracyGrid) -> bytes:
     >>> plot_grid(grid)[1:4]
     b'PNG'
     """
+    require("a figure", "matplotlib", extra="plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter

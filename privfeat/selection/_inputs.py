@@ -16,7 +16,7 @@ from privfeat.core.repetition import Selection
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
-from privfeat.linear._inputs import LARGE_DELTA, LARGE_EPSILON
+from privfeat.linear._inputs import LARGE_EPSILON, is_large_delta
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
@@ -132,7 +132,9 @@ def statement_of(
     )
 
 
-def warn_of_weak_choices(statement: PrivacyStatement, *, classes_given: bool) -> None:
+def warn_of_weak_choices(
+    statement: PrivacyStatement, *, classes_given: bool, n_samples: int
+) -> None:
     """Warn of what is legal and weakens privacy; called by ``fit``."""
     messages, private = [], math.isfinite(statement.epsilon)
     if statement.epsilon > LARGE_EPSILON:
@@ -150,7 +152,7 @@ def warn_of_weak_choices(statement: PrivacyStatement, *, classes_given: bool) ->
             "random_state makes the search reproducible: not private against anyone "
             "who knows or guesses the seed. Pass None for a real release."
         )
-    if private and statement.delta > LARGE_DELTA:
+    if private and is_large_delta(statement.delta, n_samples):
         messages.append(
             "delta should be well below one over the number of records, got "
             f"{statement.delta!r}."

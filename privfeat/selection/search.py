@@ -22,7 +22,7 @@ from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import messages_without_data as without_data
-from privfeat.linear._inputs import seed_of
+from privfeat.linear._inputs import refuse_dates, seed_of, warn_of_unused_groups
 from privfeat.selection._inputs import (
     check_candidates,
     check_estimator,
@@ -211,6 +211,7 @@ class DPRandomizedSearch(
             )
         features: NDArray[Any]
         labels: NDArray[Any]
+        refuse_dates("X", X)
         with without_data():
             features, labels = validate_data(self, in_memory(X), y, dtype=_FLOATS)
         given = self.estimator.classes
@@ -229,7 +230,10 @@ class DPRandomizedSearch(
             seeded=keys.seeded,
             arithmetic=arithmetic,
         )
-        warn_of_weak_choices(statement, classes_given=given is not None)
+        warn_of_unused_groups(X, None)
+        warn_of_weak_choices(
+            statement, classes_given=given is not None, n_samples=len(features)
+        )
         score: HoldoutScore | PublicScore
         if X_val is None:
             held_out = bernoulli(keys.draw(), len(features), fraction)

@@ -15,7 +15,11 @@ from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._groups import Users, check_users
-from privfeat.linear._inputs import seed_of, warn_of_weak_choices
+from privfeat.linear._inputs import (
+    seed_of,
+    warn_of_unused_groups,
+    warn_of_weak_choices,
+)
 from privfeat.trainers._resuming import ResumedRuns
 from privfeat.trainers.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.trainers.augment import Views, check_images
@@ -92,13 +96,16 @@ class DPSGDModel(ResumedRuns, ABC):
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
         check_images(self.augmentation, records.shape[1:])
+        warn_of_unused_groups(X, groups)
         users = check_users(groups, self.max_group_size, len(records))
         network = self._network(records.shape[1:], n_outputs, keys)
         units, microbatch_size = self._units(network, records, targets, users, keys)
         n_iter, batch_size = self._schedule(len(units))
         optimizer = self._optimizer(n_iter, units, keys)
         plan = self._plan(n_iter, batch_size / len(units))
-        warn_of_weak_choices(plan, classes_read=classes_read, seeded=keys.seeded)
+        warn_of_weak_choices(
+            plan, classes_read=classes_read, seeded=keys.seeded, n_units=len(units)
+        )
         frozen = network.frozen_names(self.frozen)
         names = tuple(name for name in network.initial if name not in frozen)
         statement = PrivacyStatement.from_plan(

@@ -37,6 +37,7 @@ import jax
 import numpy as np
 
 from privfeat._checks import check_int
+from privfeat._extras import require
 from privfeat.exceptions import PrivacyError
 from privfeat.trainers.loop import TrainState
 
@@ -170,6 +171,8 @@ def open_checkpoints(
 def check_folder(folder: Any, every: Any) -> None:
     """Raise TypeError or ValueError unless these name checkpoints to be made."""
     check_int("checkpoint_every", every, low=1)
+    if folder is not None:
+        require("checkpoint_dir", "orbax", extra="train")
     if folder is not None and not isinstance(folder, str | os.PathLike):
         raise TypeError(f"checkpoint_dir must be None or a path, got {folder!r}.")
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():

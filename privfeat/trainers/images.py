@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
+from privfeat._extras import require
 from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, converted, decode, list_images
 
@@ -150,6 +151,7 @@ def read_folder(
         If there are fewer than two classes, or no images, or one cannot be decoded.
         The message names its file: it is for the person who has the files.
     """
+    require("read_folder", "PIL", extra="train")
     from PIL import ImageOps
 
     check_choice("mode", mode, ("RGB", "L"))

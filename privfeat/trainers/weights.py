@@ -9,6 +9,7 @@ import numpy as np
 from flax import nnx
 from numpy.typing import NDArray
 
+from privfeat._extras import require
 from privfeat.trainers.tape import join
 from privfeat.trainers.twins import TWINS
 
@@ -95,6 +96,7 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
 def _read(weights: Weights) -> Mapping[str, Any]:
     if isinstance(weights, Mapping):
         return weights
+    require("a file of weights", "safetensors", extra="train")
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -276,7 +276,8 @@ def test_fit_refuses_groups_without_a_bound_or_a_column(
 ):
     message = fails(*fit_arguments(grouped, tmp_path / "m", "--groups"))
     assert "max_group_size must be given" in message
-    message = fails(*fit_arguments(grouped, tmp_path / "m", "--max-group-size", "3"))
+    options = ("--no-groups", "--max-group-size", "3")
+    message = fails(*fit_arguments(grouped, tmp_path / "m", *options))
     assert "groups must be given" in message
     options = ("--groups", "--max-group-size", "3")
     assert "must hold groups" in fails(*fit_arguments(features, tmp_path, *options))
@@ -294,3 +295,46 @@ def test_fit_reports_missing_classes_and_zero_rows(run, tmp_path):
     assert status == 0
     assert f"--train {path} has no row of class 'cat', --test {path} has one." in err
     assert f"--train {path} has some rows that are zero everywhere" in err
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_never_ignores_groups_silently(fails, grouped, tmp_path):
+    message = fails(*fit_arguments(grouped, tmp_path / "m"))
+    assert "--no-groups to protect each row on its own" in message
+    assert not (tmp_path / "m").exists()
+
+
+def test_fit_protects_rows_of_a_grouped_file_if_asked(run, grouped, tmp_path):
+    status, out, err = run(*fit_arguments(grouped, tmp_path / "m", "--no-groups"))
+    assert (status, err) == (0, "")
+    assert "unit: record" in out
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "sentence"),
+    [
+        (DPLeastSquares, "_validate", "No budget was spent."),
+        (DPLeastSquares, "_solve", "The fit had begun: its budget is spent."),
+        (persistence, "save", "Its budget is spent."),
+    ],
+)
+def test_fit_says_on_ctrl_c_whether_budget_was_spent(
+    run, features, tmp_path, monkeypatch, target, name, sentence
+):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(target, name, interrupt)
+    status, out, err = run(*fit_arguments(features, tmp_path / "m"))
+    assert (status, out, err) == (130, "", f"privfeat: interrupted. {sentence}\n")
+
+
+def test_fit_warns_of_delta_on_stderr_alone(run, features, tmp_path):
+    """Of 240 rows, delta is above one over their number; no file says so."""
+    options = ("--delta", "1e-2")
+    status, out, err = run(*fit_arguments(features, tmp_path / "m", *options))
+    assert status == 0
+    assert "warning: delta should be well below one over" in err
+    assert "well below" not in out
+    assert "well below" not in (tmp_path / "m" / "model.json").read_text()
+    assert "240" not in err

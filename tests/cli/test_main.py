@@ -55,7 +55,7 @@ def test_main_says_when_it_was_interrupted(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(persistence, "load_statement", interrupt)
-    assert run("statement", "m") == (130, "", "privfeat: error: interrupted\n")
+    assert run("statement", "m") == (130, "", "privfeat: interrupted.\n")
 
 
 def test_main_puts_a_warning_on_one_line(run, monkeypatch):

@@ -1,5 +1,7 @@
 import pytest
 
+from privfeat.cli.plan import percent
+
 PLAN = "plan --n 50000 --d 768 --classes 100 --epsilon 1".split()
 
 
@@ -44,3 +46,21 @@ def test_plan_reads_public_features_before_it_prints(run):
     status, out, err = run(*command)
     assert (status, out) == (1, "")
     assert "no such file" in err
+
+
+@pytest.mark.parametrize(("n_samples", "warned"), [(100_001, True), (100_000, False)])
+def test_plan_and_tan_warn_of_a_large_delta(run, n_samples, warned):
+    sentence = "warning: delta should be well below one over the number of records"
+    plan = f"plan --n {n_samples} --d 8 --classes 2 --epsilon 1"
+    tan = f"tan --n {n_samples} --batch-size 500 --noise-multiplier 2.5 --steps 9"
+    for command in (plan, f"{tan} --delta 1e-5"):
+        status, out, _ = run(*command.split())
+        assert status == 0
+        assert (sentence in out) == warned
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.0004, "0.0%"), (-0.001, "-0.1%"), (0.25, "25.0%")]
+)
+def test_percent_has_no_negative_zero(value, text):
+    assert percent(value) == text

@@ -24,9 +24,10 @@ def test_a_server_that_does_not_answer_is_an_error():
     assert "secret" not in str(caught.value)
 
 
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(LedgerError, match=r"pip install privfeat\[postgres\]"):
+@pytest.mark.parametrize("package", ["sqlalchemy", "psycopg"])
+def test_a_missing_package_is_named(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(LedgerError, match=r"pip install 'privfeat\[postgres\]'"):
         PrivacyLedger("postgresql://elsewhere/db", dataset="a")
 
 

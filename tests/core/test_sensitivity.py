@@ -152,8 +152,37 @@ def test_curvature_bound_holds_and_is_attained(rng, loss, adjacency, n_outputs):
     observed = largest_change(contributions, adjacency)
     declared = sensitivity.curvature_grams(clip_norm, loss, n_outputs, adjacency)
     assert observed <= declared
-    if loss == "sigmoid" or n_outputs >= 3:
+    if loss == "sigmoid" or n_outputs >= 2:
         assert observed > declared * (1 - 1e-6)
+
+
+def clipped(gradient, radius):
+    return gradient * min(1.0, radius / max(np.linalg.norm(gradient), 1e-300))
+
+
+@pytest.mark.parametrize("share", [1e-3, 0.7, 0.999, 1.001, 1e3])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_clipped_loss_gradient_has_the_smaller_bound(rng, loss, adjacency, share):
+    """A clip at ``share`` times the bound of the loss, of every pair of records."""
+    clip_norm, n_outputs = 0.7, 3
+    radius = share * clip_norm * sensitivity.residual_norm(loss, n_outputs)
+    contributions = [
+        clipped(np.outer(r, x), radius)
+        for r in residuals(rng, loss, n_outputs)
+        for x in rows_in_ball(rng, clip_norm, size=2)[:5]
+    ]
+    contributions = sorted(contributions, key=np.linalg.norm)[-40:]
+    observed = largest_change(contributions, adjacency)
+    declared = sensitivity.loss_gradient(clip_norm, loss, n_outputs, adjacency, radius)
+    assert declared * (1 - 1e-6) < observed <= declared
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("radius", [0.0, -1.0, math.nan, math.inf])
+def test_loss_gradient_refuses_a_clip_outside_its_range(radius):
+    with pytest.raises(ValueError, match="gradient_clip_norm must be"):
+        sensitivity.loss_gradient(1.0, "softmax", 3, "add_remove", radius)
 
 
 def test_softmax_bounds_hold_at_the_best_of_a_search(rng):

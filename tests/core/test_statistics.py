@@ -250,6 +250,20 @@ def test_one_records_statistics_are_within_their_bounds(
         assert np.linalg.norm(gradient) <= 0.01
 
 
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
+def test_exact_gradient_clips_residuals_of_short_rows_too(grid_rows, loss):
+    """A row of a tenth of the bound; the clip of gradients would allow ten times."""
+    row, coef = np.array([[LIMIT // 10, 0, 0]]), np.array([[1e4], [-1e4], [0.0]])
+    part = grid_rows(row, np.array([1]), step=STEP)
+    options = {"loss": loss, "clip_norm": 0.8}
+    for bound, expected in [(0.8, 0.8), (np.inf, sensitivity.residual_norm(loss, 3))]:
+        found = exact_gradient(
+            part, coef * np.eye(1, 3), residual_clip_norm=bound, **options
+        ).value
+        assert np.linalg.norm(found) <= expected * row[0, 0] * STEP
+        assert np.linalg.norm(found) > 0.8 * expected * row[0, 0] * STEP
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300, 1e38])
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -51,5 +51,14 @@ def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
     np.testing.assert_array_equal(exact_gram(part).value, expected)
 
 
+def test_a_scaled_sum_is_the_same_whole_numbers_in_another_unit():
+    exact = ExactSum(np.array([3, -5]), 0.25, np.array([1, 0]))
+    scaled = exact.scaled(0.7)
+    np.testing.assert_array_equal(scaled.total, exact.total)
+    np.testing.assert_array_equal(scaled.carry, exact.carry)
+    assert scaled.unit == 0.7 * 0.25
+    np.testing.assert_allclose(scaled.value, 0.7 * exact.value, rtol=1e-15)
+
+
 def test_a_sum_without_a_unit_is_in_units_of_the_statistic():
     assert ExactSum(np.array([1.5])).value == 1.5

@@ -88,7 +88,7 @@ def test_read_returns_a_range_of_rows(lazy, matrix):
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 3), (5, 4), (0, N_ROWS + 1)])
 def test_read_refuses_rows_outside(lazy, start, stop):
-    with pytest.raises(IndexError, match="rows must lie within 0 and 700"):
+    with pytest.raises(IndexError, match="rows must be some of those"):
         lazy.read(start, stop)
 
 
@@ -99,7 +99,7 @@ def test_lazy_features_refuse_bad_indices(lazy, key):
 
 
 def test_lazy_features_refuse_a_mask_of_another_length(lazy):
-    with pytest.raises(IndexError, match=r"must have shape \(700,\)"):
+    with pytest.raises(IndexError, match="one entry for each row"):
         lazy[np.ones(3, bool)]
 
 

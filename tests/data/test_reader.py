@@ -4,7 +4,12 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat.data import FeatureFileError, FeatureWriter, open_features
+from privfeat.data import (
+    FeatureFileError,
+    FeatureWriter,
+    open_features,
+    write_features,
+)
 
 
 def test_open_features_returns_what_was_written(feature_file, arrays):
@@ -64,7 +69,7 @@ def test_feature_split_labels_are_read_only(feature_file):
         labels[0] = 1
 
 
-def test_feature_split_keeps_groups_and_indicators_but_no_names(tmp_path):
+def test_feature_split_keeps_groups_and_indicators(tmp_path):
     path = tmp_path / "more.h5"
     indicators = np.array([[1, 0, 1], [0, 0, 1]])
     with FeatureWriter(path, n_features=2, dtype="float32") as writer:
@@ -76,15 +81,35 @@ def test_feature_split_keeps_groups_and_indicators_but_no_names(tmp_path):
     np.testing.assert_array_equal(train.y, indicators)
     assert train.y.dtype == np.uint8
     np.testing.assert_array_equal(train.groups, [5, 6])
-    with pytest.warns(FutureWarning, match="n_skipped"):
-        assert train.skipped == ()
-    assert "skipped" not in h5py.File(path)["train"]
     assert train.metadata["n_skipped"] == 2
 
 
 def test_feature_split_has_no_groups_by_default(feature_file):
     train = open_features(feature_file)["train"]
     assert train.groups is None
+    assert not train.X.has_groups
+
+
+def test_lazy_features_know_that_their_file_names_users(tmp_path):
+    path = tmp_path / "users.h5"
+    write_features(path, {"train": (np.eye(2), [0, 1], [5, 6])})
+    X = open_features(path)["train"].X
+    assert X.has_groups
+    assert pickle.loads(pickle.dumps(X)).has_groups
+
+
+def test_origin_holds_no_number_and_no_digest_of_records(tmp_path):
+    """Two files of other records have one origin, whatever else is known of them."""
+    origins = []
+    for n in (2, 3):
+        path = tmp_path / f"{n}.h5"
+        known = {"model": "toy", "arguments": {"file_lists": {"train": str(n)}}}
+        write_features(
+            path, {"train": (np.eye(n, 2) + 1, [0] * n)}, metadata={**known, "n": n}
+        )
+        origins.append(open_features(path).origin)
+    assert origins[0] == origins[1]
+    assert origins[0] == {"feature_dtype": "float32", "model": "toy", "n_features": 2}
 
 
 def test_feature_file_verify_notices_one_changed_value(feature_file):

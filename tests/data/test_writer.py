@@ -105,7 +105,7 @@ def test_feature_writer_refuses_damaged_rows(begin, arrays, damage):
     else:
         data[3] ^= 1
         column.write_bytes(data if damage == "change" else data[:-1])
-    with pytest.raises(FeatureFileError, match="must hold the 4 rows"):
+    with pytest.raises(FeatureFileError, match="must hold the rows that"):
         begin()
     with begin(overwrite=True) as writer:
         assert writer.position("train") == Position(0, 0)
@@ -156,7 +156,7 @@ def test_feature_writer_lets_one_process_write(begin, arrays):
             begin(overwrite=True)
 
 
-def test_feature_writer_counts_skipped_records(begin, arrays):
+def test_feature_writer_counts_skipped_records_and_keeps_no_name(begin, arrays):
     features, labels = arrays["train"]
     with begin() as writer:
         writer.append("train", features[:3], labels[:3], skipped=["a.png"])
@@ -164,14 +164,48 @@ def test_feature_writer_counts_skipped_records(begin, arrays):
     with begin() as writer:
         assert writer.position("train") == Position(5, 3)
         writer.append("train", features[3:], labels[3:], skipped=["c.png"])
-        writer.flush()
-        for path in writer.partial.iterdir():
-            assert b".png" not in path.read_bytes()
+        assert writer.n_skipped("train") == 3
+        kept = [path.read_bytes() for path in writer.partial.iterdir()]
         writer.finish()
-    assert b".png" not in writer.path.read_bytes()
     train = open_features(writer.path)["train"]
     assert train.metadata["n_skipped"] == 3
+    assert not any(b".png" in text for text in [*kept, writer.path.read_bytes()])
     np.testing.assert_array_equal(train.X[:], features)
+
+
+def test_feature_writer_goes_on_from_a_journal_with_names(begin, arrays):
+    features, labels = arrays["train"]
+    with begin() as writer:
+        writer.append("train", features[:3], labels[:3], skipped=["a.png"])
+    journal = writer.partial / "journal.jsonl"
+    text = journal.read_text()
+    assert text.count('"n_skipped": 1') == 1
+    journal.write_text(text.replace('"n_skipped": 1', '"skipped": ["a.png"]'))
+    with begin() as writer:
+        assert writer.n_skipped("train") == 1
+        writer.append("train", features[3:], labels[3:])
+        writer.finish()
+    assert open_features(writer.path)["train"].metadata["n_skipped"] == 1
+
+
+def test_messages_of_another_run_hold_no_digest(begin, arrays):
+    features, labels = arrays["train"]
+    with begin(arguments={"file_lists": {"train": "digest"}}) as writer:
+        writer.append("train", features, labels)
+        writer.flush()
+    with pytest.raises(FeatureFileError, match="file_lists was another") as caught:
+        begin(arguments={"file_lists": {"train": "secret"}})
+    assert "digest" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_feature_writer_tells_of_rows_of_zeros(begin, arrays):
+    features, labels = arrays["train"]
+    with begin() as writer:
+        zeros = np.zeros_like(features[:1])
+        with pytest.warns(UserWarning, match="some rows of split 'train' are all zero"):
+            writer.append("train", zeros, labels[:1])
+        writer.append("train", zeros, labels[:1])  # said once
 
 
 def test_feature_writer_gives_back_labels(begin, arrays):

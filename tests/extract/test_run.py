@@ -162,7 +162,7 @@ def test_extract_skips_bad_images_and_keeps_rows_aligned(
     np.testing.assert_allclose(train.X[:], np.delete(whole, [0, 7], axis=0), rtol=1e-4)
     np.testing.assert_array_equal(train.y, [0] * 4 + [1] * 4)
     assert train.metadata["n_skipped"] == 2
-    assert b"0.png" not in out.read_bytes()
+    assert b"cat/0.png" not in out.read_bytes()
 
 
 def test_extract_of_bad_images_alone_leaves_nothing(images, scatter, tmp_path):

@@ -88,4 +88,4 @@ def test_scattering_without_kymatio_says_what_to_install(scatter, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     status, _, err = scatter("digits")
     assert status == 1
-    assert "Install privfeat[quickstart]" in err
+    assert "Run pip install 'privfeat[quickstart]'" in err

@@ -16,7 +16,7 @@ N_CLASSES = 1000
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("cls", [*ITERATIVE, DPLeastSquares])
 def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
-    """Every sum is within its bound, which for the softmax is that of two classes."""
+    """Every sum is within its bound, which for the softmax is that of three."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.integers(0, N_CLASSES, 50)
     options = {} if cls is DPLeastSquares else {"n_iter": 2}
@@ -28,8 +28,8 @@ def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
     for record in clf.privacy_.releases:
         norm = math.sqrt(single[record.name] / record.count)
         assert norm <= record.l2_sensitivity
-    two = cls(classes=range(2), adjacency=adjacency, **options).fit(X, y % 2)
-    assert clf.privacy_.releases == two.privacy_.releases
+    three = cls(classes=range(3), adjacency=adjacency, **options).fit(X, y % 3)
+    assert clf.privacy_.releases == three.privacy_.releases
     clf.fit(X, y)
     assert clf.coef_.shape == (N_CLASSES, 3)
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
@@ -52,6 +52,35 @@ def test_newton_uses_the_softmax_bounds_for_a_thousand_classes(clip_norm):
         "gram": sensitivity.gram(1.0, "add_remove"),
         "hessian": sensitivity.curvature_grams(*bounds),
     }
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_newton_of_one_step_has_the_residuals_of_public_probabilities(n_classes, spy):
+    """One record alone: the bound is attained, and far below that of any softmax."""
+    X, y = np.array([[1.0, 2.0]]), np.array([1])
+    options = {"classes": range(n_classes), "center": False, "clip_norm": 0.3}
+    clf = DPNewton(**options).fit(X, y)
+    bound = clf.privacy_.releases[0].l2_sensitivity
+    assert bound == pytest.approx(0.3 * math.sqrt(1 - 1 / n_classes), rel=1e-5)
+    (gradient,) = spy.of("gradient")
+    assert 0.9999 * bound < np.linalg.norm(gradient.exact) <= bound
+    more = DPNewton(n_iter=2, **options).fit(X, y).privacy_.releases[0]
+    assert more.l2_sensitivity == pytest.approx(0.3 * math.sqrt(2.0), rel=1e-5)
+
+
+@pytest.mark.parametrize("intercept_init", [0.0, -3.0, 1e6])
+def test_newton_of_one_sigmoid_step_has_the_residuals_of_its_intercept(
+    intercept_init, spy
+):
+    """A bad start is not clipped: it is public as well."""
+    X, y = np.array([[1.0, 2.0]]), np.array([intercept_init < 0.0])
+    options = {"classes": [False, True], "center": False, "clip_norm": 0.3}
+    clf = DPNewton(loss="sigmoid", intercept_init=intercept_init, **options).fit(X, y)
+    bound = clf.privacy_.releases[0].l2_sensitivity
+    expected = 0.3 / (1.0 + math.exp(-abs(intercept_init)))
+    assert bound == pytest.approx(expected, rel=1e-5)
+    (gradient,) = spy.of("gradient")
+    assert 0.9999 * bound < np.linalg.norm(gradient.exact) <= bound
 
 
 @pytest.mark.parametrize("n_iter", [1, 2, 3])
@@ -97,3 +126,42 @@ def test_fit_learns_a_common_class_beside_a_rare_one(estimator):
     # a boundary through the mean is none between 98 % and 2 % of the records
     clf = estimator(epsilon=2.0, classes=range(2), center=False).fit(X, y)
     assert clf.score(X, y) > 0.97
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize(
+    ("loss", "factor"), [("softmax", math.sqrt(2)), ("sigmoid", math.sqrt(3))]
+)
+@pytest.mark.parametrize("cls", ITERATIVE)
+def test_fit_declares_the_smaller_of_two_gradient_bounds(cls, loss, factor, adjacency):
+    """Of rows of norm 0.1 no gradient is as long as the clip at 1, or as at 100."""
+    X, y = np.eye(3), np.arange(3)
+    for clip_norm, gradient_clip_norm, expected in [
+        (0.1, 1.0, 0.1 * factor),
+        (0.1, 100.0, 0.1 * factor),
+        (2.0, 1.0, 1.0),
+    ]:
+        clf = cls(
+            classes=range(3),
+            adjacency=adjacency,
+            loss=loss,
+            n_iter=2,
+            clip_norm=clip_norm,
+            gradient_clip_norm=gradient_clip_norm,
+        )
+        bounds = {r.name: r.l2_sensitivity for r in clf.fit(X, y).privacy_.releases}
+        pair = 2.0 if adjacency == "replace_one" else 1.0
+        assert bounds["gradient"] == pytest.approx(pair * expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gram_clip_norm", "radius"), [(None, 0.5), (5, 0.5), (0.2, 0.2)]
+)
+def test_fc_declares_the_smaller_of_two_row_bounds(gram_clip_norm, radius, spy):
+    X, y = np.eye(3), np.arange(3)
+    clf = DPFC(classes=range(3), clip_norm=0.5, gram_clip_norm=gram_clip_norm, n_iter=1)
+    clf.fit(X, y)
+    bounds = {r.name: r.l2_sensitivity for r in clf.privacy_.releases}
+    assert bounds["gram"] == pytest.approx(radius**2, rel=1e-5)
+    (gram,) = spy.of("gram")  # three orthogonal rows, all as long as is allowed
+    assert np.trace(gram.exact) == pytest.approx(3 * radius**2, rel=1e-4)

@@ -33,6 +33,8 @@ FITS = {
         DPNewton,
         {"n_iter": 2, "loss": "sigmoid", "hessian_noise": "full"},
     ),
+    "newton-once": (DPNewton, {"n_iter": 1}),
+    "newton-sigmoid-once": (DPNewton, {"n_iter": 1, "loss": "sigmoid"}),
     "fc-softmax": (DPFC, {"n_iter": 3}),
     "fc-sigmoid": (
         DPFC,

@@ -1,0 +1,166 @@
+"""What `fit` warns of and refuses before it reads a value."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from privfeat import (
+    DPFC,
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    DPRandomizedSearch,
+    PrivacyLedger,
+    PrivacyWarning,
+    open_features,
+)
+from privfeat.data import write_features
+from privfeat.linear._inputs import LARGE_DELTA
+
+DELTA = "delta should be well below one over the number of records"
+
+
+@pytest.fixture
+def rows():
+    y = np.arange(60) % 3
+    return np.eye(4)[y] + 0.1 * np.random.default_rng(0).normal(size=(60, 4)), y
+
+
+@pytest.fixture
+def table(rows):
+    frame = pd.DataFrame(rows[0], columns=list("abcd"))
+    frame["admitted"] = pd.date_range("2020-01-01", periods=60)
+    return frame
+
+
+def heard(estimator, *args, **named):
+    """Return what a fit warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(*args, **named)
+    return [str(entry.message) for entry in caught]
+
+
+@pytest.mark.parametrize(("n_rows", "warned"), [(20_000, False), (20_001, True)])
+def test_fit_warns_of_a_delta_above_one_over_the_records(n_rows, warned):
+    y = np.arange(n_rows) % 2
+    clf = DPLeastSquares(epsilon=1.0, delta=5e-5, classes=[0, 1])
+    found = heard(clf, np.eye(2)[y], y)
+    assert found == ([f"{DELTA}, got 5e-05."] if warned else [])
+    assert "below one" not in clf.privacy_.to_json()
+
+
+def test_the_warning_of_a_large_delta_tells_nothing_more(rows):
+    """Where delta is large by itself, few records and many hear the same words."""
+    clf = DPLeastSquares(epsilon=1.0, delta=0.02, classes=range(3))
+    X, y = rows
+    assert heard(clf, X[:10], y[:10]) == heard(clf, X, y) == [f"{DELTA}, got 0.02."]
+
+
+def test_users_count_where_users_are_protected(rows):
+    X, y = (np.tile(part.T, 600).T for part in rows)
+    options = {"epsilon": 1.0, "delta": 5e-5, "classes": range(3)}
+    assert 36_000 * 5e-5 > 1 > 9_000 * 5e-5
+    assert 5e-5 < LARGE_DELTA
+    assert heard(DPLeastSquares(**options), X, y)
+    users = np.arange(36_000) // 4
+    assert not heard(DPLeastSquares(**options, max_group_size=4), X, y, groups=users)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPLeastSquares(classes=range(3)),
+        DPRandomizedSearch(
+            DPLeastSquares(classes=range(3)), {"alpha": [1.0]}, epsilon=1.0
+        ),
+    ],
+)
+def test_fit_tells_of_groups_that_it_does_not_use(estimator, rows, tmp_path):
+    path = tmp_path / "users.h5"
+    write_features(path, {"train": (*rows, np.arange(60) // 2), "plain": rows})
+    file = open_features(path)
+    with pytest.warns(PrivacyWarning, match="says whose each row is"):
+        estimator.fit(file["train"].X, file["train"].y)
+    assert not heard(estimator, file["plain"].X, file["plain"].y)
+
+
+def test_fit_with_its_groups_is_silent(rows, tmp_path):
+    path = tmp_path / "users.h5"
+    write_features(path, {"train": (*rows, np.arange(60) // 2)})
+    train = open_features(path)["train"]
+    clf = DPLeastSquares(classes=range(3), max_group_size=2)
+    assert not heard(clf, train.X, train.y, groups=train.groups)
+
+
+@pytest.mark.parametrize("others", [["a"], []])
+def test_columns_of_dates_are_refused_by_name(table, rows, others):
+    """A column of dates alone would become numbers, nanoseconds, without a word."""
+    with pytest.raises(TypeError, match="got dates in column 'admitted'"):
+        DPLeastSquares(classes=range(3)).fit(table[[*others, "admitted"]], rows[1])
+
+
+def test_dates_are_refused_wherever_they_stand(table, rows):
+    X, y = rows
+    dates = table[["admitted"]]
+    stayed = dates - dates.iloc[0]
+    for wrong in (
+        dates.to_numpy(),
+        stayed,
+        dates.apply(lambda column: column.dt.tz_localize("UTC")),
+    ):
+        with pytest.raises(TypeError, match="X must hold numbers, got dates"):
+            DPLeastSquares(classes=range(3)).fit(wrong, y)
+    with pytest.raises(TypeError, match="y must hold numbers, got dates"):
+        DPLeastSquaresRegressor(target_bounds=(0, 1)).fit(X, table["admitted"])
+    with pytest.raises(TypeError, match="X must hold numbers, got dates"):
+        DPLeastSquares(classes=range(3)).fit(X, y).predict(table)
+
+
+@pytest.mark.parametrize("wrap", [OneVsRestClassifier, OneVsOneClassifier])
+@pytest.mark.parametrize("names", [[0, 1, 2], ["a", "b", "c"]])
+def test_one_vs_rest_explains_itself(wrap, names, rows):
+    X, y = rows
+    inner = make_pipeline(FunctionTransformer(), DPFC(classes=names, n_iter=1))
+    for clf in (DPFC(classes=names, n_iter=1), inner):
+        with pytest.raises(ValueError, match="Fit this estimator itself"):
+            wrap(clf).fit(X, np.array(names)[y])
+
+
+def test_one_vs_rest_of_two_classes_fits(rows):
+    inner = DPLeastSquares(epsilon=9.0, classes=[0, 1])
+    assert OneVsRestClassifier(inner).fit(*rows).predict(rows[0]).shape == (60,)
+
+
+def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, monkeypatch):
+    """Before the charge nothing is noted; after it, the number of the charge."""
+    ledger = PrivacyLedger(tmp_path / "x.ledger", dataset="x", epsilon=3, delta=1e-5)
+    clf = DPLeastSquares(classes=range(3), ledger=ledger)
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    def notes(target, name):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, interrupt)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                clf.fit(*rows)
+        return getattr(caught.value, "__notes__", [])
+
+    assert notes(DPLeastSquares, "_rows") == []
+    assert notes(PrivacyLedger, "charge") == [
+        "Whether it was charged, the history of its ledger says."
+    ]
+    assert not ledger.history
+    assert notes(DPLeastSquares, "_solve") == [
+        "The fit was charged, as number 1 of its ledger: its budget is spent."
+    ]
+    assert len(ledger.history) == 1
+    clf.set_params(ledger=None)
+    assert notes(DPLeastSquares, "_solve") == [
+        "The fit had begun: its budget is spent."
+    ]

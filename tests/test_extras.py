@@ -1,0 +1,95 @@
+"""A package that is not installed is named with the line that installs it, at once."""
+
+import sys
+
+import pytest
+
+from privfeat import DPLeastSquares, audit
+from privfeat._extras import require
+from privfeat.analysis._axes import axes_or_new
+from privfeat.analysis.ntk_table import kernels_by_style
+from privfeat.analysis.utility import PrivacyUtilityDisplay
+from privfeat.cli import main
+from privfeat.report import AccuracyGrid, plot_grid
+
+drawn = PrivacyUtilityDisplay.from_estimators
+GRID = AccuracyGrid({"DPFC": {1.0: [0.5]}}, 0.5, "none", "title")
+
+
+def never(*args, **kwargs):
+    pytest.fail("work began before the package was missed")
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Return a function that takes packages away."""
+
+    def take(*packages):
+        for package in packages:
+            monkeypatch.setitem(sys.modules, package, None)
+
+    return take
+
+
+def test_require_is_silent_about_what_is_there():
+    require("a test", "pytest", extra="dev")
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "use"),
+    [
+        ("matplotlib", "plot", lambda: plot_grid(GRID)),
+        ("matplotlib", "plot", axes_or_new),
+        (
+            "matplotlib",
+            "plot",
+            lambda: PrivacyUtilityDisplay.from_estimators(
+                {"a": never}, [1.0], 0, 0, 0, 0
+            ),
+        ),
+        ("flax", "train", lambda: kernels_by_style("mlp", (4,))),
+        (
+            "jax_privacy",
+            "audit",
+            lambda: audit.audit_one_run(DPLeastSquares(), [[1.0]], [0]),
+        ),
+    ],
+)
+def test_functions_name_what_to_install(without, package, extra, use):
+    without(package)
+    with pytest.raises(ImportError) as caught:
+        use()
+    assert str(caught.value).endswith(f"Run pip install 'privfeat[{extra}]'.")
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "command"),
+    [
+        ("jax_privacy", "audit", "audit --estimator DPFC"),
+        ("flax", "train", "ntk"),
+        ("matplotlib", "plot", "sanity --estimator DPFC --plots folder"),
+        ("matplotlib", "plot", "quickstart file.h5 --out folder"),
+    ],
+)
+def test_commands_name_what_to_install(
+    without, monkeypatch, capsys, package, extra, command
+):
+    without(package)
+    for work in ("replay", "check_noise", "random_label_test"):
+        monkeypatch.setattr(audit, work, never)
+    assert main(command.split()) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"Run pip install 'privfeat[{extra}]'." in captured.err
+
+
+def test_networks_name_what_to_install_for_folders(without, tmp_path):
+    pytest.importorskip("flax")
+    from privfeat.trainers import read_folder
+    from privfeat.trainers.checkpoints import check_folder
+
+    without("orbax", "PIL")
+    check_folder(None, 1)
+    for use in (lambda: check_folder(tmp_path, 1), lambda: read_folder(tmp_path)):
+        with pytest.raises(ImportError, match=r"pip install 'privfeat\[train\]'"):
+            use()
