@@ -1,4 +1,4 @@
-"""What a user wants to know of a feature file before a fit: classes and rows missing.
+"""What a user wants to know of a feature file before a fit: classes that are missing.
 
 All of it is about records. It is for the terminal of the person who has the file, and
 goes into no file, statement or report.
@@ -10,13 +10,11 @@ import numpy as np
 
 from privfeat.data.reader import FeatureSplit
 
-_BLOCK_ROWS = 8192
-
 
 def find_gaps(
     splits: Mapping[str, FeatureSplit], *, everywhere: bool = True
 ) -> list[str]:
-    """Return sentences on classes without a row, and on rows of zeros.
+    """Return sentences on classes without a row.
 
     Parameters
     ----------
@@ -42,11 +40,6 @@ def find_gaps(
             more = f" (nor have {len(absent) - 1} more classes)" if absent[1:] else ""
             label = _label(split, absent[0])
             gaps.append(f"{name} has no row of class {label}{where}{more}.")
-        if _has_zero_row(split):
-            gaps.append(
-                f"{name} has some rows that are zero everywhere: their records hardly "
-                "count. Look for images of one colour, or a broken network."
-            )
     return gaps
 
 
@@ -60,12 +53,3 @@ def _classes(split: FeatureSplit) -> set[int]:
 def _label(split: FeatureSplit, number: int) -> str:
     names = split.class_names or ()
     return repr(names[number]) if 0 <= number < len(names) else str(number)
-
-
-def _has_zero_row(split: FeatureSplit) -> bool:
-    """Whether a row is zero; at most ``_BLOCK_ROWS`` rows are in memory at once."""
-    for start in range(0, len(split), _BLOCK_ROWS):
-        rows = split.X.read(start, min(start + _BLOCK_ROWS, len(split)))
-        if not rows.any(axis=1).all():
-            return True
-    return False

@@ -35,11 +35,3 @@ def test_find_gaps_names_classes_that_a_split_lacks(gaps):
     ]
     several = (np.ones((2, 2)), np.array([[1, 0, 0], [1, 1, 0]]))
     assert gaps(train=several) == ["train has no row of class 'cat'."]
-
-
-def test_find_gaps_tells_of_zero_rows_without_a_count(gaps):
-    rows = np.ones((10_000, 2))
-    rows[9_000:9_007] = 0.0
-    (found,) = gaps(train=(rows, np.arange(10_000) % 3))
-    assert "some rows that are zero everywhere" in found
-    assert "7" not in found

@@ -17,13 +17,6 @@ def test_an_empty_class_folder_is_a_class_and_reported(images, scatter, tmp_path
     assert sorted(set(file["train"].y)) == [0, 2]
 
 
-def test_zero_rows_are_reported(images, scatter):
-    Image.new("L", (20, 20)).save(images / "test" / "dog" / "0.png")
-    status, _, err = scatter(images)
-    assert status == 0
-    assert "warning: split 'test' has some rows that are zero everywhere" in err
-
-
 def test_a_shard_of_another_number_of_processes_is_reported(
     images, scatter, tmp_path, monkeypatch
 ):
