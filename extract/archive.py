@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from privfeat.data.pixels import BadImageError, decode, is_hidden, is_image
+
 from .errors import ExtractError
-from .layout import is_image, read_layout
-from .pixels import BadImageError, decode
+from .layout import read_layout
 from .ranks import one_at_a_time
 from .sources import Source, as_labels, digest_of_list
 
@@ -109,22 +110,30 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 names = [m.filename for m in archive.infolist() if not m.is_dir()]
+                folders = [m.filename for m in archive.infolist() if m.is_dir()]
             readable = path
         else:
             readable = _plain_tar(path, workspace)
-            spans = {}
+            spans, folders = {}, []
             with tarfile.open(readable, "r:") as members:
                 for member in members:
                     if member.isreg():
                         span = (member.offset_data, member.size)
                         spans[member.name.removeprefix("./")] = span
+                    elif member.isdir():
+                        folders.append(member.name.removeprefix("./"))
             names = list(spans)
     except DAMAGE as error:
         raise ExtractError(
             f"--data must be a folder or a tar or zip archive, but {path} is damaged "
             f"or of another kind ({error})."
         ) from error
-    layout = read_layout([name for name in names if is_image(name)], splits, str(path))
+    layout = read_layout(
+        [name for name in names if is_image(name)],
+        splits,
+        str(path),
+        [name for name in folders if not is_hidden(name)],
+    )
     images = {}
     for name, files in layout.files.items():
         places = None if spans is None else [spans[file] for file in files]

@@ -130,7 +130,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     model = parser.add_argument_group("model")
     model.add_argument(
-        "--model", required=True, help="a model of timm, or 'scattering' (no weights)"
+        "--model",
+        required=True,
+        help="a model of timm or of `privfeat train`, or 'scattering' (no weights)",
     )
     model.add_argument(
         "--checkpoint", type=path_argument, help="local .safetensors or .pth"

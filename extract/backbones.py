@@ -3,6 +3,7 @@
 import difflib
 import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,10 @@ import timm
 import torch
 from timm.data.config import resolve_model_data_config
 
+from privfeat.data.networks import KNOWN_NETWORKS
+
 from .errors import ExtractError, one_line
+from .hub import quick_to_fail
 from .weights import digest_of_file, digest_of_state, load_checkpoint
 
 
@@ -73,7 +77,16 @@ def load_backbone(
         not take images of this size.
     """
     published = pretrained and checkpoint is None
-    model = _create(name, published, model_kwargs)
+    plain, dot, tag = name.partition(".")
+    known = KNOWN_NETWORKS.get(plain)
+    model_kwargs = {**(known.model_kwargs if known else {}), **model_kwargs}
+    if known and published and not known.published:
+        raise ExtractError(
+            f"--model {name} must have its weights from a file, since timm publishes "
+            "none for it. Pass --checkpoint."
+        )
+    name_of_timm = known.timm + dot + tag if known else name
+    model = _create(name_of_timm, published, model_kwargs)
     cfg = getattr(model, "pretrained_cfg", {})
     if checkpoint is not None:
         load_checkpoint(model, checkpoint, cfg.get("classifier"))
@@ -88,9 +101,12 @@ def load_backbone(
     return Backbone(
         model=model,
         n_features=n_features,
-        mean=tuple(config["mean"]),
-        std=tuple(config["std"]),
-        interpolation=config["interpolation"],
+        # Of published weights timm knows best; of a file, the name has to tell.
+        **(
+            {"mean": known.mean, "std": known.std, "interpolation": known.interpolation}
+            if known and not published
+            else {k: config[k] for k in ("mean", "std", "interpolation")}
+        ),
         metadata={
             "model": cfg.get("architecture") or name,
             "model_name": name,
@@ -107,18 +123,28 @@ def load_backbone(
 def _create(
     name: str, pretrained: bool, model_kwargs: Mapping[str, Any]
 ) -> torch.nn.Module:
-    plain = name.split(".", 1)[0]
+    plain, _, tag = name.partition(".")
     if ":" not in name and not timm.is_model(plain):
-        near = difflib.get_close_matches(plain, timm.list_models(), n=3)
+        names = [*timm.list_models(), *KNOWN_NETWORKS]
+        near = difflib.get_close_matches(plain, names, n=3)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         raise ExtractError(f"--model must be a model of timm, got {name!r}.{hint}")
+    tags = [full.partition(".")[2] for full in timm.list_pretrained(f"{plain}.*")]
+    if ":" not in name and tag and tag not in tags:
+        known = f"There are {', '.join(tags)}." if tags else "It has none."
+        raise ExtractError(
+            f"--model {plain} must have a tag of timm's, got {tag!r}. {known}"
+        )
     torch.manual_seed(0)
     # Each retry of a download would add two lines before the error that counts.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    answers = True
+    fetches = quick_to_fail() if pretrained or ":" in name else nullcontext(answers)
     try:
-        model: torch.nn.Module = timm.create_model(
-            name, pretrained=pretrained, num_classes=0, **model_kwargs
-        )
+        with fetches as answers:
+            model: torch.nn.Module = timm.create_model(
+                name, pretrained=pretrained, num_classes=0, **model_kwargs
+            )
     except (
         OSError,
         RuntimeError,
@@ -131,7 +157,7 @@ def _create(
         cause = one_line(error)
         remedy = (
             "Check the network connection, or give local weights with --checkpoint."
-            if pretrained
+            if pretrained or not answers
             else "Check --model and --model-kwargs."
         )
         raise ExtractError(

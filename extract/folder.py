@@ -1,12 +1,12 @@
 """Images in class folders."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .layout import is_image, read_layout
-from .pixels import decode
+from privfeat.data.pixels import decode, list_images
+
+from .layout import read_layout
 from .sources import Source, as_labels, digest_of_list
 
 
@@ -42,12 +42,8 @@ def open_folder(root: Path, splits: Sequence[str] | None) -> Source:
     ExtractError
         As for `read_layout`.
     """
-    paths = []
-    for folder, _, files in os.walk(root, followlinks=True):
-        below = Path(folder).relative_to(root).as_posix()
-        prefix = "" if below == "." else below + "/"
-        paths += [prefix + name for name in files if is_image(prefix + name)]
-    layout = read_layout(paths, splits, str(root))
+    paths, folders = list_images(root)
+    layout = read_layout(paths, splits, str(root), folders)
     return Source(
         name=root.resolve().name,
         splits={

@@ -1,6 +1,5 @@
 """Whose image is whose: a table of users for the images of a folder or an archive."""
 
-import csv
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privfeat.data.users import read_users
 
 from .errors import ExtractError
 from .sources import Source
@@ -33,49 +34,31 @@ class Groups:
 
 
 def read_groups(path: Path, source: Source) -> Groups:
-    """Read the users of all images.
-
-    Parameters
-    ----------
-    path : Path
-        CSV with the columns ``file``, a path below ``--data``, and ``user``, any text.
-        Rows on other files are left out.
-    source : Source
-        Its images must have paths: a folder or an archive.
+    """Read the users of all images, see `privfeat.data.users.read_users`.
 
     Raises
     ------
     ExtractError
-        If a column, an image or a user is missing, or an image is named twice.
+        If the images have no paths, a column, an image or a user is missing, or an
+        image is named twice.
     """
     if not all(hasattr(images, "labels") for images in source.splits.values()):
         raise ExtractError(
             f"--groups must go with a folder or an archive of images, but {source.name}"
             " has no file names."
         )
+    files = [name for images in source.splits.values() for name in images.names]
     try:
-        with path.open(newline="", encoding="utf-8-sig") as table:
-            rows = list(csv.DictReader(table))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ExtractError(f"--groups must be a CSV file, got {path}.") from error
-    if not rows or not {"file", "user"} <= rows[0].keys():
-        raise ExtractError(f"--groups must have the columns file and user, got {path}.")
-    users = {row["file"]: row["user"] for row in rows}
-    wanted = [name for images in source.splits.values() for name in images.names]
-    missing = next((name for name in wanted if not users.get(name)), None)
-    if missing is not None:
-        raise ExtractError(
-            "--groups must name the user of every image, by its path below --data, "
-            f"but {path} has none for {missing}. Add it, or choose other --splits."
-        )
-    if len(users) != len(rows):
-        raise ExtractError(f"--groups must name each file once, got {path}.")
-    number = {user: i for i, user in enumerate(sorted({users[n] for n in wanted}))}
-    lines = "".join(f"{name}\t{users[name]}\n" for name in wanted)
+        users = read_users(path, files)
+    except ValueError as error:
+        raise ExtractError(str(error)) from error
+    user_of = dict(zip(files, users, strict=True))
+    number = {user: i for i, user in enumerate(sorted(set(users)))}
+    lines = "".join(f"{name}\t{user}\n" for name, user in user_of.items())
     return Groups(
         {split: images.names for split, images in source.splits.items()},
         {
-            split: np.array([number[users[name]] for name in images.names], np.int64)
+            split: np.array([number[user_of[name]] for name in images.names], np.int64)
             for split, images in source.splits.items()
         },
         hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest(),

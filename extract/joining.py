@@ -12,6 +12,7 @@ from privfeat.data.schema import read_attributes
 
 from .errors import ExtractError
 from .ranks import Rank
+from .reports import report_gaps
 from .sources import digest_of_rows
 
 
@@ -28,6 +29,15 @@ def is_made_by(path: Path, origin: dict[str, Any]) -> bool:
     with open_checked(os.fspath(path)) as file:
         stored = read_attributes(file)
     return all(stored.get(key) == origin.get(key) for key in ("arguments", "shard"))
+
+
+def require_made_by(path: Path, origin: dict[str, Any]) -> None:
+    """Accept a complete file only if these arguments would give it again."""
+    if not is_made_by(path, origin):
+        raise ExtractError(
+            f"{path} must be of these arguments to be kept, but was made with others. "
+            "Choose another name, or pass --overwrite."
+        )
 
 
 def join_shards(
@@ -89,5 +99,6 @@ def join_shards(
     join_features(out, targets, split_metadata=metadata, overwrite=True)
     for leftover in targets[0].parent.glob("source*"):
         leftover.unlink(missing_ok=True)
+    report_gaps(out)
     with open_features(out) as file:
         return f"joined {rank.count} shards into {out}, {file.metadata['n_rows']} rows"

@@ -6,9 +6,6 @@ from pathlib import PurePosixPath
 
 from .errors import ExtractError
 
-IMAGE_SUFFIXES = frozenset(
-    ".jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .pbm".split()
-)
 SPLIT_NAMES = (
     "train",
     "training",
@@ -41,15 +38,11 @@ class Layout:
     class_names: list[str]
 
 
-def is_image(path: str) -> bool:
-    """Whether a path names an image file that is not hidden."""
-    parts = PurePosixPath(path).parts
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-    return not hidden and PurePosixPath(path).suffix.lower() in IMAGE_SUFFIXES
-
-
 def read_layout(
-    paths: Sequence[str], splits: Sequence[str] | None, data: str
+    paths: Sequence[str],
+    splits: Sequence[str] | None,
+    data: str,
+    folders: Sequence[str] = (),
 ) -> Layout:
     """Sort image paths into splits and classes.
 
@@ -63,6 +56,9 @@ def read_layout(
         there is none, all images as the split ``train``.
     data : str
         Name of the data for messages.
+    folders : sequence of str
+        Relative paths of all folders: one that stands where those of classes do is a
+        class, with or without images, so that no image decides what the classes are.
 
     Raises
     ------
@@ -73,6 +69,7 @@ def read_layout(
     if not found:
         raise ExtractError(f"--data must hold images, but {data} holds none.")
     tops = {parts[0] for parts in found.values()}
+    inside = [PurePosixPath(path).parts for path in folders]
     while (
         len(tops) == 1
         and not tops & {*SPLIT_NAMES, *(splits or ())}
@@ -80,11 +77,13 @@ def read_layout(
         and len({parts[1] for parts in found.values()}) > 1
     ):
         found = {path: parts[1:] for path, parts in found.items()}
+        inside = [parts[1:] for parts in inside if parts[0] in tops]
         tops = {parts[0] for parts in found.values()}
     wanted = list(splits or [name for name in SPLIT_NAMES if name in tops])
     if not wanted or (splits == ["train"] and not tops & set(SPLIT_NAMES)):
         wanted = ["train"]
         found = {path: ("train", *parts) for path, parts in found.items()}
+        inside = [("train", *parts) for parts in inside]
         tops = {"train"}
     missing = [name for name in wanted if name not in tops]
     if missing:
@@ -99,7 +98,8 @@ def read_layout(
                 "images must lie in class folders, [split/]class/file, "
                 f"but {data} holds {path}."
             )
-    class_names = sorted({parts[1] for parts in chosen.values()})
+    empty = {q[1] for q in inside if len(q) == 2 and q[0] in wanted}
+    class_names = sorted({parts[1] for parts in chosen.values()} | empty)
     number = {name: i for i, name in enumerate(class_names)}
     files = {name: [p for p, q in chosen.items() if q[0] == name] for name in wanted}
     labels = {name: [number[chosen[p][1]] for p in files[name]] for name in wanted}

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from .pixels import BadImageError
+from privfeat.data.pixels import BadImageError, as_bytes
 
 
 @dataclass
@@ -70,9 +70,18 @@ class _Stream(IterableDataset[Batch]):
         self.size, self.start, self.stop = size, start, stop
 
     def __iter__(self) -> Iterator[Batch]:
+        self._next = self.start
         rest = islice(iter(self.stream), self.start, self.stop)
         while part := list(islice(rest, self.size)):
-            yield _stack([self.transform(i) for i, _ in part], [y for _, y in part], [])
+            pixels, labels, failures = [], [], []
+            for number, (image, label) in enumerate(part, start=self._next):
+                try:
+                    pixels.append(self.transform(as_bytes(image)))
+                    labels.append(label)
+                except BadImageError as error:
+                    failures.append((f"number {number}", str(error)))
+            self._next += len(part)
+            yield _stack(pixels, labels, failures)
 
 
 def load_batches(

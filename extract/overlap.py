@@ -23,7 +23,8 @@ from .errors import ExtractError
 
 BLOCK_ROWS = 4096
 # Features of files that differ in one of these cannot be compared.
-_MADE_BY = ("model", "weights_sha256", "pooling", "resize", "crop", "n_features")
+_MADE_BY = ("model", "model_kwargs", "weights_sha256", "pooling", "resize", "crop")
+_MADE_BY += ("mean", "std", "n_features")
 _WARNING = (
     "privfeat-extract: warning: counts and pairs tell of the records of both files. If "
     "one is private, so is this result: no privacy statement covers it."

@@ -15,12 +15,14 @@ from tqdm import tqdm
 
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.journal import JOURNAL, partial_folder
+from privfeat.data.pixels import DECODING
 
 from .arguments import Options
 from .errors import ExtractError
 from .groups import Groups, read_groups, rows_of
-from .joining import is_made_by, join_shards
+from .joining import join_shards, require_made_by
 from .ranks import Rank, read_rank, require_lists
+from .reports import report_gaps, report_strangers, say
 from .sources import Source, digest_of_rows, open_source
 
 LIBRARIES = (
@@ -110,11 +112,12 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
         "splits": list(source.splits),
         "limit": options.limit,
         "dtype": options.dtype,
+        "decoding": DECODING,
         **extractor.arguments,
         **({} if groups is None else {"groups": groups.digest}),
     }
     if options.out.exists() and not options.overwrite:
-        _require_made_by(options.out, {"arguments": arguments})
+        require_made_by(options.out, {"arguments": arguments})
         try:
             with open_features(options.out) as file:
                 rows = file.metadata["n_rows"]
@@ -123,15 +126,18 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
             if rank.alone:
                 raise
             # A shard was lost: if it is that of this process, it is made again.
+    report_strangers(options.out, rank)
     if rank.alone:
         origin = {"arguments": arguments}
-        return _write(options, source, extractor, rank, groups, origin)
+        summary = _write(options, source, extractor, rank, groups, origin)
+        report_gaps(options.out)
+        return summary
     n_images = {s: _count(images, options) for s, images in source.splits.items()}
     shard = {"number": rank.number + 1, "count": rank.count, "n_images": n_images}
     origin = {"arguments": arguments, "shard": shard}
     target = rank.target(options.out)
     if target.exists():
-        _require_made_by(target, origin)
+        require_made_by(target, origin)
         # Left by a process that was killed after its very last step but one.
         shutil.rmtree(partial_folder(target), ignore_errors=True)
         summary = f"{target}: already complete"
@@ -162,8 +168,7 @@ def _write(
     ) as writer:
         if writer.resumed:
             found = sum(writer.position(split).n_rows for split in source.splits)
-            text = f"continuing after {found} rows in {writer.partial}"
-            sys.stderr.write(f"privfeat-extract: {text}\n")
+            say(f"continuing after {found} rows in {writer.partial}")
         for split, images in source.splits.items():
             done += _extract_split(
                 writer, split, images, extractor, options, rank, groups
@@ -273,15 +278,6 @@ def _extractor(options: Options, rank: Rank) -> Extractor:
             "scattering."
         ) from error
     return NetworkExtractor(options, rank)
-
-
-def _require_made_by(path: Path, origin: dict[str, Any]) -> None:
-    """Accept a complete file only if these arguments would give it again."""
-    if not is_made_by(path, origin):
-        raise ExtractError(
-            f"{path} must be of these arguments to be kept, but was made with others. "
-            "Choose another name, or pass --overwrite."
-        )
 
 
 def _versions() -> dict[str, str]:

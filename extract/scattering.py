@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat.data.pixels import BadImageError, converted
+
 from .arguments import Options
 from .batches import FeatureBatch
 from .errors import ExtractError
-from .pixels import BadImageError, converted
 from .resampling import SUPPORT, resize_grey
 
 DEFAULTS = {"J": 2, "L": 8, "max_order": 1}

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from privfeat.data.pixels import BadImageError, as_bytes, decode
+
 from .errors import ExtractError, one_line
-from .pixels import BadImageError, decode
 from .ranks import one_at_a_time
 from .sources import Source
 
@@ -46,10 +47,10 @@ class TimmImages:
         reader = getattr(self.dataset, "reader", None)
         try:
             if reader is None:
-                image, label = self.dataset[index]
+                found, label = self.dataset[index]
             else:
-                file, label = reader[index][:2]
-                image = file if hasattr(file, "convert") else _decoded(file)
+                found, label = reader[index][:2]
+            image = as_bytes(found) if hasattr(found, "convert") else _decoded(found)
         except (OSError, SyntaxError, ValueError, EOFError) as error:
             raise BadImageError(str(error)) from error
         return image, _number(label)
@@ -100,7 +101,11 @@ def open_timm(
                     split=split,
                     download=not data.lower().startswith("wds/"),
                     search_split=True,
+                    # Pillow's own way to RGB cuts 16 bits off at 255.
+                    **({"input_img_mode": ""} if _gives_files(data) else {}),
                 )
+                if hasattr(dataset, "loader"):  # of a folder, by torchvision
+                    dataset.loader = decode
         except (
             OSError,
             RuntimeError,
@@ -123,6 +128,11 @@ def open_timm(
             else TimmStream(dataset)
         )
     return Source(name=data, splits=opened, class_names=_class_names(dataset))
+
+
+def _gives_files(data: str) -> bool:
+    """Whether images come as they are in the files, unless a mode is asked for."""
+    return data.lower().startswith(("wds/", "hfids/"))
 
 
 def _class_names(dataset: Any) -> list[str] | None:

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .pixels import converted
-
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 
 
@@ -40,6 +38,8 @@ class ResizeCrop:
             If the image cannot be converted to RGB.
         """
         from PIL import Image
+
+        from privfeat.data.pixels import converted  # h5py is slow to load for --help
 
         if isinstance(image, np.ndarray):
             image = Image.fromarray(image)

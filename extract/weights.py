@@ -57,9 +57,9 @@ def load_checkpoint(model: torch.nn.Module, path: Path, classifier: Any) -> None
     }
     missing, foreign = sorted(own.keys() - state), sorted(state.keys() - own.keys())
     shapes = [
-        f"{name} {tuple(state[name].shape)} instead of {tuple(own[name].shape)}"
+        f"{name} {_shape(state[name])} instead of {_shape(own[name])}"
         for name in sorted(own.keys() & state.keys())
-        if state[name].shape != own[name].shape
+        if _shape(state[name]) != _shape(own[name])
     ]
     problems = [
         f"{len(names)} {what} (first: {names[0]})"
@@ -76,6 +76,10 @@ def load_checkpoint(model: torch.nn.Module, path: Path, classifier: Any) -> None
             f"{', '.join(problems)}. Check --model and --model-kwargs."
         )
     model.load_state_dict(state, strict=True)
+
+
+def _shape(value: Any) -> tuple[int, ...] | str:
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else "no tensor"
 
 
 def digest_of_file(path: Path) -> str:

@@ -34,10 +34,10 @@ __all__ = ["ModelFileError", "load", "load_class_names", "load_statement", "save
 
 _LINEAR_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
 _LINEAR_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
-_NETWORK_ARRAYS = ("classes_", "input_shape_")
+_NETWORK_ARRAYS = ("classes_", "input_shape_", "pixel_scale_")
 _NETWORK_COUNTS = ("n_outputs_", "n_iter_")
 _NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
-_OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_"}
+_OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
 # The arrays of a network, by the names of its parameters.
 _PARAMETER = "parameters_/"
 

@@ -89,6 +89,7 @@ RULES = {
             "privfeat._encoding",
             "privfeat._notebook",
             "privfeat.core",
+            "privfeat.data",
             "privfeat.linear._groups",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",
@@ -97,7 +98,9 @@ RULES = {
         lazy=["PIL", "orbax", "safetensors"],
     ),
     "privfeat/data": rule(
-        ["h5py", "tqdm"], ours=SHARED | {"privfeat._files", "privfeat.data"}
+        ["h5py", "tqdm"],
+        ours=SHARED | {"privfeat._files", "privfeat.data"},
+        lazy=["PIL"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
@@ -110,7 +113,7 @@ RULES = {
     "extract": rule(
         [
             *("PIL", "h5py", "kymatio", "safetensors", "sklearn"),
-            *("timm", "torch", "torchvision", "tqdm"),
+            *("huggingface_hub", "timm", "torch", "torchvision", "tqdm"),
         ],
         ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},
     ),

@@ -159,6 +159,8 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
             estimator.set_params(verbose=1)
         with _processes(args.distributed) as first:
+            if first:
+                _report_gaps(args, train, test)
             estimator.fit(train.X, train.y, groups=groups)
         if not first:
             return
@@ -188,6 +190,22 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
         print(
             f"The class names are those of {args.train}. If they come from folders of "
             "private\nimages, a rare one shows."
+        )
+
+
+def _report_gaps(
+    args: argparse.Namespace, train: "FeatureSplit", test: "FeatureSplit | None"
+) -> None:
+    """Tell the person who has the files what is amiss, before anything is charged."""
+    from privfeat.data.gaps import find_gaps
+
+    splits = {f"--train {args.train}": train}
+    if test is not None:
+        splits[f"--test {args.test}"] = test
+    for sentence in find_gaps(splits, everywhere=False):
+        print(
+            f"privfeat: warning: {sentence} (About records: no statement covers it.)",
+            file=sys.stderr,
         )
 
 

@@ -1,9 +1,8 @@
 """``privfeat train``: train a whole network on a folder of images and save it."""
 
 import argparse
-import csv
 import sys
-from collections.abc import Sequence
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,11 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--image-size", type=int, default=32, help="side of the images (default 32)"
     )
+    parser.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="list images that cannot be decoded and go on, instead of stopping",
+    )
     parser.add_argument("--grey", action="store_true", help="one channel, no colours")
     group = parser.add_argument_group("privacy")
     budget = group.add_mutually_exclusive_group()
@@ -65,7 +69,8 @@ def add_parser(verbs: Any) -> None:
         "--groups",
         metavar="FILE",
         help="protect all images of a user together: a CSV file whose columns file and "
-        "user name every image, as CLASS/NAME.png, and whose it is",
+        "user name every image, by its path below DIR, and whose it is; the same table "
+        "as for privfeat-extract",
     )
     group.add_argument(
         "--max-group-size",
@@ -106,6 +111,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import DPSGDClassifier, PrivacyLedger, persistence
+    from privfeat.data.users import read_users
     from privfeat.trainers import read_folder
 
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
@@ -120,8 +126,24 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
         raise CommandError(f"--data must be a folder, got {args.data!r}.")
     options = {"size": args.image_size, "mode": "L" if args.grey else "RGB"}
     split = root / "train"
-    X, y, names, files = read_folder(split if split.is_dir() else root, **options)
-    groups = None if args.groups is None else _read_groups(args.groups, files)
+    warnings.filterwarnings("always", message="skipped ")
+    options["skip_bad"] = args.skip_bad
+    below = "train/" if split.is_dir() else ""
+    X, y, names, files = read_folder(root / below, **options)
+    _report_empty_classes(root / below, names, y)
+    test = None
+    if split.is_dir() and (root / "test").is_dir():
+        test = read_folder(root / "test", **options)
+        other = sorted({*names} ^ {*test.class_names})
+        if other:
+            raise CommandError(
+                f"test/ must have the classes of train/, but only one has {other[0]!r}."
+                " Add an empty folder for it to the other."
+            )
+        _report_empty_classes(root / "test", names, test.labels)
+    groups = None
+    if args.groups is not None:
+        groups = read_users(args.groups, [below + file for file in files])
     params = _parameters(args) | {"classes": range(len(names))}
     unknown = sorted(set(params) - set(DPSGDClassifier().get_params()))
     if unknown:
@@ -143,10 +165,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     if args.quiet:
         return
     print(f"model saved in {args.out}")
-    if split.is_dir() and (root / "test").is_dir():
-        test = read_folder(root / "test", **options)
-        if test.class_names != names:
-            raise CommandError("test/ must have the classes of train/.")
+    if test is not None:
         accuracy = clf.score(test.images, test.labels)
         print(
             f"test accuracy {accuracy:.4f} on {root / 'test'}\n"
@@ -156,18 +175,15 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     print(clf.privacy_)
 
 
-def _read_groups(path: str, files: Sequence[str]) -> list[str]:
-    """Return the user of every image."""
-    with Path(path).open(newline="", encoding="utf-8") as table:
-        rows = list(csv.DictReader(table))
-    if not rows or not {"file", "user"} <= set(rows[0]):
-        raise CommandError(f"--groups must have the columns file and user: {path!r}.")
-    users = {row["file"]: row["user"] for row in rows}
-    if len(rows) != len(files) or set(users) != set(files) or not all(users.values()):
-        raise CommandError(
-            f"--groups must name every training image once, as CLASS/NAME: {path!r}."
+def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
+    """Warn the person who has the files, before anything is charged."""
+    for place in sorted(set(range(len(names))) - {*labels.tolist()}):
+        print(
+            f"privfeat: warning: {folder / names[place]} holds no image that was read. "
+            "It stays a class, since folders are public: remove it everywhere if it is "
+            "none.",
+            file=sys.stderr,
         )
-    return [users[file] for file in files]
 
 
 def _parameters(args: argparse.Namespace) -> dict[str, Any]:

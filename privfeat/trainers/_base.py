@@ -35,7 +35,7 @@ from privfeat.trainers.engine import (
     record_parts,
 )
 from privfeat.trainers.federated import whole_users
-from privfeat.trainers.images import as_records, to_inputs
+from privfeat.trainers.images import TO_UNIT_RANGE, as_records, pixel_scale, to_inputs
 from privfeat.trainers.loop import Trainer
 from privfeat.trainers.model import Network, check_separate
 from privfeat.trainers.networks import build
@@ -62,8 +62,9 @@ class DPSGDModel(ResumedRuns, ABC):
         ----------
         X : array-like of shape (n_samples, height, width, channels)
             Also (n_samples, height, width), a list of images of one shape, or rows of
-            shape (n_samples, n_features). Bytes are mapped to [-1, 1], floats are used
-            as they are. Sensitive.
+            shape (n_samples, n_features). Bytes are mapped to [-1, 1], or to what
+            the ``weights`` of a known network were made for; floats are used as they
+            are. Sensitive.
         y : array-like of shape (n_samples,), or (n_samples, n_outputs)
             Sensitive.
         groups : array-like of shape (n_samples,), optional
@@ -152,6 +153,7 @@ class DPSGDModel(ResumedRuns, ABC):
         parameters.pop(BOUNDS, None)
         for name, value in fitted.items():
             setattr(self, name, value)
+        self.pixel_scale_ = pixel_scale(self.model, self.weights)
         self.input_shape_ = tuple(records.shape[1:])
         self.n_outputs_ = n_outputs
         self.n_iter_ = n_iter
@@ -196,7 +198,8 @@ class DPSGDModel(ResumedRuns, ABC):
         tape = dry_run(network, inputs)
         if not isinstance(self.model, str):
             check_separate(network, inputs.shape[1:])
-        views = Views(self.augmentation, self.n_copies)
+        scale = pixel_scale(self.model, self.weights)
+        views = Views(self.augmentation, self.n_copies, scale)
         if users is None:
             trial = partial(check_rows, network, self._loss(), inputs, targets[:1])
             known = isinstance(self.model, str)
@@ -222,9 +225,9 @@ class DPSGDModel(ResumedRuns, ABC):
                 f"{records.shape[1:]}."
             )
         network = self._network(self.input_shape_, self.n_outputs_, None)
-        return scores_of(
-            network, self.parameters_, records, self.augmentation, int(self.n_votes)
-        )
+        scale = getattr(self, "pixel_scale_", TO_UNIT_RANGE)  # older models have none
+        votes = self.augmentation, int(self.n_votes)
+        return scores_of(network, self.parameters_, records, *votes, scale)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

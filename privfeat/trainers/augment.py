@@ -6,7 +6,7 @@ strength one half, no blur). `privfeat.trainers.colours` holds what changes colo
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from privfeat.trainers import colours
-from privfeat.trainers.images import to_inputs
+from privfeat.trainers.images import TO_UNIT_RANGE, to_inputs
 
 Augmentation = Literal["none", "crop_flip", "crop_jitter", "resized_crop", "simclr"]
 AUGMENTATIONS: tuple[Augmentation, ...] = get_args(Augmentation)
@@ -33,12 +33,13 @@ class Views:
 
     augmentation: Augmentation
     n_copies: int
+    scale: Any = field(default_factory=lambda: TO_UNIT_RANGE, compare=False)
 
     def __call__(
         self, records: Any, numbers: Int[Array, " n"], key: Key[Array, ""]
     ) -> Float[Array, "n k ..."]:
         """Return the views of these records, which have these numbers."""
-        inputs, how = to_inputs(records), (self.augmentation, self.n_copies)
+        inputs, how = to_inputs(records, self.scale), (self.augmentation, self.n_copies)
         views: Float[Array, "n k ..."] = _augmented(inputs, numbers, key, *how)
         return views
 

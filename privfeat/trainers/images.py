@@ -1,6 +1,7 @@
 """Records as one array: arrays, lists of arrays, or a folder of images."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,8 +10,11 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
 from privfeat._extras import require
+from privfeat.data.networks import KNOWN_NETWORKS
+from privfeat.data.pixels import BadImageError, converted, decode, list_images
 
-SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".webp"})
+# Bytes minus the first, over the second, are numbers in [-1, 1].
+TO_UNIT_RANGE = np.full((2, 1), 127.5, np.float32)
 
 
 def as_records(X: Any) -> NDArray[Any]:
@@ -32,6 +36,8 @@ def as_records(X: Any) -> NDArray[Any]:
             "X must hold images, got a path. Pass what "
             "privfeat.trainers.read_folder returns for it."
         )
+    if isinstance(X, list | tuple):
+        _check_modes(X)
     if isinstance(X, list | tuple) and len({np.shape(record) for record in X}) > 1:
         raise ValueError("X must hold records of one shape, got several shapes.")
     records = np.asarray(X)
@@ -56,11 +62,44 @@ def as_records(X: Any) -> NDArray[Any]:
     return records[..., None] if records.ndim == 3 else records
 
 
-def to_inputs(records: NDArray[Any]) -> NDArray[np.float32]:
-    """Return records as the network takes them: bytes become numbers in [-1, 1]."""
-    if records.dtype == np.uint8:
-        return (records.astype(np.float32) - 127.5) / 127.5
-    return records
+def _check_modes(images: Any) -> None:
+    """Raise ValueError for an image of Pillow whose numbers are not its colours."""
+    modes = {getattr(image, "mode", "L") for image in images}
+    wrong = sorted(str(mode) for mode in modes - {"L", "RGB"})
+    if wrong:
+        raise ValueError(
+            f"X must hold images of mode L or RGB, got {wrong[0]!r}. Convert them with "
+            "privfeat.data.pixels.as_bytes."
+        )
+
+
+def pixel_scale(model: Any, weights: Any) -> NDArray[np.float32]:
+    """Return mean and deviation of each channel that public weights were made for.
+
+    Parameters
+    ----------
+    model, weights : object
+        Of the estimator. Without weights bytes become numbers in [-1, 1].
+
+    Returns
+    -------
+    scale : array of shape (2, 1) or (2, 3)
+        In units of bytes.
+    """
+    known = KNOWN_NETWORKS.get(model) if isinstance(model, str) else None
+    if weights is None or known is None:
+        return TO_UNIT_RANGE
+    return np.array([known.mean, known.std], np.float32) * np.float32(255.0)
+
+
+def to_inputs(
+    records: NDArray[Any], scale: NDArray[np.float32] = TO_UNIT_RANGE
+) -> NDArray[np.float32]:
+    """Return records as the network takes them: bytes scaled, floats as they are."""
+    if records.dtype != np.uint8:
+        return records
+    scaled: NDArray[np.float32] = (records.astype(np.float32) - scale[0]) / scale[1]
+    return scaled
 
 
 class ImageFolder(NamedTuple):
@@ -84,48 +123,68 @@ class ImageFolder(NamedTuple):
 
 
 def read_folder(
-    path: str | os.PathLike[str], *, size: int = 32, mode: str = "RGB"
+    path: str | os.PathLike[str],
+    *,
+    size: int = 32,
+    mode: str = "RGB",
+    skip_bad: bool = False,
 ) -> ImageFolder:
     """Return the images of ``path/<class>/``, their labels, class names and files.
+
+    Files are decoded as `privfeat.data.pixels` says: upright, and 16 bits in full.
 
     Parameters
     ----------
     path : str or path-like
-        A folder with one folder per class; names of classes become public.
+        A folder with one folder per class, empty ones included; names of classes
+        become public.
     size : int
         Images are resized to this side, the shorter one first, and centre-cropped.
     mode : {"RGB", "L"}
         Colours or grey levels.
+    skip_bad : bool
+        Leave out images that cannot be decoded, with a warning that names each.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or no images.
+        If there are fewer than two classes, or no images, or one cannot be decoded.
+        The message names its file: it is for the person who has the files.
     """
     require("read_folder", "PIL", extra="train")
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
     check_choice("mode", mode, ("RGB", "L"))
-    folders = sorted(entry for entry in Path(path).iterdir() if entry.is_dir())
-    if len(folders) < 2:
+    names, folders = list_images(path)
+    class_names = [folder for folder in folders if "/" not in folder]
+    if len(class_names) < 2:
         raise ValueError(
             f"{os.fspath(path)!r} must hold a folder for each of at least 2 classes, "
-            f"got {len(folders)}."
+            f"got {len(class_names)}."
         )
+    number = {name: label for label, name in enumerate(class_names)}
     images, labels, files = [], [], []
-    for label, folder in enumerate(folders):
-        for file in sorted(folder.rglob("*")):
-            if file.suffix.lower() not in SUFFIXES:
-                continue
-            with Image.open(file) as image:
-                square = ImageOps.fit(image.convert(mode), (size, size))
-            images.append(np.asarray(square, np.uint8))
-            labels.append(label)
-            files.append(file.relative_to(path).as_posix())
+    for file in names:
+        folder, slash, _ = file.partition("/")
+        if not slash:  # beside the class folders
+            continue
+        place = Path(path, file)
+        try:
+            image = converted(decode(place), mode)
+        except BadImageError as error:
+            if not skip_bad:
+                raise BadImageError(
+                    f"{place} must be an image, but cannot be decoded ({error}). "
+                    "Repair or remove it, or skip bad images (--skip-bad)."
+                ) from error
+            warnings.warn(f"skipped {place}: {error}", stacklevel=2)
+            continue
+        images.append(np.asarray(ImageOps.fit(image, (size, size)), np.uint8))
+        labels.append(number[folder])
+        files.append(file)
     if not images:
         raise ValueError(f"{os.fspath(path)!r} must hold images, got none.")
     stacked = np.stack(images)
     if stacked.ndim == 3:
         stacked = stacked[..., None]
-    class_names = [folder.name for folder in folders]
     return ImageFolder(stacked, np.array(labels), class_names, files)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.trainers.augment import Augmentation, voted
-from privfeat.trainers.images import to_inputs
+from privfeat.trainers.images import TO_UNIT_RANGE, to_inputs
 from privfeat.trainers.model import Network
 
 _RECORDS = 64
@@ -22,6 +22,7 @@ def scores_of(
     records: NDArray[Any],
     augmentation: Augmentation,
     n_votes: int,
+    scale: NDArray[Any] = TO_UNIT_RANGE,
 ) -> NDArray[np.float64]:
     """Return the scores of every record, means over its views, (n_samples, n_outputs).
 
@@ -33,6 +34,8 @@ def scores_of(
     augmentation : str
     n_votes : int
         Views of a record; 1 is the record itself.
+    scale : array of shape (2, 1) or (2, 3)
+        Mean and deviation by which bytes are scaled.
     """
     leaves = {name: jnp.asarray(leaf) for name, leaf in parameters.items()}
     of_views = partial(voted, augmentation=augmentation, n_votes=n_votes)
@@ -41,6 +44,6 @@ def scores_of(
     for start in range(0, len(records), _RECORDS):
         part = records[start : start + _RECORDS]
         padding = [(0, _RECORDS - len(part))] + [(0, 0)] * (part.ndim - 1)
-        inputs = jnp.asarray(to_inputs(np.pad(part, padding)))
+        inputs = jnp.asarray(to_inputs(np.pad(part, padding), scale))
         scores.append(np.asarray(forward(leaves, inputs))[: len(part)])
     return np.concatenate(scores).astype(np.float64)

@@ -48,8 +48,9 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
     training goes on from the standardized ones; outputs are the same until then.
     Batch norm of MobileNetV2 is folded into kernels and biases, see there.
 
-    Bytes reach a network as numbers in [-1, 1], which is what most weights of ViT and
-    BiT were made for; for others, pass floats that are scaled as theirs were.
+    Estimators scale bytes as `privfeat.data.networks.KNOWN_NETWORKS` says for the name
+    of the model, which suits timm's default weights; for others, or a network without a
+    name there, pass floats that are scaled as theirs were.
     """
     own = [of_twin for kind, of_twin in TWINS.items() if isinstance(network, kind)]
     if not own:
@@ -61,7 +62,13 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
     state = nnx.state(network)
     leaves = {join(path): leaf for path, leaf in nnx.to_flat_state(state)}
     tensors = {n: np.asarray(v, np.float32) for n, v in _read(weights).items()}
-    found = own[0](network, tensors)
+    try:
+        found = own[0](network, tensors)
+    except (IndexError, ValueError) as error:  # of axes that are not there
+        raise ValueError(
+            "weights must be those of a network of this kind and size, got tensors of "
+            "other shapes."
+        ) from error
     head = {"head/kernel", "head/bias"}
     if found.keys() | head != leaves.keys():
         name = min((found.keys() | head) ^ leaves.keys())
@@ -90,9 +97,16 @@ def _read(weights: Weights) -> Mapping[str, Any]:
     if isinstance(weights, Mapping):
         return weights
     require("a file of weights", "safetensors", extra="train")
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    tensors: dict[str, NDArray[Any]] = load_file(weights)
+    try:
+        tensors: dict[str, NDArray[Any]] = load_file(weights)
+    except (OSError, SafetensorError) as error:
+        raise ValueError(
+            f"weights must be a .safetensors file, but {os.fspath(weights)} cannot be "
+            f"read as one: {error}."
+        ) from error
     return tensors
 
 

@@ -283,6 +283,18 @@ def test_fit_refuses_groups_without_a_bound_or_a_column(
     assert "must hold groups" in fails(*fit_arguments(features, tmp_path, *options))
 
 
+def test_fit_reports_classes_of_one_split_alone(run, tmp_path):
+    rows = np.ones((40, 3))
+    path = tmp_path / "gaps.h5"
+    splits = {"train": (rows, np.arange(40) % 2), "test": (rows[2:5], [0, 1, 2])}
+    write_features(path, splits, class_names=["ant", "bee", "cat"])
+    argv = ("fit", "--estimator", "DPLeastSquares", "--seed", 0, "--quiet")
+    paths = ("--train", path, "--test", path, "--out", tmp_path / "model")
+    status, _, err = run(*argv, *paths)
+    assert status == 0
+    assert f"--train {path} has no row of class 'cat', --test {path} has one." in err
+
+
 @pytest.mark.usefixtures("fit_is_forbidden")
 def test_fit_never_ignores_groups_silently(fails, grouped, tmp_path):
     message = fails(*fit_arguments(grouped, tmp_path / "m"))

@@ -62,6 +62,26 @@ def test_train_refuses_what_it_cannot_use(folder, capsys):
     assert not (folder / "model").exists()
 
 
+def test_train_names_a_bad_image_and_skips_it(folder, capsys):
+    (folder / "train" / "dark" / "3.png").write_text("no image")
+    (folder / "train" / "dim").mkdir()
+    (folder / "test" / "dim").mkdir()
+    assert command(folder) == 1
+    assert "train/dark/3.png must be an image" in capsys.readouterr().err
+    assert command(folder, "--skip-bad") == 0
+    printed = capsys.readouterr().err
+    assert "skipped" in printed
+    assert "train/dim holds no image that was read. It stays a class" in printed
+    assert load(folder / "model").classes_.tolist() == [0, 1, 2]
+
+
+def test_train_refuses_other_classes_for_the_test_before_it_fits(folder, capsys):
+    (folder / "test" / "dim").mkdir()
+    assert command(folder) == 1
+    assert "but only one has 'dim'" in capsys.readouterr().err
+    assert not (folder / "model").exists()
+
+
 def test_train_charges_a_ledger(folder, capsys):
     path = folder / "team.ledger"
     ledger = PrivacyLedger(path, dataset="photos", epsilon=200.0, delta=1e-5)
@@ -110,7 +130,7 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
 
 def test_train_protects_users(folder, capsys):
     table = folder / "patients.csv"
-    names = [f"{name}/{i}.png" for name in ("bright", "dark") for i in range(12)]
+    names = [f"train/{name}/{i}.png" for name in ("bright", "dark") for i in range(12)]
     rows = [f"{name},patient {place // 3}" for place, name in enumerate(names)]
     more = ("--groups", str(table), "--max-group-size", "2", "--batch", "4")
     more += ("--set", "local_epochs=2")
@@ -122,7 +142,8 @@ def test_train_protects_users(folder, capsys):
         table.write_text("\n".join(lines))
         assert command(folder, *more) == 1
         assert "--groups must" in capsys.readouterr().err
-    table.write_text("\n".join(["file,user", *reversed(rows)]))
+    others = [row.replace("train", "test") for row in rows]  # as for the extractor
+    table.write_text("\n".join(["file,user", *others, *reversed(rows)]))
     assert command(folder, "--groups", str(table)) == 1
     assert "max_group_size must be given together" in capsys.readouterr().err
     assert command(folder, *more) == 0

@@ -69,8 +69,9 @@ def test_a_complete_file_is_kept_for_the_same_users_alone(images, scatter, table
 @pytest.mark.parametrize(
     ("users", "header", "message"),
     [
-        (PATIENTS, "path,user", "must have the columns file and user"),
-        ({}, "file,user", "must have the columns file and user"),
+        (PATIENTS, "path,user", "has no column 'file'. Name them in the first line."),
+        (PATIENTS, "file;user", "has no column 'file' and no column 'user'. It is sep"),
+        ({}, "file,user", f"has none for {NAMES[0]}"),
         (PATIENTS | {NAMES[4]: ""}, "file,user", f"has none for {NAMES[4]}"),
         ({name: 1 for name in NAMES[1:]}, "file,user", f"has none for {NAMES[0]}"),
     ],
@@ -86,7 +87,7 @@ def test_a_file_named_twice_is_refused(images, scatter, table):
     path.write_text(path.read_text() + f"{NAMES[0]},patient 7\n")
     status, _, err = scatter(images, "--groups", path)
     assert status == 1
-    assert "each file once" in err
+    assert f"names {NAMES[0]} twice" in err
 
 
 def test_data_without_file_names_has_no_groups(scatter, table):

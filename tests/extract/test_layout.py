@@ -1,7 +1,8 @@
 import pytest
 
+from privfeat.data.pixels import is_image
 from privfeat_extract.errors import ExtractError
-from privfeat_extract.layout import is_image, read_layout
+from privfeat_extract.layout import read_layout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from privfeat.data import open_features
+from privfeat_extract.timm_data import open_timm
 
 timm_factory = pytest.importorskip("timm.data.dataset_factory")
 image_module = pytest.importorskip("PIL.Image")
@@ -162,3 +163,39 @@ def test_timm_data_that_is_not_there_is_one_line(network, tmp_path, data):
     assert err.startswith(f"privfeat-extract: error: --data {data} must be a data set")
     assert err.count("\n") == 1
     assert not out
+
+
+def sixteen_bits():
+    ramp = np.tile(np.arange(20, dtype=np.uint16) * 3000, (20, 1))
+    return image_module.fromarray(ramp)
+
+
+def test_timm_data_from_folders_keeps_sixteen_bits(tmp_path):
+    """Torchvision's own reader of folders gives white."""
+    for name in ("a", "b"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+        sixteen_bits().save(tmp_path / "train" / name / "1.png")
+    source = open_timm("torch/image_folder", tmp_path, ["train"], tmp_path)
+    image, _ = source.splits["train"].load(0)
+    assert len(np.unique(np.asarray(image))) == 20
+
+
+class SixteenBits:
+    """Stands for a stream of images as they are in files, the last without a range."""
+
+    def __iter__(self):
+        yield sixteen_bits(), 0
+        yield sixteen_bits(), 1
+        yield image_module.new("F", (20, 20)), 1
+
+
+def test_timm_data_that_streams_keeps_sixteen_bits(provide, network, tmp_path):
+    provide(SixteenBits())
+    argv = ("wds/some", "--splits", "train")
+    status, _, err = network(*argv)
+    assert status == 1
+    assert "image number 2 of split 'train' cannot be decoded" in err
+    status, _, err = network(*argv, "--skip-bad", "--overwrite")
+    assert status == 0
+    assert "skipped number 2: " in err
+    assert len(open_features(tmp_path / "out.h5")["train"]) == 2

@@ -56,6 +56,10 @@ def test_load_checkpoint_leaves_out_the_classifier(
             lambda s: s.update({"bn1.weight": torch.ones(3)}),
             "1 of another shape (first: bn1.weight (3,) instead of",
         ),
+        (
+            lambda s: s.update({"bn1.weight": None}),
+            "1 of another shape (first: bn1.weight no tensor instead of",
+        ),
     ],
 )
 def test_load_checkpoint_is_strict(images, network, model, tmp_path, change, message):
@@ -64,7 +68,8 @@ def test_load_checkpoint_is_strict(images, network, model, tmp_path, change, mes
     if "conv1.0.weight" not in state:
         state["conv1.0.weight"] = state["conv1.weight"]
     change(state)
-    path = save(dict(state), tmp_path / "w.safetensors")
+    kind = "pth" if None in state.values() else "safetensors"
+    path = save(dict(state), tmp_path / f"w.{kind}")
     status, _, err = network(images, "--checkpoint", path)
     assert status == 1
     assert message in err

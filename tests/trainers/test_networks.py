@@ -65,3 +65,9 @@ def test_images_that_are_too_small_are_refused(rngs):
         build("sample_convnet", (13, 13, 1), 10, rngs=rngs)
     with pytest.raises(ValueError, match="multiples of 4"):
         build("vit_tiny", (30, 30, 3), 10, rngs=rngs)
+
+
+def test_networks_that_both_commands_know_have_one_name():
+    from privfeat.data.networks import KNOWN_NETWORKS
+
+    assert KNOWN_NETWORKS.keys() <= NETWORKS.keys()

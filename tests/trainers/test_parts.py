@@ -8,11 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from sklearn.base import clone
 
-from privfeat.trainers import colours
+from privfeat import DPSGDClassifier, load, save
+from privfeat.trainers import _base, colours
 from privfeat.trainers.augment import AUGMENTATIONS, Views, resized_crop, voted
 from privfeat.trainers.batches import flatten, physical_batches, unflatten
-from privfeat.trainers.images import as_records, read_folder, to_inputs
+from privfeat.trainers.images import (
+    as_records,
+    pixel_scale,
+    read_folder,
+    to_inputs,
+)
 from privfeat.trainers.layers import max_pool
 from privfeat.trainers.optimizers import make_optimizer
 
@@ -217,3 +224,73 @@ def test_max_pool_is_that_of_jax_there_and_back(size, stride):
 def test_records_refuse_a_path_and_name_who_reads_it(path):
     with pytest.raises(TypeError, match="read_folder"):
         as_records(path)
+
+
+def test_images_are_read_upright_and_sixteen_bits_in_full(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").mkdir()
+    ramp = np.tile(np.arange(4, dtype=np.uint16) * 21845, (4, 1))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn clockwise
+    Image.fromarray(ramp).save(tmp_path / "a" / "1.png")
+    Image.fromarray(ramp).save(tmp_path / "a" / "2.png", exif=exif)
+    images = read_folder(tmp_path, size=4, mode="L").images[..., 0]
+    np.testing.assert_array_equal(images[0, 0], [0, 85, 170, 255])
+    np.testing.assert_array_equal(images[1], images[0].T)
+
+
+def test_a_bad_image_is_named_and_can_be_skipped(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (8, 8)).save(tmp_path / name / "1.png")
+    (tmp_path / "a" / "2.png").write_text("no image")
+    with pytest.raises(ValueError, match=r"a/2\.png must be an image, but cannot be"):
+        read_folder(tmp_path, size=4)
+    with pytest.warns(UserWarning, match=r"skipped .*a/2\.png"):
+        found = read_folder(tmp_path, size=4, skip_bad=True)
+    assert found.files == ["a/1.png", "b/1.png"]
+
+
+def test_records_refuse_images_whose_numbers_are_no_colours():
+    Image = pytest.importorskip("PIL.Image")
+    with pytest.raises(ValueError, match="mode L or RGB, got 'P'"):
+        as_records([Image.new("P", (4, 4)), Image.new("P", (4, 4))])
+    assert as_records([Image.new("L", (4, 4))]).shape == (1, 4, 4, 1)
+
+
+def test_bytes_are_scaled_as_the_weights_of_a_name_want_them():
+    images = np.full((1, 2, 2, 3), 255, np.uint8)
+    for model, weights, white in (
+        ("mobilenetv2_100", "w", [(1 - 0.485) / 0.229, (1 - 0.456) / 0.224, 2.64]),
+        ("mobilenetv2_100_same", "w", [1.0, 1.0, 1.0]),
+        ("mobilenetv2_100", None, [1.0, 1.0, 1.0]),
+        ("wrn_16_4", "w", [1.0, 1.0, 1.0]),
+    ):
+        found = to_inputs(images, pixel_scale(model, weights))
+        np.testing.assert_allclose(found[0, 0, 0], white, rtol=1e-4)
+        assert found.dtype == np.float32
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
+    scale = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
+    labels = np.arange(20) % 2
+    clf = DPSGDClassifier(
+        model="mlp",
+        noise_multiplier=1.0,
+        n_iter=2,
+        expected_batch_size=10,
+        classes=range(2),
+        random_state=0,
+    )
+    expected = clf.fit(to_inputs(images, scale), labels)
+    scores = expected.decision_function(to_inputs(images, scale))
+    monkeypatch.setattr(_base, "pixel_scale", lambda model, weights: scale)
+    found = clone(clf).fit(images, labels)
+    np.testing.assert_array_equal(found.decision_function(images), scores)
+    save(found, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(images), scores)

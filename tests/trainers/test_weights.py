@@ -274,3 +274,19 @@ def test_bad_weights_are_refused(weights):
     clf = DPSGDClassifier(noise_multiplier=2.0, classes=range(2), weights=weights)
     with pytest.raises(TypeError, match="weights must be None or a path"):
         clf.fit(np.zeros((4, 8, 8, 1), np.uint8), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("content", [None, b"no weights"])
+def test_weights_that_cannot_be_read_are_refused(tmp_path, vit, content):
+    path = tmp_path / "w.safetensors"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a \.safetensors file, but .*w\.safe"):
+        load_timm_weights(vit, path)
+
+
+def test_weights_with_other_axes_are_refused(mobilenet):
+    tensors = make_mobilenet().state_dict()
+    tensors["conv_stem.weight"] = tensors["conv_stem.weight"].flatten()
+    with pytest.raises(ValueError, match="tensors of other shapes"):
+        load_timm_weights(mobilenet, tensors)

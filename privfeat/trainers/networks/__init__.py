@@ -37,6 +37,7 @@ NETWORKS: dict[str, Callable[..., nnx.Module]] = {
     "nf_resnet50": NFResNet,
     "resnet18": ResNet,
     "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
+    "resnetv2_50x1_bit": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
     "sample_convnet": SampleConvNet,
     "vit_base": partial(ViT, dim=768, n_heads=12),
     "vit_small": partial(ViT, dim=384, n_heads=6),

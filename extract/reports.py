@@ -1,0 +1,32 @@
+"""What the command says on stderr, beside errors, to the person who started it."""
+
+import sys
+from pathlib import Path
+
+from privfeat.data import open_features
+from privfeat.data.gaps import find_gaps
+
+from .ranks import Rank
+
+
+def say(text: str) -> None:
+    """Print one line."""
+    sys.stderr.write(f"privfeat-extract: {text}\n")
+
+
+def report_gaps(path: Path) -> None:
+    """Say what may be amiss with a complete file; none of it is stored."""
+    with open_features(path) as file:
+        for sentence in find_gaps({f"split {name!r}": file[name] for name in file}):
+            say(f"warning: {sentence}")
+
+
+def report_strangers(out: Path, rank: Rank) -> None:
+    """Say which shards are not of this number of processes; nothing reads them."""
+    own = rank.targets(out)
+    for path in sorted(own[0].parent.glob("*-of-*.h5")):
+        if rank.number == 0 and path not in own:
+            say(
+                f"warning: {path} is not used, since it is of another WORLD_SIZE than "
+                f"{rank.count}. Remove it, or run with its WORLD_SIZE."
+            )

@@ -1,0 +1,144 @@
+"""Decode image files, one way for every command: upright, eight bits, grey or RGB.
+
+What a file may hold, and what becomes of it:
+
+- orientation written by a camera (EXIF): applied.
+- one bit, grey, RGB of 8 bits: as it is. RGB of 16 bits: Pillow keeps the high byte.
+- grey of more than 8 bits: scaled by the largest number that its bits can hold, never
+  by its own darkest and brightest pixel.
+- whole numbers of 32 bits or with a sign, floats: refused, since their range is not
+  written in the file.
+- transparency (grey, RGB or palette): laid over white.
+- palette, CMYK, YCbCr, HSV: converted to RGB as Pillow does.
+- several frames or pages: the first.
+"""
+
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+import numpy as np
+
+SUFFIXES = frozenset(
+    ".jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .pbm".split()
+)
+# Stored beside features: of another rule, equal files give other features.
+DECODING = "upright; full range of bits; transparency over white"
+_BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, struct.error)
+_BITS_PER_SAMPLE = 258  # a tag of TIFF
+
+
+class BadImageError(ValueError):
+    """One image cannot be decoded."""
+
+
+def is_image(path: str) -> bool:
+    """Whether a path names an image file that is not hidden."""
+    suffix = PurePosixPath(path).suffix.lower()
+    return not is_hidden(path) and suffix in SUFFIXES
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a part of a path begins with a dot, or is what macOS adds to archives."""
+    parts = PurePosixPath(path).parts
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Return all images below a folder, and all folders, as sorted relative paths."""
+    images, folders = [], []
+    for folder, inside, files in os.walk(root, followlinks=True):
+        below = Path(folder).relative_to(root)
+        folders += _names(below, inside)
+        images += [name for name in _names(below, files) if is_image(name)]
+    return sorted(images), sorted(name for name in folders if not is_hidden(name))
+
+
+def _names(below: Path, names: Iterable[str]) -> list[str]:
+    return [(below / name).as_posix() for name in names]
+
+
+def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
+    """Return the upright image of a file, a PIL image in mode ``"L"`` or ``"RGB"``.
+
+    Raises
+    ------
+    BadImageError
+        If the file is missing, truncated, damaged, not an image, or of numbers whose
+        range is not known.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(file) as image:
+            image.load()
+            return as_bytes(image)
+    except BadImageError:
+        raise
+    except (*_BROKEN, Image.DecompressionBombError) as error:
+        raise BadImageError(str(error) or type(error).__name__) from error
+
+
+def as_bytes(image: Any) -> Any:
+    """Return a PIL image upright and in mode ``"L"`` or ``"RGB"``, see the top.
+
+    Raises
+    ------
+    BadImageError
+        If there is no way from its mode to one of the two.
+    """
+    from PIL import Image
+
+    depth = _depth(image)  # before it is turned: that drops the tags
+    image = _upright(image)
+    if depth is not None:
+        levels = np.asarray(image).astype(np.float64) * (255.0 / (2**depth - 1))
+        return Image.fromarray(np.rint(levels).clip(0, 255).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        raise BadImageError(
+            f"its numbers ({image.mode} of Pillow) have no known range; save it with "
+            "8 bits, or with 16 bits without a sign"
+        )
+    grey = image.mode in ("1", "L", "LA", "La")
+    if image.has_transparency_data:
+        image = converted(image, "RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image)
+    return converted(image, "L" if grey else "RGB")
+
+
+def converted(image: Any, mode: str) -> Any:
+    """Return a PIL image in another colour mode.
+
+    Raises
+    ------
+    BadImageError
+        If there is no way from its mode to that one.
+    """
+    if image.mode == mode:
+        return image
+    try:
+        return image.convert(mode)
+    except (OSError, ValueError) as error:
+        raise BadImageError(str(error) or type(error).__name__) from error
+
+
+def _upright(image: Any) -> Any:
+    from PIL import ImageOps
+
+    try:
+        return ImageOps.exif_transpose(image)
+    except (*_BROKEN, KeyError):  # damaged metadata of an image that is whole
+        return image
+
+
+def _depth(image: Any) -> int | None:
+    """Return the bits of a grey image of more than 8, None for all others."""
+    if image.mode == "I" and image.format in ("PNG", "PPM"):
+        return 16  # Pillow scales what a PGM declares to 16 bits
+    if not image.mode.startswith("I;16"):
+        return None
+    tags = getattr(image, "tag_v2", {})
+    return int(tags.get(_BITS_PER_SAMPLE, (16,))[0])

@@ -1,0 +1,67 @@
+"""Whose file is whose: the table of users that every command reads."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+COLUMNS = ("file", "user")
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
+    """Return the user of every file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table separated by commas, with the columns ``file``, a path below the folder
+        or archive of images (``train/cat/1.png``), and ``user``, any text. Further
+        columns, and rows on other files, are left out.
+    files : sequence of str
+        Paths of that kind.
+
+    Raises
+    ------
+    ValueError
+        If a column, a file or a user is missing, or a file is named twice. The message
+        names the first such file: it is for the person who has the files.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as table:
+            reader = csv.DictReader(table)
+            header = list(reader.fieldnames or ())
+            _check_header(path, header)
+            rows = [(row["file"], row["user"]) for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(
+            f"--groups must be a CSV file in UTF-8, got {path}."
+        ) from error
+    users: dict[str, str] = {}
+    for file, user in rows:
+        if file in users:
+            raise ValueError(
+                f"--groups must name each file once, but {path} names {file} twice."
+            )
+        users[file] = user
+    missing = next((file for file in files if not users.get(file)), None)
+    if missing is not None:
+        raise ValueError(
+            "--groups must name the user of every image, by its path below --data, but "
+            f"{path} has none for {missing}. Add it, or leave the image out."
+        )
+    return [users[file] for file in files]
+
+
+def _check_header(path: str | Path, header: Sequence[str]) -> None:
+    """Raise ValueError unless both columns are there; the header is not printed."""
+    missing = [repr(name) for name in COLUMNS if name not in header]
+    if not missing:
+        return
+    hint = "Name them in the first line."
+    for delimiter, word in _OTHER_DELIMITERS.items():
+        if {*COLUMNS} <= {*",".join(header).replace(delimiter, ",").split(",")}:
+            hint = f"It is separated by {word}: save it with commas."
+    raise ValueError(
+        "--groups must be separated by commas and have the columns file and user, but "
+        f"{path} has no column {' and no column '.join(missing)}. {hint}"
+    )

@@ -1,0 +1,140 @@
+import io
+import struct
+
+import numpy as np
+import pytest
+
+from privfeat.data.pixels import BadImageError, as_bytes, decode, is_image, list_images
+
+Image = pytest.importorskip("PIL.Image")
+
+RAMP = np.arange(0, 2**16, 257, dtype=np.uint16).reshape(16, 16)  # 0, 257, ..., 65535
+
+
+def stored(image, kind, **options):
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
+def test_decode_scales_sixteen_bits_by_their_range(kind):
+    image = decode(stored(Image.fromarray(RAMP), kind))
+    assert image.mode == "L"
+    np.testing.assert_array_equal(np.asarray(image).ravel(), np.arange(256))
+
+
+def test_decode_takes_no_range_from_the_image_itself():
+    dark = decode(stored(Image.fromarray(RAMP // 16), "PNG"))
+    np.testing.assert_array_equal(np.unique(np.asarray(dark)), np.arange(17))
+
+
+def test_decode_scales_twelve_bits_by_their_range():
+    """What a pgm declares, and what a TIFF file says of its samples."""
+    values = np.full(16, 4095, ">u2").tobytes()
+    image = decode(io.BytesIO(b"P5 4 4 4095\n" + values))
+    assert np.asarray(image).min() == 255
+    tags = {256: 2, 257: 1, 258: 12, 259: 1, 262: 1, 273: 122, 277: 1, 278: 1, 279: 3}
+    entries = b"".join(struct.pack("<HHIHH", t, 3, 1, v, 0) for t, v in tags.items())
+    head = b"II*\x00" + struct.pack("<IH", 8, len(tags))
+    image = decode(io.BytesIO(head + entries + bytes(4) + b"\xff\xf8\x00"))
+    assert np.asarray(image).tolist() == [[255, 128]]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_decode_refuses_numbers_without_a_known_range(dtype):
+    with pytest.raises(BadImageError, match="no known range"):
+        decode(stored(Image.fromarray(RAMP.astype(dtype)), "TIFF"))
+
+
+def of_mode(mode, colour, **info):
+    image = Image.new(mode, (4, 4), colour)
+    image.info |= info
+    return image
+
+
+def palette(mode="P", **info):
+    image = of_mode(mode, 0, **info)
+    image.putpalette([10, 20, 30] * 256, "RGB")
+    return image
+
+
+@pytest.mark.parametrize(
+    ("image", "mode", "colour"),
+    [
+        (lambda: of_mode("1", 1), "L", 255),
+        (lambda: of_mode("L", 7), "L", 7),
+        (lambda: of_mode("L", 7, transparency=7), "L", 255),
+        (lambda: of_mode("LA", (0, 255)), "L", 0),
+        (lambda: of_mode("LA", (0, 0)), "L", 255),
+        (lambda: of_mode("RGBA", (255, 0, 0, 51)), "RGB", (255, 204, 204)),
+        (lambda: of_mode("RGBA", (9, 8, 7, 255)), "RGB", (9, 8, 7)),
+        (palette, "RGB", (10, 20, 30)),
+        (lambda: palette(transparency=0), "RGB", (255, 255, 255)),
+        (lambda: of_mode("PA", (0, 0)), "RGB", (255, 255, 255)),
+        (lambda: of_mode("CMYK", (0, 255, 255, 0)), "RGB", (255, 0, 0)),
+        (lambda: of_mode("YCbCr", (50, 128, 128)), "RGB", (50, 50, 50)),
+    ],
+)
+def test_as_bytes_of_every_mode(image, mode, colour):
+    found = as_bytes(image())
+    assert found.mode == mode
+    assert found.getpixel((2, 2)) == colour
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_decode_turns_images_upright(kind, orientation):
+    """A white corner, stored as a camera stores it in each of the 8 orientations."""
+    pixels = np.zeros((32, 48), np.uint8)
+    pixels[:16, :16] = 255
+    turned = {
+        1: pixels,
+        2: pixels[:, ::-1],
+        3: pixels[::-1, ::-1],
+        4: pixels[::-1],
+        5: pixels.T,
+        6: pixels.T[::-1],
+        7: pixels[::-1, ::-1].T,
+        8: pixels.T[:, ::-1],
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image = Image.fromarray(np.ascontiguousarray(turned))
+    found = np.asarray(converted_to_grey(decode(stored(image, kind, exif=exif))))
+    assert found.shape == (32, 48)
+    assert found[4, 4] > 250
+    assert max(found[-4, 4], found[4, -4], found[-4, -4]) < 5
+
+
+def converted_to_grey(image):
+    return image.convert("L")
+
+
+def test_decode_takes_the_first_frame():
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    file = stored(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    assert decode(file).getpixel((3, 3)) == (255, 0, 0)
+
+
+def test_decode_ignores_metadata_that_cannot_be_read():
+    exif = b"Exif\x00\x00" + b"nonsense"
+    file = stored(Image.new("RGB", (8, 8), "red"), "JPEG", exif=exif)
+    assert decode(file).size == (8, 8)
+
+
+def test_decode_refuses_what_is_cut_off():
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    whole = stored(Image.fromarray(pixels), "PNG").getvalue()
+    with pytest.raises(BadImageError):
+        decode(io.BytesIO(whole[: len(whole) // 2]))
+
+
+def test_list_images_leaves_out_what_is_hidden(tmp_path):
+    for name in ("cat/1.PNG", "cat/._1.png", ".trash/2.png", "cat/notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "dog").mkdir()
+    assert list_images(tmp_path) == (["cat/1.PNG"], ["cat", "dog"])
+    assert not is_image("__MACOSX/cat/1.png")
