@@ -1,6 +1,7 @@
 """The command ``privfeat-extract``."""
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 
 from .arguments import parse
@@ -37,7 +38,10 @@ def _reported(command: Callable[[], None]) -> int:
     from privfeat.data import FeatureFileError
 
     try:
-        command()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", module="privfeat")
+            warnings.showwarning = _show_warning
+            command()
     except (ExtractError, FeatureFileError) as error:
         return _fail(str(error))
     except OSError as error:
@@ -50,6 +54,10 @@ def _reported(command: Callable[[], None]) -> int:
         )
         return 130
     return 0
+
+
+def _show_warning(message: Warning | str, *place: object) -> None:
+    print(f"privfeat-extract: warning: {message}", file=sys.stderr)
 
 
 def _fail(message: str) -> int:

@@ -47,3 +47,10 @@ def test_sixteen_bits_and_orientation_reach_the_features(images, scatter, tmp_pa
     rows = open_features(tmp_path / "out.h5")["train"].X[:]
     np.testing.assert_array_equal(rows[:5], rows[5:])
     assert rows.std() > 0.01
+
+
+def test_zero_rows_are_reported_in_one_line(images, scatter):
+    Image.new("L", (20, 20)).save(images / "test" / "dog" / "0.png")
+    status, _, err = scatter(images)
+    assert status == 0
+    assert "privfeat-extract: warning: some rows of split 'test' are all zeros" in err
