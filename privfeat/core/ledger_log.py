@@ -122,7 +122,7 @@ def read_log(content: bytes, name: str) -> Log:
         found.add(mark)
         try:
             changes.append(json.loads(body))
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise damaged(name, "a line is not JSON") from error
     if not marks <= found:
         raise damaged(name, "what was charged is not as written, or cut off")

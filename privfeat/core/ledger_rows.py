@@ -127,19 +127,20 @@ def mark_fitted(rows: Transaction, budget: Budget, number: int) -> None:
 
 def _read(rows: Transaction, dataset: str) -> tuple[Budget | None, list[Charge]]:
     for row in rows.select(BUDGETS, dataset):
-        version = row["version"]
+        version = row.get("version")
         if version not in (1, VERSION):
             raise LedgerError(
                 f"ledger of {dataset!r} must have version {VERSION}, got {version!r}. "
                 "Update privfeat to read it."
             )
-        budget = Budget(**{name: row[name] for name in _BUDGET})
+        values: dict[str, Any] = {name: row.get(name) for name in _BUDGET}
+        budget = Budget(**values)
         charges = _find_charges(rows, budget)
         digests = [charge.sha256 for charge in charges]
         sealed = {"version": 1, "sha256": _digest(1, *vars(budget).values())}
         if version == VERSION:
             sealed = _seal(budget, digests)
-        if row["sha256"] != sealed["sha256"]:
+        if row.get("sha256") != sealed["sha256"]:
             why = "its budget and the charges together do not match their checksum"
             raise damaged(f"of {dataset!r}", why)
         return budget, charges
@@ -153,7 +154,9 @@ def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
         if number not in charges:
             raise damaged(f"of {budget.dataset!r}", f"charge {number} is missing")
         row = charges[number]
-        if _digest(budget.uid, *(row[name] for name in _CHARGE)) != row["sha256"]:
+        if _digest(budget.uid, *(row.get(name) for name in _CHARGE)) != row.get(
+            "sha256"
+        ):
             why = f"charge {number} is not as written"
             raise damaged(f"of {budget.dataset!r}", why)
         found.append(

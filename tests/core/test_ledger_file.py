@@ -408,3 +408,16 @@ def test_the_file_can_be_read_by_others(written, path):
     lines = written[0][1024:].decode().splitlines()
     assert len(lines) == 4
     assert all(len(line.split(" ", 1)[0]) == 64 for line in lines)
+
+
+@pytest.mark.parametrize("row", [{"dataset": "a"}, {"dataset": "a", "version": 2}])
+def test_a_row_without_its_columns_is_damaged(path, row):
+    other = make(path)._store
+    with other.transaction(write=True) as rows:
+        rows.insert(BUDGETS, {**row, "dataset": "b"})
+    with pytest.raises(LedgerError, match=r"damaged|version"):
+        PrivacyLedger(path, dataset="b")
+    with other.transaction(write=True) as rows:
+        rows.insert(CHARGES, {**row, "number": 1})
+    with pytest.raises(LedgerError, match="damaged"):
+        make(path)

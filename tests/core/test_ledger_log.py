@@ -145,9 +145,10 @@ def test_a_chain_of_what_is_no_change_is_an_error():
             LoggedRows("a", log.changes)
 
 
-def test_a_line_that_is_not_json_is_an_error(monkeypatch):
+@pytest.mark.parametrize("body", ["{", "[" * 100_000])
+def test_a_line_that_is_not_json_is_an_error(monkeypatch, body):
     with monkeypatch.context() as patch:
-        patch.setattr("json.dumps", lambda _: "{")
+        patch.setattr("json.dumps", lambda _: body)
         line, mark = add_line(first_mark(START), [])
     with pytest.raises(LedgerError, match="not JSON"):
         read_log(mark.render() * 2 + line, "a")
