@@ -237,6 +237,23 @@ def test_an_old_ledger_in_use_is_refused_until_it_is_free(path):
     assert n_charges(path) == 2
 
 
+def test_an_old_ledger_that_keeps_its_log_is_refused(killed, monkeypatch):
+    """SQLite may answer with the mode that stays, without an error."""
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql):
+            return super().execute(sql.removesuffix("=DELETE"))
+
+    genuine = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            sqlite3, "connect", lambda *a, **k: genuine(*a, **k, factory=Connection)
+        )
+        with pytest.raises(LedgerError, match="must be free, but others use it"):
+            PrivacyLedger(killed, dataset="a")
+    assert n_charges(killed) == 4
+
+
 @pytest.mark.slow
 def test_a_process_killed_while_it_takes_over_loses_nothing(tmp_path):
     """Of every write a part gets through."""
