@@ -27,7 +27,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
 # The core, but for ``processes`` (its tests start some, which import it unchanged),
-# ``ledger_postgres`` (needs a server) and names without code.
+# ``ledger_postgres`` and ``ledger_postgres_tables`` (need a server) and names without
+# code.
 MODULES = (
     *("sensitivity", "replacement", "accounting", "calibration"),
     *("noise_levels", "plan", "pld"),
@@ -36,6 +37,7 @@ MODULES = (
     *("clipping", "grid", "losses", "records", "statistics", "totals", "kernels"),
     *("statement", "statement_json", "statement_words", "release_record"),
     *("budget", "charging", "event_json", "ledger", "ledger_rows", "ledger_store"),
+    *("ledger_file", "ledger_log", "ledger_sqlite"),
 )
 # Where the tests are, if not in ``test_<module>.py`` alone.
 TESTS = {
@@ -50,7 +52,8 @@ TESTS = {
     "statement": ("statement", "statement_json"),
     "statement_words": ("statement_words", "statement", "repetition"),
     "event_json": ("ledger",),
-    "ledger_rows": ("ledger", "ledger_store"),
+    "ledger_rows": ("ledger", "ledger_file"),
+    "ledger_store": ("ledger_store", "ledger"),
     "release": ("mechanisms", "noise"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.

@@ -138,7 +138,7 @@ RESTRICTED = {
     "pickle": {"extract/weights.py"},  # for the name of an error that torch raises
     "random": set(),
     "secrets": {"privfeat/core/keys.py"},
-    "sqlite3": {"privfeat/core/ledger_store.py"},
+    "sqlite3": {"privfeat/core/ledger_sqlite.py"},
 }
 
 

@@ -21,8 +21,9 @@ class PrivacyLedger:
     Parameters
     ----------
     path : path or str
-        A SQLite file on a file system of this machine; or ``postgresql://...``, for
-        several hosts (``pip install privfeat[postgres]``). It may hold many data sets.
+        A file on a file system of this machine, not of the network; or
+        ``postgresql://...``, for several hosts (``pip install privfeat[postgres]``).
+        It may hold many data sets.
     dataset : str
         Name of the data set, of 1 to 200 characters.
     epsilon, delta : float, optional
@@ -52,9 +53,12 @@ class PrivacyLedger:
     true also if budgets were chosen after seeing results, [1]_. Where sampled fits
     or searches are mixed in, budgets must not depend on results.
 
-    A fit that fails or is killed stays charged. What nobody can count: a fit without
-    ``ledger=``, and a ledger that was deleted, put back from an older copy, or parted
-    from the ``-wal`` file beside it. No data is stored.
+    A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
+    before the fit begins, in one file under whatever name, or in the one schema of a
+    database that has a ledger; each charge has a checksum, and the budget has one over
+    all of them, so that damage, and a row that is gone, is an error. What nobody can
+    count: a fit without ``ledger=``, and a ledger that was deleted or put back from an
+    older copy. No data is stored.
 
     References
     ----------
@@ -90,9 +94,9 @@ class PrivacyLedger:
         wanted = new_budget(dataset, **given)
         self._store = open_store(path)
         if wanted is not None:
-            self._store.create(rows.SCHEMA)
-        with self._store.transaction(write=wanted is not None) as execute:
-            budget = rows.find_budget(execute, dataset) or wanted
+            self._store.create()
+        with self._store.transaction(write=wanted is not None) as found:
+            budget = rows.find_budget(found, dataset) or wanted
             if budget is None:
                 raise LedgerError(
                     f"dataset must be one that ledger {self._store} holds, got "
@@ -100,7 +104,7 @@ class PrivacyLedger:
                     "pass epsilon and delta to PrivacyLedger."
                 )
             if budget is wanted:
-                rows.add_budget(execute, budget)
+                rows.add_budget(found, budget)
         for name, value in given.items():
             if value is not None and value != getattr(budget, name):
                 raise ValueError(
@@ -115,8 +119,8 @@ class PrivacyLedger:
     @property
     def history(self) -> list[rows.Charge]:
         """Every fit and search that was charged, the first one first."""
-        with self._store.transaction(write=False) as execute:
-            return rows.find_charges(execute, self.budget)
+        with self._store.transaction(write=False) as found:
+            return rows.find_charges(found, self.budget)
 
     @property
     def spent(self) -> PrivacyValue:
@@ -148,14 +152,12 @@ class PrivacyLedger:
         """
         budget = self.budget
         self._check(statement)
-        with self._store.transaction(write=True) as execute:
-            charges = rows.find_charges(execute, budget)
+        with self._store.transaction(write=True) as found:
+            charges = rows.find_charges(found, budget)
             spent = [charge.statement for charge in charges]
             total = spent_of(budget, [*spent, statement])
             if total.epsilon <= budget.epsilon:
-                number = len(charges) + 1
-                rows.add_charge(execute, budget, number, estimator, statement)
-                return number
+                return rows.add_charge(found, budget, charges, estimator, statement)
         left = left_of(budget, spent)
         raise BudgetExceededError(
             f"the fits on {budget.dataset!r} must cost at most epsilon = "
@@ -166,8 +168,8 @@ class PrivacyLedger:
 
     def finish(self, number: int) -> None:
         """Note that a charged fit is finished; what it costs does not change."""
-        with self._store.transaction(write=True) as execute:
-            rows.mark_fitted(execute, self.budget, number)
+        with self._store.transaction(write=True) as found:
+            rows.mark_fitted(found, self.budget, number)
 
     def _check(self, statement: PrivacyStatement) -> None:
         if not statement.private:
@@ -187,5 +189,5 @@ class PrivacyLedger:
 
 def find_datasets(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the data sets that have a budget in an existing ledger."""
-    with open_store(path).transaction(write=False) as execute:
-        return rows.find_datasets(execute)
+    with open_store(path).transaction(write=False) as found:
+        return rows.find_datasets(found)

@@ -1,45 +1,24 @@
 """What a ledger holds: one row per budget, one row per charge, each with a checksum.
 
-The checksums notice damage, not forgery: whoever can write the database can write
-another history.
+The checksum of a budget covers the number and the checksums of its charges, so that one
+that is gone is missed, the last one as well. Checksums notice damage, not forgery: who
+can write the ledger can write another history.
 """
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from privfeat.core.budget import Budget, now
 from privfeat.core.event_json import event_json
-from privfeat.core.ledger_store import Execute
+from privfeat.core.ledger_store import BUDGETS, CHARGES, Transaction, damaged
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import LedgerError
 
-VERSION = 1
-SCHEMA = (
-    """CREATE TABLE privfeat_budget (
-        dataset TEXT NOT NULL PRIMARY KEY,
-        version INTEGER NOT NULL,
-        uid TEXT NOT NULL,
-        epsilon DOUBLE PRECISION NOT NULL,
-        delta DOUBLE PRECISION NOT NULL,
-        adjacency TEXT NOT NULL,
-        unit TEXT NOT NULL,
-        created TEXT NOT NULL,
-        sha256 TEXT NOT NULL
-    )""",
-    """CREATE TABLE privfeat_charge (
-        dataset TEXT NOT NULL REFERENCES privfeat_budget,
-        number INTEGER NOT NULL,
-        estimator TEXT NOT NULL,
-        asked TEXT NOT NULL,
-        statement TEXT NOT NULL,
-        event TEXT,
-        sha256 TEXT NOT NULL,
-        fitted TEXT,
-        PRIMARY KEY (dataset, number)
-    )""",
-)
+VERSION = 2  # 1: the checksum of a budget did not cover the charges
+_BUDGET = tuple(field.name for field in fields(Budget))
+_CHARGE = ("number", "estimator", "asked", "statement", "event")
 
 
 @dataclass(frozen=True)
@@ -58,6 +37,8 @@ class Charge:
     fitted : str or None
         When it was finished. None: it is running, it failed, or it was killed; it may
         have released everything that its statement says.
+    sha256 : str
+        Checksum of all but ``fitted``.
     """
 
     number: int
@@ -65,6 +46,7 @@ class Charge:
     asked: str
     statement_json: str
     fitted: str | None = None
+    sha256: str = field(default="", repr=False)
 
     @property
     def status(self) -> str:
@@ -77,114 +59,131 @@ class Charge:
         return PrivacyStatement.from_json(self.statement_json)
 
 
-def find_datasets(execute: Execute) -> list[str]:
+def find_datasets(rows: Transaction) -> list[str]:
     """Return the names of the data sets that have a budget."""
-    rows = execute("SELECT dataset FROM privfeat_budget ORDER BY dataset")
-    return [str(dataset) for (dataset,) in rows]
+    return sorted(str(row["dataset"]) for row in rows.select(BUDGETS))
 
 
-def find_budget(execute: Execute, dataset: str) -> Budget | None:
+def find_budget(rows: Transaction, dataset: str) -> Budget | None:
     """Return the budget of a data set, or None if it has none.
 
     Raises
     ------
     LedgerError
-        If the row is damaged, or of a version this release cannot read.
+        As `find_charges`.
     """
-    rows = execute(
-        "SELECT version, dataset, uid, epsilon, delta, adjacency, unit, created, sha256"
-        " FROM privfeat_budget WHERE dataset = :dataset",
-        dataset=dataset,
-    )
-    for version, *fields, sha256 in rows:
-        if version != VERSION:
-            raise LedgerError(
-                f"ledger of {dataset!r} must have version {VERSION}, got {version!r}. "
-                "Update privfeat to read it."
-            )
-        if _digest(version, *fields) != sha256:
-            raise _damaged(dataset, "its budget does not match its checksum")
-        return Budget(*fields)
-    return None
+    budget, _ = _read(rows, dataset)
+    return budget
 
 
-def add_budget(execute: Execute, budget: Budget) -> None:
+def add_budget(rows: Transaction, budget: Budget) -> None:
     """Write the budget of a data set that has none."""
-    fields = vars(budget)
-    execute(
-        "INSERT INTO privfeat_budget"
-        " (version, dataset, uid, epsilon, delta, adjacency, unit, created, sha256)"
-        " VALUES (:version, :dataset, :uid, :epsilon, :delta, :adjacency, :unit,"
-        " :created, :sha256)",
-        version=VERSION,
-        sha256=_digest(VERSION, *fields.values()),
-        **fields,
-    )
+    rows.insert(BUDGETS, {**vars(budget), **_seal(budget, [])})
+    _check_written(rows, budget, 0)
 
 
-def find_charges(execute: Execute, budget: Budget) -> list[Charge]:
+def find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
     """Return every charge, in order.
 
     Raises
     ------
     LedgerError
-        If the budget is not the one that was opened, or a charge is damaged or gone.
+        If the budget is not the one that was opened, a charge is damaged or gone, or
+        this release cannot read them.
     """
-    if find_budget(execute, budget.dataset) != budget:
+    found, charges = _read(rows, budget.dataset)
+    if found != budget:
         raise LedgerError(
             f"ledger of {budget.dataset!r} must be the one that was opened, found "
             "another in its place."
         )
-    rows = execute(
-        "SELECT number, estimator, asked, statement, event, sha256, fitted"
-        " FROM privfeat_charge WHERE dataset = :dataset ORDER BY number",
-        dataset=budget.dataset,
-    )
-    charges = []
-    for position, row in enumerate(rows, start=1):
-        number, estimator, asked, statement, event, sha256, fitted = row
-        if number != position:
-            raise _damaged(budget.dataset, f"charge {position} is missing")
-        if _digest(budget.uid, number, estimator, asked, statement, event) != sha256:
-            raise _damaged(budget.dataset, f"charge {position} is not as written")
-        charges.append(Charge(number, estimator, asked, statement, fitted))
     return charges
 
 
 def add_charge(
-    execute: Execute, budget: Budget, number: int, estimator: str, fit: PrivacyStatement
-) -> None:
-    """Write a charge with the number after the last."""
-    fields = (number, estimator, now(), fit.to_json(), event_json(fit))
-    names = ("number", "estimator", "asked", "statement", "event")
-    execute(
-        "INSERT INTO privfeat_charge"
-        " (dataset, number, estimator, asked, statement, event, sha256)"
-        " VALUES (:dataset, :number, :estimator, :asked, :statement, :event, :sha256)",
-        dataset=budget.dataset,
-        sha256=_digest(budget.uid, *fields),
-        **dict(zip(names, fields, strict=True)),
-    )
+    rows: Transaction,
+    budget: Budget,
+    before: list[Charge],
+    estimator: str,
+    fit: PrivacyStatement,
+) -> int:
+    """Write a charge after all those ``before``, and return its number."""
+    number = len(before) + 1
+    values = (number, estimator, now(), fit.to_json(), event_json(fit))
+    sha256 = _digest(budget.uid, *values)
+    row = dict(zip(_CHARGE, values, strict=True))
+    rows.insert(CHARGES, {"dataset": budget.dataset, **row, "sha256": sha256})
+    seal = _seal(budget, [*(charge.sha256 for charge in before), sha256])
+    rows.update(BUDGETS, {"dataset": budget.dataset, **seal})
+    _check_written(rows, budget, number)
+    return number
 
 
-def mark_fitted(execute: Execute, budget: Budget, number: int) -> None:
+def mark_fitted(rows: Transaction, budget: Budget, number: int) -> None:
     """Note that a charged fit is finished."""
-    execute(
-        "UPDATE privfeat_charge SET fitted = :fitted"
-        " WHERE dataset = :dataset AND number = :number",
-        fitted=now(),
-        dataset=budget.dataset,
-        number=number,
-    )
+    key = {"dataset": budget.dataset, "number": number}
+    rows.update(CHARGES, {**key, "fitted": now()})
+
+
+def _read(rows: Transaction, dataset: str) -> tuple[Budget | None, list[Charge]]:
+    for row in rows.select(BUDGETS, dataset):
+        version = row.get("version")
+        if version not in (1, VERSION):
+            raise LedgerError(
+                f"ledger of {dataset!r} must have version {VERSION}, got {version!r}. "
+                "Update privfeat to read it."
+            )
+        values: dict[str, Any] = {name: row.get(name) for name in _BUDGET}
+        budget = Budget(**values)
+        charges = _find_charges(rows, budget)
+        digests = [charge.sha256 for charge in charges]
+        sealed = {"version": 1, "sha256": _digest(1, *vars(budget).values())}
+        if version == VERSION:
+            sealed = _seal(budget, digests)
+        if row.get("sha256") != sealed["sha256"]:
+            why = "its budget and the charges together do not match their checksum"
+            raise damaged(f"of {dataset!r}", why)
+        return budget, charges
+    return None, []
+
+
+def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
+    charges = {row["number"]: row for row in rows.select(CHARGES, budget.dataset)}
+    found = []
+    for number in range(1, len(charges) + 1):
+        if number not in charges:
+            raise damaged(f"of {budget.dataset!r}", f"charge {number} is missing")
+        row = charges[number]
+        if _digest(budget.uid, *(row.get(name) for name in _CHARGE)) != row.get(
+            "sha256"
+        ):
+            why = f"charge {number} is not as written"
+            raise damaged(f"of {budget.dataset!r}", why)
+        found.append(
+            Charge(
+                number,
+                row["estimator"],
+                row["asked"],
+                row["statement"],
+                row.get("fitted"),
+                row["sha256"],
+            )
+        )
+    return found
+
+
+def _seal(budget: Budget, digests: list[str]) -> dict[str, Any]:
+    """Return what stands beside a budget: it fits to all charges, and to no fewer."""
+    sealed = (VERSION, *vars(budget).values(), len(digests), _digest(*digests))
+    return {"version": VERSION, "sha256": _digest(*sealed)}
+
+
+def _check_written(rows: Transaction, budget: Budget, n_charges: int) -> None:
+    """Read back what was written: a database may have rules that change it."""
+    if len(find_charges(rows, budget)) != n_charges:
+        raise damaged(f"of {budget.dataset!r}", "it does not keep what is written")
 
 
 def _digest(*fields: Any) -> str:
     text = json.dumps(fields, default=repr)  # a damaged field may be of any type
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _damaged(dataset: str, why: str) -> LedgerError:
-    return LedgerError(
-        f"ledger of {dataset!r} is damaged: {why}. Bring back a copy that holds every "
-        "fit, or treat the budget as spent."
-    )

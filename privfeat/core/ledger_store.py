@@ -1,35 +1,44 @@
-"""Where a ledger is kept: a SQLite file, or what has the same interface.
+"""Where a ledger is kept: a file, or what has the same interface.
 
-Every operation is one transaction on a connection of its own, so threads and processes
-share nothing but the database, and whoever dies holds no lock. A transaction that
-returns is on disk; one that raises has changed nothing, or, if the failure was in the
-commit itself, may have charged what was never released.
+A store holds rows, of which none is ever removed. Every operation is one transaction
+that opens the place anew, so threads and processes share nothing but the place, and
+one that dies holds no lock. A transaction that returns is on disk. One that raises has
+changed nothing, or, if the failure was in the commit itself, may have charged what was
+never released.
 """
 
 import os
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from privfeat.exceptions import LedgerError
 
-# Runs one statement with named parameters and returns its rows.
-Execute = Callable[..., list[tuple[Any, ...]]]
+Row = dict[str, Any]
+BUDGETS, CHARGES = "privfeat_budget", "privfeat_charge"
+KEYS = {BUDGETS: ("dataset",), CHARGES: ("dataset", "number")}
+TIMEOUT = 300  # seconds to wait for other processes: any of them may go first
 
-_APPLICATION_ID = 0x70664C64  # "pfLd", in the header of the file
-TIMEOUT = 300  # seconds to wait for other processes: SQLite lets anyone go first
+
+class Transaction(Protocol):
+    """What can be done to the rows of a ledger: all of it together, or nothing."""
+
+    def select(self, table: str, dataset: str | None = None) -> list[Row]:
+        """Return the rows of one data set, or of all, in any order."""
+
+    def insert(self, table: str, row: Row) -> None:
+        """Write a row that is not there yet."""
+
+    def update(self, table: str, row: Row) -> None:
+        """Change some columns of the row that has the same key."""
 
 
 class Store(Protocol):
-    """A database that may hold a ledger."""
+    """A place that may hold a ledger."""
 
-    def create(self, schema: Sequence[str]) -> None:
-        """Make the tables of a ledger, all or none, unless there is a ledger."""
+    def create(self) -> None:
+        """Make an empty ledger, all of it or nothing, unless there is one."""
 
-    def transaction(self, *, write: bool) -> AbstractContextManager[Execute]:
+    def transaction(self, *, write: bool) -> AbstractContextManager[Transaction]:
         """Run the body in one transaction, alone if it writes.
 
         Raises
@@ -51,102 +60,14 @@ def open_store(location: str | os.PathLike[str]) -> Store:
         raise ValueError(
             "path must be a path or a postgresql:// URL, got a URL of another kind."
         )
-    return SQLiteStore(os.path.abspath(os.fsdecode(location)))
+    from privfeat.core.ledger_file import FileStore
+
+    return FileStore(os.path.abspath(os.fsdecode(location)))
 
 
-class SQLiteStore:
-    """A file on a file system of this machine, with a write-ahead log beside it.
-
-    Notes
-    -----
-    The log is shared memory: processes on several hosts must not share the file over a
-    network. With ``synchronous=FULL`` a commit is on disk when it returns.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __str__(self) -> str:
-        return self.path
-
-    def create(self, schema: Sequence[str]) -> None:
-        """Make the file in another folder first: it is never seen half made."""
-        if os.path.exists(self.path):
-            return
-        folder = os.path.dirname(self.path)
-        try:
-            with TemporaryDirectory(dir=folder, prefix=".ledger-") as made_in:
-                made = os.path.join(made_in, "ledger")
-                with closing(_connect(made, "rwc")) as connection:
-                    (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-                    if mode != "wal":
-                        raise LedgerError(
-                            f"ledger {self} must be on a file system that can have a "
-                            f"write-ahead log, got journal mode {mode!r}."
-                        )
-                    connection.execute("BEGIN")
-                    connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-                    for statement in schema:
-                        connection.execute(statement)
-                    connection.execute("COMMIT")
-                os.link(made, self.path)  # fails if another process was first
-            _sync(folder)
-        except FileExistsError:
-            pass
-        except (OSError, sqlite3.Error) as error:
-            raise LedgerError(f"ledger {self} cannot be created: {error}.") from error
-
-    @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Execute]:
-        """Run the body in one transaction; see `Store`."""
-        if not os.path.exists(self.path):
-            raise LedgerError(
-                f"ledger {self} must exist, found no such file. Create it with "
-                "`privfeat budget create`, or pass epsilon and delta to PrivacyLedger."
-            )
-        try:
-            with closing(_connect(self.path, "rw")) as connection:
-
-                def execute(sql: str, **values: Any) -> list[tuple[Any, ...]]:
-                    return connection.execute(sql, values).fetchall()
-
-                execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                self._check(execute)
-                yield execute
-                execute("COMMIT")
-        # Python decodes what SQLite says, which may quote from a damaged file.
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise LedgerError(
-                f"ledger {self} must be readable and writable, got: {error}."
-            ) from error
-
-    def _check(self, execute: Execute) -> None:
-        """Fail unless this is a ledger, of which every page is in order."""
-        if execute("PRAGMA application_id") != [(_APPLICATION_ID,)]:
-            raise LedgerError(f"{self} must be a privfeat ledger, got something else.")
-        if execute("PRAGMA integrity_check(1)") != [("ok",)]:
-            raise LedgerError(
-                f"ledger {self} is damaged. Bring back a copy that holds every fit, or "
-                "treat the budget as spent."
-            )
-
-
-def _connect(path: str, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{Path(path).as_uri()}?mode={mode}",
-        uri=True,
-        timeout=TIMEOUT,
-        isolation_level=None,  # transactions begin and end where we say
+def damaged(what: str, why: str) -> LedgerError:
+    """Return the error of a ledger that does not hold what was written."""
+    return LedgerError(
+        f"ledger {what} is damaged: {why}. Bring back a copy that holds every fit, or "
+        "treat the budget as spent."
     )
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA fullfsync=ON")  # macOS keeps writes in the drive else
-    return connection
-
-
-def _sync(folder: str) -> None:
-    """Put the names of the files in a folder on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

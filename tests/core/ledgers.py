@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,16 +64,19 @@ def fit_until_killed(ledger, statement, noise, step):
         if next(left) == 0:
             kill_this_process()
 
+    class Counted:
+        def __init__(self, rows):
+            self.rows = rows
+
+        def __getattr__(self, name):
+            next_step()
+            return getattr(self.rows, name)
+
     @contextmanager
     def transaction(self, *, write):
         next_step()
-        with genuine(self, write=write) as execute:
-
-            def counted(sql, **values):
-                next_step()
-                return execute(sql, **values)
-
-            yield counted
+        with genuine(self, write=write) as rows:
+            yield Counted(rows)
             next_step()  # all is said, nothing is committed
         next_step()
 
@@ -123,23 +127,56 @@ def _charge_until_refused(ledger, statement):
 
 def create_until_killed(path, step):
     """Create a ledger; killed before the ``step``-th call to the operating system."""
+    die_at(step)
+    PrivacyLedger(path, dataset="a", epsilon=3.0, delta=1e-5)
+
+
+def charge_until_killed(path, step, n_bytes, opening=False):
+    """Charge; killed in the ``step``-th call to the operating system, or to SQLite.
+
+    If that call writes, its first ``n_bytes`` get through. With ``opening`` the steps
+    are counted from before the ledger is opened.
+    """
+    if opening:
+        die_at(step, n_bytes)
+    ledger = PrivacyLedger(path, dataset="a")
+    if not opening:
+        die_at(step, n_bytes)
+    ledger.charge(make_statement(rho=1e-4), estimator="Killed")
+
+
+def die_at(step, n_bytes=0):
     left = itertools.count(step, -1)
 
     def dying(genuine):
         def call(*args, **kwargs):
             if next(left) == 0:
+                if genuine is pwrite:
+                    file, content, offset = args
+                    pwrite(file, content[:n_bytes], offset)
                 kill_this_process()
             return genuine(*args, **kwargs)
 
         return call
 
-    import sqlite3
+    pwrite = os.pwrite
+    for name in ("open", "pread", "pwrite", "fsync", "ftruncate", "link", "close"):
+        setattr(os, name, dying(getattr(os, name)))
 
     class Connection(sqlite3.Connection):
         execute = dying(sqlite3.Connection.execute)
         close = dying(sqlite3.Connection.close)
 
-    genuine = sqlite3.connect
-    sqlite3.connect = lambda *a, **k: genuine(*a, **k, factory=Connection)
-    os.link, os.fsync = dying(os.link), dying(os.fsync)
-    PrivacyLedger(path, dataset="a", epsilon=3.0, delta=1e-5)
+    connect = sqlite3.connect
+    sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Connection)
+
+
+def charge_and_tell(path, statement, n_charges, connection):
+    """Charge until done or until the budget is full; send the numbers."""
+    ledger, numbers = PrivacyLedger(path, dataset="a"), []
+    try:
+        for _ in range(n_charges):
+            numbers.append(ledger.charge(statement, estimator="Child"))
+    except BudgetExceededError:
+        pass
+    connection.send(numbers)

@@ -14,8 +14,10 @@ import pytest
 from dp_accounting import DpEvent
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
+from privfeat.core import ledger_rows
 from privfeat.core.composition import compose
 from privfeat.core.ledger import find_datasets
+from privfeat.core.ledger_store import BUDGETS, CHARGES
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.statement import PrivacyStatement
 from tests.core.ledgers import (
@@ -171,12 +173,9 @@ def test_copies_spend_the_same_budget(ledger, fit):
 def test_event_is_that_of_dp_accounting(ledger, fit):
     """Other accountants can read the charges without privfeat."""
     ledger.charge(fit, estimator="DPFC")
-    with ledger._store.transaction(write=False) as execute:
-        ((text,),) = execute(
-            "SELECT event FROM privfeat_charge WHERE dataset = :name",
-            name=ledger.budget.dataset,
-        )
-    assert read_event(text) == fit.event()
+    with ledger._store.transaction(write=False) as rows:
+        (row,) = rows.select(CHARGES, ledger.budget.dataset)
+    assert read_event(row["event"]) == fit.event()
 
 
 def test_a_search_without_an_event_is_charged(ledger):
@@ -188,12 +187,9 @@ def test_a_search_without_an_event_is_charged(ledger):
         selection=Selection(0.2, runs.eta, runs.gamma, "public"),
     )  # fmt: skip
     ledger.charge(search, estimator="DPRandomizedSearch")
-    with ledger._store.transaction(write=False) as execute:
-        rows = execute(
-            "SELECT event FROM privfeat_charge WHERE dataset = :name",
-            name=ledger.budget.dataset,
-        )
-    assert rows == [(None,)]
+    with ledger._store.transaction(write=False) as rows:
+        (row,) = rows.select(CHARGES, ledger.budget.dataset)
+    assert row["event"] is None
     assert [charge.statement for charge in ledger.history] == [search]
 
 
@@ -223,29 +219,94 @@ def test_another_ledger_in_the_place_of_this_one_is_noticed(ledger, fit):
 
 
 CHANGES = [
-    "UPDATE privfeat_budget SET epsilon = 30 WHERE dataset = :name",
-    "UPDATE privfeat_budget SET delta = 0.1 WHERE dataset = :name",
-    "UPDATE privfeat_budget SET version = 2 WHERE dataset = :name",
-    "UPDATE privfeat_charge SET statement = replace(statement, '0.5', '0.1')"
-    " WHERE dataset = :name AND number = 2",
-    "UPDATE privfeat_charge SET estimator = 'DPNewton'"
-    " WHERE dataset = :name AND number = 1",
-    "UPDATE privfeat_charge SET event = NULL WHERE dataset = :name AND number = 1",
-    "DELETE FROM privfeat_charge WHERE dataset = :name AND number = 1",
-    "UPDATE privfeat_charge SET number = 7 WHERE dataset = :name AND number = 2",
+    (BUDGETS, {"epsilon": 30.0}),
+    (BUDGETS, {"delta": 0.1}),
+    (BUDGETS, {"version": 1}),
+    (BUDGETS, {"version": 3}),
+    (CHARGES, {"number": 2, "statement": make_statement(epsilon=0.1).to_json()}),
+    (CHARGES, {"number": 1, "estimator": "DPNewton"}),
+    (CHARGES, {"number": 1, "event": None}),
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_changed_row_is_noticed(ledger, location, fit, change):
+@pytest.mark.parametrize(("table", "change"), CHANGES)
+def test_a_changed_row_is_noticed(ledger, location, fit, table, change):
     for _ in range(2):
         ledger.charge(fit, estimator="DPFC")
-    with ledger._store.transaction(write=True) as execute:
-        execute(change, name=ledger.budget.dataset)
+    with ledger._store.transaction(write=True) as rows:
+        rows.update(table, {"dataset": ledger.budget.dataset, **change})
+    check_noticed(ledger, location, fit)
+
+
+def check_noticed(ledger, location, fit):
     with pytest.raises(LedgerError, match=r"damaged|version"):
         _ = PrivacyLedger(location, dataset=ledger.budget.dataset).spent
     with pytest.raises(LedgerError, match=r"damaged|version"):
         ledger.charge(fit, estimator="DPFC")
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_lost_row_is_noticed(ledger, location, fit, lost, monkeypatch):
+    """The last one too."""
+    for _ in range(3):
+        ledger.charge(fit, estimator="DPFC")
+    lose_rows(monkeypatch, ledger, lambda row: row.get("number") == lost)
+    check_noticed(ledger, location, fit)
+
+
+def test_an_insert_that_is_swallowed_is_noticed(ledger, fit, monkeypatch):
+    lose_rows(monkeypatch, ledger, lambda row: "number" in row)
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.charge(fit, estimator="DPFC")
+    monkeypatch.undo()
+    assert ledger.history == []
+
+
+def test_a_store_that_keeps_nothing_is_noticed(ledger, location, fit, monkeypatch):
+    with ledger._store.transaction(write=False) as rows:
+        cls = type(rows)
+    name = f"{ledger.budget.dataset} anew"
+    with monkeypatch.context() as patch:
+        for method in ("insert", "update"):
+            patch.setattr(cls, method, lambda *_: None)
+        with pytest.raises(LedgerError, match="does not keep what is written"):
+            ledger.charge(fit, estimator="DPFC")
+        with pytest.raises(LedgerError):
+            PrivacyLedger(location, dataset=name, epsilon=1.0, delta=1e-5)
+    assert ledger.history == []
+
+
+def lose_rows(monkeypatch, ledger, is_lost):
+    """Let the store forget rows."""
+    with ledger._store.transaction(write=False) as rows:
+        cls, genuine = type(rows), type(rows).select
+    monkeypatch.setattr(
+        cls, "select", lambda *a: [row for row in genuine(*a) if not is_lost(row)]
+    )
+
+
+def test_a_row_is_written_once(ledger, fit):
+    ledger.charge(fit, estimator="DPFC")
+    with ledger._store.transaction(write=False) as rows:
+        (row,) = rows.select(CHARGES, ledger.budget.dataset)
+    with pytest.raises(LedgerError), ledger._store.transaction(write=True) as rows:
+        rows.insert(CHARGES, row)
+    with pytest.raises(LedgerError), ledger._store.transaction(write=True) as rows:
+        rows.update(CHARGES, {**row, "number": 2})
+    assert len(ledger.history) == 1
+
+
+def test_a_budget_of_an_older_release_is_sealed_by_its_next_charge(ledger, fit):
+    """Version 1 had no seal: its checksum covered the budget alone."""
+    old = ledger_rows._digest(1, *vars(ledger.budget).values())
+    with ledger._store.transaction(write=True) as rows:
+        row = {"dataset": ledger.budget.dataset, "version": 1, "sha256": old}
+        rows.update(BUDGETS, row)
+    assert ledger.history == []
+    ledger.charge(fit, estimator="DPFC")
+    with ledger._store.transaction(write=False) as rows:
+        (row,) = rows.select(BUDGETS, ledger.budget.dataset)
+    assert row["version"] == 2
 
 
 @pytest.mark.validation
