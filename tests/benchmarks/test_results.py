@@ -1,6 +1,7 @@
 """Every table of RESULTS.md is what its JSON prints, and says where it comes from."""
 
 import json
+import re
 import sys
 
 import _results
@@ -28,6 +29,14 @@ def test_no_table_is_without_a_file():
     ]
     # no marker is misspelt: each comment is the beginning or the end of a block
     assert TEXT.count("<!--") == 2 * len(BLOCKS)
+
+
+@pytest.mark.parametrize("section", TEXT.split("\n## ")[1:], ids=lambda text: text[:20])
+def test_section_names_command_commit_and_versions(section):
+    """In the lines above its tables, or in words that point to the first section."""
+    assert "python benchmarks/" in section or "a prototype" in section
+    assert re.search(r"commit [0-9a-f]{7}", section)
+    assert "jax 0." in section or "versions" in section
 
 
 def test_every_file_is_shown():

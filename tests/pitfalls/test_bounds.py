@@ -245,7 +245,7 @@ def check_16():
     for name, (bound, arguments, factor) in pairs.items():
         one, two = (bound(*arguments, how) for how in ("add_remove", "replace_one"))
         assert two / one == pytest.approx(factor, rel=1e-12)
-        # the multiplier is calibrated without the bound: one statistic for the slow ones
+        # the multiplier is calibrated without the bound: once for the slow ones
         for accounting in ("exact", "zcdp", "pld") if name == "gram" else ("exact",):
             left, right = (
                 plan_releases(
