@@ -1,4 +1,4 @@
-"""Add up the closing lines of several runs of pytest: ``closing.py LOG RUNS SECONDS``.
+"""Add up the closing lines of several runs of pytest: ``closing.py LOG SECONDS NAMES``.
 
 Prints one closing line for all. Fails if a run has no closing line, if tests failed, or
 if no test passed; names the runs in which none did.
@@ -26,26 +26,27 @@ def counts_of(log):
     ]
 
 
-def close(log, n_runs, seconds):
+def close(log, seconds, names):
     """Return the lines to print, and whether all is well."""
     runs = counts_of(log)
     lines = [
-        f"NOTHING RAN in run {number} of {n_runs}: {run['skipped']} tests were skipped."
-        for number, run in enumerate(runs, 1)
+        f"NOTHING RAN by make {name}: {run['skipped']} tests were skipped."
+        for name, run in zip(names, runs, strict=False)
         if not run["passed"]
     ]
-    if len(runs) != n_runs:
-        lines.append(f"{n_runs} runs of pytest should have ended, and {len(runs)} did.")
+    complete = len(runs) == len(names)
+    if not complete:
+        lines = [f"{len(names)} runs of pytest should have ended, and {len(runs)} did."]
     total = sum(runs, Counter())
     words = [word for word in ORDER if total[word]]
     shown = ", ".join(f"{total[word]} {word}" for word in words) or "no tests ran"
     lines.append(f"==== {shown} in {seconds:.2f}s ====")
-    well = len(runs) == n_runs and total["passed"] and not any(total[w] for w in BAD)
+    well = complete and total["passed"] and not any(total[w] for w in BAD)
     return lines, bool(well)
 
 
 if __name__ == "__main__":
     text = Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace")
-    lines, well = close(text, int(sys.argv[2]), float(sys.argv[3]))
+    lines, well = close(text, float(sys.argv[2]), sys.argv[3:])
     sys.stdout.write("\n".join(lines) + "\n")
     sys.exit(not well)
