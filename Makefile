@@ -3,6 +3,7 @@
 # make lint         ruff and mypy alone
 # make test-slow    the tests that `make test` leaves out, save those that need a GPU or outside data
 # make test-postgres  the ledger on a PostgreSQL server that the tests start (Debian: apt install postgresql)
+# make test-browser  the report in Chromium (Debian: apt install chromium), of which nothing is downloaded
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
 # make coverage     the tests of privfeat/core, which must reach every branch of it (PostgreSQL's if it is installed)
@@ -17,14 +18,15 @@ PYTEST_WORKERS ?= 2
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
 BASE_STAMP := $(VENV)/.stamp-quickstart
+BROWSER_STAMP := $(VENV)/.stamp-browser
 FULL_STAMP := $(VENV)/.stamp-test
 REQUIREMENTS := pyproject.toml constraints.txt privfeat/_version.py
 
 PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
-NOT_HERE := not gpu and not realdata and not postgres
+NOT_HERE := not gpu and not realdata and not postgres and not browser
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-postgres test-repeat test-shapes coverage mutation clean
+.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes coverage mutation results-quick clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -45,8 +47,12 @@ lint: $(FULL_STAMP)
 test-slow: $(FULL_STAMP)
 	$(PYTEST) -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and slow"
 
+# -rs: what is skipped, and why
 test-postgres: $(FULL_STAMP)
-	$(PYTEST) -q -m postgres tests
+	$(PYTEST) -q -rs -m postgres tests
+
+test-browser: $(BROWSER_STAMP)
+	$(PYTEST) -q -rs -m browser tests/report
 
 # Processes meet in another order every time; TIMES=... for more.
 TIMES ?= 20
@@ -85,6 +91,18 @@ mutation: $(FULL_STAMP)
 	$(PIP_INSTALL) -q -e '.[mutation]'
 	$(BIN)/python tests/mutation.py $(MODULES)
 
+# The measurements that take minutes: their JSON, and their tables in RESULTS.md.
+RESULTS := benchmarks/results
+results-quick: quickstart/digits.h5
+	rm -f $(RESULTS)/digits.json # which would be continued
+	$(BIN)/python benchmarks/accuracy.py quickstart/digits.h5 --repeats 20 --baseline --out $(RESULTS)/digits.json
+	$(BIN)/python benchmarks/selection.py quickstart/digits.h5 --epsilons 0.5 2 8 --out $(RESULTS)/selection.json
+	$(BIN)/python benchmarks/exact.py quickstart/digits.h5 --no-times --repeats 20 --out $(RESULTS)/exact.json
+	$(BIN)/python benchmarks/regression.py --repeats 20 --out $(RESULTS)/regression.json
+	$(BIN)/python benchmarks/rare.py --out $(RESULTS)/rare.json
+	$(BIN)/python benchmarks/tan_figures.py --out $(RESULTS)/tan_figures.json
+	$(BIN)/python benchmarks/table.py --rewrite
+
 $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 	$(PIP_INSTALL) -q -e '.[quickstart]'
 	@touch $@
@@ -93,6 +111,10 @@ $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 $(FULL_STAMP): $(REQUIREMENTS) | $(BIN)/python
 	$(PIP_INSTALL) -q -e '.[quickstart,extract,plot,postgres,audit,train,dev]'
 	@touch $(BASE_STAMP) $@
+
+$(BROWSER_STAMP): $(FULL_STAMP)
+	$(PIP_INSTALL) -q -e '.[browser]'
+	@touch $@
 
 $(BIN)/python:
 	@for python in $(PYTHONS); do \

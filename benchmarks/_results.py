@@ -1,8 +1,17 @@
-"""What every benchmark prints and keeps: a Markdown table, and JSON with provenance."""
+"""What every benchmark prints and keeps: Markdown tables, and JSON with provenance.
+
+The files in ``benchmarks/results/`` have one shape: ``command``, ``commit``, ``date``,
+``source`` ("run", or from where the figures were copied), machine and versions;
+``tables``, ``{name: {"header": [...], "rows": [[...]]}}``, as they were printed; and
+the figures that the tables were made of. ``table.py`` prints them again.
+"""
 
 import json
 import os
 import platform
+import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,10 +20,18 @@ from typing import Any
 
 PACKAGES = ("privfeat", "jax", "numpy", "scipy", "scikit-learn", "dp-accounting")
 
+RESULTS = Path(__file__).with_name("results")
+# What this process printed under a name, for `keep_tables`.
+_PRINTED: dict[str, dict[str, Any]] = {}
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an aligned Markdown table."""
+
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], name: str = ""
+) -> str:
+    """Return an aligned Markdown table; `keep_tables` keeps one with a name."""
     table = [list(header), *map(list, rows)]
+    if name:
+        _PRINTED[name] = {"header": table[0], "rows": table[1:]}
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     lines = [
         "| "
@@ -27,8 +44,11 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Return date, machine and versions."""
+    """Return command, commit, date, machine and versions."""
     return {
+        "command": _command(),
+        "commit": _commit(),
+        "source": "run",
         "date": datetime.now(UTC).date().isoformat(),
         "python": platform.python_version(),
         "machine": platform.machine(),
@@ -40,8 +60,19 @@ def provenance() -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a result with its provenance."""
-    text = json.dumps(provenance() | content, indent=2)
+    text = json.dumps(provenance() | content, indent=1, ensure_ascii=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def keep_tables(path: Path | None) -> None:
+    """Add the tables that were printed to the result that this process wrote, if any.
+
+    Called at the end of every benchmark.
+    """
+    if path is not None:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        write_json(path, content | provenance() | {"tables": _PRINTED})
 
 
 def read_earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
@@ -50,19 +81,47 @@ def read_earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     SystemExit
-        If the file holds results of other settings, another machine or other versions.
+        If the file holds results of other settings, another machine, commit or
+        versions.
     """
     if path is None or not path.exists():
         return {}
     found = dict(json.loads(path.read_text(encoding="utf-8")))
-    same = provenance() | {"settings": settings, "date": found.get("date")}
+    free = {key: found.get(key) for key in ("date", "command")}
+    same = provenance() | {"settings": settings} | free
     # as JSON has it: tuples are lists there
     if any(found.get(key) != json.loads(json.dumps(same[key])) for key in same):
         raise SystemExit(
-            f"--out must be a new file or one of the same settings, machine and "
-            f"versions, got {path}. Pass another."
+            f"--out must be a new file or one of the same settings, machine, commit "
+            f"and versions, got {path}. Pass another."
         )
     return found
+
+
+def _command() -> str:
+    """Return the command, files of the user by their names alone."""
+    arguments = [Path(a).name if Path(a).is_absolute() else a for a in sys.argv[1:]]
+    script = Path(sys.argv[0])
+    return shlex.join(["python", f"{script.parent.name}/{script.name}", *arguments])
+
+
+def _commit() -> str:
+    """Return the commit, with ``+`` where files that are tracked differ from it."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=here, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        # what is measured does not depend on what was measured before
+        written = (":!results", ":!RESULTS.md")
+        differs = git("status", "--porcelain", "-uno", "--", ":/", *written)
+        return git("rev-parse", "--short=7", "HEAD") + ("+" if differs else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def _processor() -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from sklearn.linear_model import LogisticRegression
 
 import privfeat
@@ -55,10 +55,12 @@ def main() -> None:
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     results: dict[str, Cells] = {}
     if args.out and args.out.exists():
-        results = json.loads(args.out.read_text(encoding="utf-8"))["accuracy"]
+        content = json.loads(args.out.read_text(encoding="utf-8"))
+        results = content.get("accuracy", {})
     for path in args.features:
         fit_missing(path, results.setdefault(path.stem, {}), results, args)
         print_table(path.stem, results[path.stem], args)
+    keep_tables(args.out)
 
 
 def fit_missing(
@@ -125,7 +127,7 @@ def print_table(name: str, cells: Cells, args: argparse.Namespace) -> None:
     if BASELINE in cells:
         rows.append([BASELINE] + [shown(cells[BASELINE]["inf"])] * len(epsilons))
     print()
-    print(markdown_table(["epsilon", *epsilons], rows))
+    print(markdown_table(["epsilon", *epsilons], rows, name))
     if BASELINE not in cells or not {"DPFC", TUNED} <= set(table):
         return
     best = np.mean(cells[BASELINE]["inf"])

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from opacus import PrivacyEngine
 from opacus.accountants.utils import get_noise_multiplier
 from torch.utils.data import DataLoader, TensorDataset
@@ -64,7 +64,9 @@ def main() -> None:
             ]
         )
     print()
-    print(markdown_table(["epsilon", *(f"{e:g}" for e in args.epsilons)], rows))
+    header = ["epsilon", *(f"{e:g}" for e in args.epsilons)]
+    print(markdown_table(header, rows, "DP-SGD by opacus"))
+    keep_tables(args.out)
 
 
 def save(results: dict, args: argparse.Namespace) -> None:

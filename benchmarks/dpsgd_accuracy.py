@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from _finetuning import NAMES, FrozenPart, pretrained, trained_part
-from _results import markdown_table, read_earlier, write_json
+from _results import keep_tables, markdown_table, read_earlier, write_json
 from PIL import Image
 
 import privfeat
@@ -68,14 +68,17 @@ def main() -> None:
                 cells.get(key, lambda e=epsilon: on_features(args, e))
             )
     header = ["epsilon", f"{args.model} from scratch, %", "features and DPFC, %"]
-    print(markdown_table(header, rows), flush=True)
+    print(markdown_table(header, rows, "epsilon"), flush=True)
     rows = [[f"{e:g}", scratch(args.epsilon, e, batch)] for e in args.epochs]
-    print("\n" + markdown_table([f"epochs (epsilon {args.epsilon:g})", "%"], rows))
+    header = [f"epochs (epsilon {args.epsilon:g})", "%"]
+    print("\n" + markdown_table(header, rows, "epochs"))
     rows = [[f"{b}", scratch(args.epsilon, epochs, b)] for b in args.batches]
-    table = markdown_table([f"batch (epsilon {args.epsilon:g})", "%"], rows)
+    header = [f"batch (epsilon {args.epsilon:g})", "%"]
+    table = markdown_table(header, rows, "batch")
     print("\n" + table, flush=True)
     if args.finetune:
         print("\n" + finetuning(data, args, cells))
+    keep_tables(args.out)
 
 
 class Cells:
@@ -186,7 +189,8 @@ def finetuning(data: Data, args: argparse.Namespace, cells: Cells) -> str:
         rows[n_groups] = [trained, *found]
     header = [f"trained of {args.finetune}, %"]
     header += [f"epsilon {epsilon:g}" for epsilon in args.finetune_epsilons]
-    return markdown_table(header, [rows[n_groups] for n_groups in args.groups])
+    chosen = [rows[n_groups] for n_groups in args.groups]
+    return markdown_table(header, chosen, "fine-tuning")
 
 
 def on_features(args: argparse.Namespace, epsilon: float) -> list[float]:

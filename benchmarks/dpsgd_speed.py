@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from _dpsgd_contenders import JAX, SHAPES, TORCH
 from _processes import Failed, run_fresh
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from flax import nnx
 
 from privfeat.core import noise
@@ -77,9 +77,10 @@ def main() -> None:
         rows[-1] += [f"{megabytes[engine]:.0f}" for engine in engines]
     header = ["network", *(f"{engine}, s" for engine in engines), "fast / non-private"]
     header += [f"{engine}, MB" for engine in engines]
-    print(markdown_table(header, rows))
+    print(markdown_table(header, rows, "steps"))
     if args.out:
         write_json(args.out, results)
+    keep_tables(args.out)
     if args.quick:
         times = results[SIX_CONVOLUTIONS]["seconds"]
         print(f"fast / non-private: {times['fast'] / times['non-private']:.2f}")
@@ -105,7 +106,8 @@ def compare(args: argparse.Namespace) -> None:
             if args.out:
                 write_json(args.out, {"batch": args.batch, "contenders": results})
     header = ["network", "", "step, s", "memory, MiB", "above imports, MiB"]
-    print(markdown_table(header, rows))
+    print(markdown_table(header, rows, "comparison"))
+    keep_tables(args.out)
 
 
 def cells(found: dict[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -39,17 +39,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 8])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--no-times", dest="times", action="store_false")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    results: dict[str, Any] = {"draws_per_second": draws_per_second()}
-    print(f"{results['draws_per_second'] / 1e6:.1f} million exact draws per second")
-    results["seconds"] = times(args)
+    results: dict[str, Any] = {}
+    if args.times:
+        results["draws_per_second"] = draws_per_second()
+        print(f"{results['draws_per_second'] / 1e6:.1f} million exact draws per second")
+        results["seconds"] = times(args)
     for path in args.features or [None]:
         name = "digits" if path is None else path.stem
         results[name] = accuracies(name, read(path), args)
     if args.out:
         write_json(args.out, results)
+    keep_tables(args.out)
 
 
 def draws_per_second() -> float:
@@ -81,7 +85,7 @@ def times(args: argparse.Namespace) -> dict[str, dict[str, float]]:
         [name, *(f"{t:.2f}" for t in best.values()), f"{ratio(best):.2f}"]
         for name, best in found.items()
     ]
-    print(markdown_table(["seconds of a fit", *ARITHMETICS, "ratio"], rows))
+    print(markdown_table(["seconds of a fit", *ARITHMETICS, "ratio"], rows, "times"))
     return found
 
 
@@ -104,7 +108,8 @@ def accuracies(
                 for epsilon in args.epsilons
             }
     rows = [[how, *map(percent, row.values())] for how, row in cells.items()]
-    print(markdown_table(["epsilon", *(f"{e:g}" for e in args.epsilons)], rows))
+    header = ["epsilon", *(f"{e:g}" for e in args.epsilons)]
+    print(markdown_table(header, rows, name))
     return cells
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import timm
 import torch
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
@@ -62,7 +62,7 @@ def main() -> None:
         speeds = (args.images / statistics.median(times[name]) for name in LOOPS)
         rows.append([clock, *(f"{speed:.1f}" for speed in speeds)])
         rows[-1].append(f"{statistics.median(ratios(times)):.3f}")
-    print(markdown_table(["images/s by", *LOOPS, "ratio"], rows))
+    print(markdown_table(["images/s by", *LOOPS, "ratio"], rows, "images"))
     if args.out:
         settings = {k: v for k, v in vars(args).items() if k != "out"}
         libraries = {name: version(name) for name in ("torch", "timm", "pillow")}
@@ -71,6 +71,7 @@ def main() -> None:
             clock: statistics.median(ratios(times)) for clock, times in results.items()
         }
         write_json(args.out, content)
+    keep_tables(args.out)
 
 
 LOOPS = ("bare loop", "pipeline")

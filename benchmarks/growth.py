@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from _extrapolation import Rates, duration, seconds, work
 from _processes import Failed, run_fresh
-from _results import markdown_table, read_earlier, write_json
+from _results import keep_tables, markdown_table, read_earlier, write_json
 
 HERE = Path(__file__).parent
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPNewton", "DPAdamLinear")
@@ -67,6 +67,8 @@ def main() -> None:
     print(f"\n{exponent_table(cells, args)}")
     draw(cells, args)
     print(f"\n{extrapolation(rates, args)}")
+    save(args.out, results)
+    keep_tables(args.out)
 
 
 def parse() -> argparse.Namespace:
@@ -181,7 +183,7 @@ def exponent_table(cells: Cells, args: argparse.Namespace) -> str:
                 text = "-" if math.isnan(slope) else f"{slope:.2f} ({last:.2f})"
                 rows[-1].append(text)
     return "Exponents (of the last doubling)\n\n" + markdown_table(
-        ["", "", *AXES], rows
+        ["", "", *AXES], rows, "exponents"
     )
 
 
@@ -219,7 +221,7 @@ def extrapolation(rates: Rates, args: argparse.Namespace) -> str:
     unit = ", ".join(f"{name} {rate / 1e9:.3g}" for name, rate in asdict(rates).items())
     title = f"{n:g} records, m = {m}, on devices with rates of (1e9 a second) {unit}"
     header = ["devices", "d", *(str(devices) for devices in DEVICES)]
-    return f"{title}\n\n{markdown_table(header, rows)}"
+    return f"{title}\n\n{markdown_table(header, rows, 'extrapolation')}"
 
 
 if __name__ == "__main__":

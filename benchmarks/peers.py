@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from _contenders import CONTENDERS
 from _processes import Failed, run_fresh
-from _results import markdown_table, read_earlier, write_json
+from _results import keep_tables, markdown_table, read_earlier, write_json
 
 import privfeat
 
@@ -71,6 +71,7 @@ def main() -> None:
                 write_json(args.out, content)
     print(f"\n{settings['data']}: n={n_samples}, d={n_features}\n")
     print(table({name: results[name] for name in args.contenders}))
+    keep_tables(args.out)
 
 
 def parse() -> argparse.Namespace:
@@ -160,7 +161,8 @@ def table(results: dict[str, dict[str, Any]]) -> str:
             ]
         )
     header = ["", "fit, s", "first fit, s", "memory, MiB", "for the fit, MiB"]
-    return markdown_table([*header, "accuracy, %", "epsilon claimed"], rows)
+    header += ["accuracy, %", "epsilon claimed"]
+    return markdown_table(header, rows, "peers")
 
 
 if __name__ == "__main__":

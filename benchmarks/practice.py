@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import markdown_table, read_earlier, write_json
+from _results import keep_tables, markdown_table, read_earlier, write_json
 
 import privfeat
 from privfeat import DPFC, DPSGDClassifier
@@ -77,6 +77,7 @@ def main() -> None:
         data = read_images(args.images, args.size, args.records)
         of_network(data, args, results)
         batch_law(data, args, results)
+    keep_tables(args.out)
 
 
 def parse() -> argparse.Namespace:
@@ -211,7 +212,7 @@ def table(
             values = [f"{value:.3f}" for value in cell.values()]
             rows.append([f"{epsilon:g}", f"{clip_norm:g}", *values])
     header = ["epsilon", "clip norm", *cell]
-    print(f"\n{name}\n\n" + markdown_table(header, rows), flush=True)
+    print(f"\n{name}\n\n" + markdown_table(header, rows, name), flush=True)
 
 
 def batch_law(data: Any, args: argparse.Namespace, results: Results) -> None:
@@ -257,7 +258,7 @@ def batch_law(data: Any, args: argparse.Namespace, results: Results) -> None:
     rows.append([f"{args.law_target}", f"{large['accuracy']:.3f}", interval, epsilon])
     header = ["batch", "accuracy", "predicted, 95 %", "epsilon"]
     print(f"\nBatch law, {args.model}, {args.law_steps} steps\n")
-    print(markdown_table(header, rows), flush=True)
+    print(markdown_table(header, rows, "batch law"), flush=True)
 
 
 if __name__ == "__main__":

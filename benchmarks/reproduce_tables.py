@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from reproduce import METHODS, Cell, best_cells, tuned
 
 import privfeat
@@ -84,7 +84,8 @@ def main() -> None:
         rows += published_rows(args.published, shown)
     header = ["", "epochs", *("NP" if math.isinf(e) else f"{e:g}" for e in shown)]
     print(f"\n{name}: n={len(data[0])}, d={data[0].shape[1]}, m={n_classes}\n")
-    print(markdown_table(header, rows))
+    print(markdown_table(header, rows, name))
+    keep_tables(args.out)
 
 
 def load(path: Path, scaling: str):

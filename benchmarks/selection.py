@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from sklearn.datasets import load_digits
 from sklearn.model_selection import ParameterSampler, train_test_split
 
@@ -48,6 +48,7 @@ def main() -> None:
     if args.out:
         settings = {name: getattr(args, name) for name in ("delta", "mean_runs", "eta")}
         write_json(args.out, settings | {"scores": results})
+    keep_tables(args.out)
 
 
 def read(path: Path | None) -> tuple[np.ndarray, ...]:
@@ -96,7 +97,8 @@ def measure(
             print(f"  {estimator}, {how}: {time.perf_counter() - start:.1f} s")
     rows = [[how, *map(percent, row.values())] for how, row in cells.items()]
     print()
-    print(markdown_table(["epsilon", *(f"{e:g}" for e in args.epsilons)], rows))
+    header = ["epsilon", *(f"{e:g}" for e in args.epsilons)]
+    print(markdown_table(header, rows, name))
     return cells
 
 

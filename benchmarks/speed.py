@@ -25,7 +25,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 from scipy.linalg import cho_factor, cho_solve
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
@@ -61,6 +61,7 @@ def main() -> None:
     results = measure_device(args) if args.gpu else measure_ratios(args)
     if args.out:
         write_json(args.out, {"results": results})
+    keep_tables(args.out)
 
 
 def measure_ratios(args: argparse.Namespace) -> dict[str, Any]:
@@ -106,7 +107,8 @@ def measure_ratios(args: argparse.Namespace) -> dict[str, Any]:
         rows.append([name, f"{fit:.2f}", *shown, f"{bar:.2f}"])
         print(f"{name}: {fit:.2f} s", flush=True)
     head = [f"n={n}, d={d}, m={m}", "fit, s", *seconds, "bar"]
-    print(f"\nfit over bare products\n\n{markdown_table(head, rows)}")
+    table = markdown_table(head, rows, "products")
+    print(f"\nfit over bare products\n\n{table}")
     return results
 
 
@@ -204,7 +206,8 @@ def measure_device(args: argparse.Namespace) -> dict[str, Any]:
     operations = 2.0 * n * d * (d + 2 * m * N_ITER)
     share = operations / seconds / rates["float64"]
     rows = [[name, f"{rate / 1e12:.3f}"] for name, rate in rates.items()]
-    print(markdown_table([str(jax.devices()[0]), "product rate, TFLOP/s"], rows))
+    header = [str(jax.devices()[0]), "product rate, TFLOP/s"]
+    print(markdown_table(header, rows, "device"))
     print(
         f"DPFC, n={n}, d={d}, m={m}, T={N_ITER}: {seconds:.2f} s, "
         f"{operations / seconds / 1e12:.3f} TFLOP/s, {share:.0%} of the float64 rate"

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from _processes import run_fresh
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 
 ESTIMATORS = (
     "DPFC",
@@ -64,7 +64,7 @@ def main() -> None:
         [f"`{statement}`", shown(found, 1, "s"), f"{found[0] - base[0]:+.3f} s"]
         for statement, found in imports.items()
     ]
-    print(markdown_table(["import", "time", "above sklearn.base"], rows), flush=True)
+    print(markdown_table(["import", "time", "above sklearn.base"], rows, "import"))
 
     fits = {name: fit_times(name, args) for name in ESTIMATORS}
     rows = [
@@ -72,7 +72,7 @@ def main() -> None:
         for name, times in fits.items()
     ]
     header = ["first fit less a later one", *next(iter(fits.values()))]
-    print(f"\n{markdown_table(header, rows)}", flush=True)
+    print(f"\n{markdown_table(header, rows, 'first fit')}", flush=True)
 
     predictions = {name: child("predict", name, args)["predict"] for name in ESTIMATORS}
     rows = [
@@ -80,10 +80,11 @@ def main() -> None:
         for name, found in predictions.items()
     ]
     header = ["prediction of one row", "time", f"below {BAR_MS:g} ms"]
-    print(f"\n{markdown_table(header, rows)}")
+    print(f"\n{markdown_table(header, rows, 'prediction')}")
     if args.out:
         content = {"imports": imports, "first_fit": fits, "predict": predictions}
         write_json(args.out, {"size": args.size} | content)
+    keep_tables(args.out)
 
 
 def child(

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from _processes import peak_mib, run_fresh
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 
 from privfeat.data import FeatureWriter, open_features
 
@@ -53,6 +53,7 @@ def main() -> None:
         results = measure(path, args)
     if args.out:
         write_json(args.out, {"gib": args.gib, "results": results})
+    keep_tables(args.out)
 
 
 def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
         for name, seconds in fastest.items()
     ]
     head = [f"{size / 1e3:.1f} GB", "s", "MB/s", "of bare read", "peak memory, MiB"]
-    print(f"\n{markdown_table(head, rows)}\n")
+    print(f"\n{markdown_table(head, rows, 'streaming')}\n")
     same = run_fresh(__file__, ["--cell", path, "compare", args.compare_rows])["same"]
     print(f"equal to a fit in memory, bit for bit: {same}")
     return {"cells": cells, "same": same}

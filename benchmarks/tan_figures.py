@@ -14,7 +14,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from _results import markdown_table, write_json
+from _results import keep_tables, markdown_table, write_json
 
 from privfeat.analysis.tan import TAN, closed_form_epsilon, rdp_ratio, wall_curve
 
@@ -54,26 +54,26 @@ def main() -> None:
         print(f"\nFigure 2, eta = {eta:g}: epsilon, closed form {closed:.2f}")
         curves = found["figure_2"][f"{eta:g}"]
         rows = [[f"{n:,}", *map("{:.4g}".format, curve)] for n, curve in curves.items()]
-        print(
-            markdown_table(["steps \\ noise", *map("{:g}".format, args.noises)], rows)
-        )
+        header = ["steps \\ noise", *map("{:g}".format, args.noises)]
+        print(markdown_table(header, rows, f"figure 2, eta = {eta:g}"))
     print(f"\nFigure 3, eta of a step = {ETA_STEP:g}: divergence / approximation")
     rows = [
         [f"{noise:g}", *map("{:.4g}".format, ratios)]
         for noise, ratios in found["figure_3"].items()
     ]
-    print(markdown_table(["noise \\ order", *map(str, ORDERS)], rows))
+    print(markdown_table(["noise \\ order", *map(str, ORDERS)], rows, "figure 3"))
     print("\nEpsilons of the tables")
     header = ["table", "printed", "Rényi", "closed form", "loss distributions"]
     rows = [
         [row["table"], *(f"{row[name]:.2f}" for name in list(row)[1:])]
         for row in found["tables"]
     ]
-    print(markdown_table(header, rows))
+    print(markdown_table(header, rows, "epsilons"))
     if args.plots:
         draw(args)
     if args.out:
         write_json(args.out, found)
+    keep_tables(args.out)
 
 
 def figure_2(eta: float, args: argparse.Namespace) -> dict[int, list[float]]:

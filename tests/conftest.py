@@ -13,6 +13,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import hypothesis
 import jax
 
+from tests.fuzz.conftest import TRIED
+
 # Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library
 # asks for it where it needs it, and is tested as it is shipped.
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -25,3 +27,21 @@ hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev")
 )
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the counts; here, since workers alone import tests/fuzz/conftest.py."""
+    lines = []
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", None) != "teardown":
+                continue
+            found = dict(report.user_properties).get(TRIED)
+            if found is not None:
+                words = ", ".join(f"{count} {word}" for word, count in found.items())
+                total = sum(found.values())
+                lines.append(f"{report.nodeid.split('::')[-1]}: {total} ({words})")
+    if lines:
+        terminalreporter.section("bad inputs tried")
+        for line in sorted(lines):
+            terminalreporter.write_line(line)

@@ -1,11 +1,11 @@
 """``privfeat fit --distributed`` under a launcher: here, what SLURM tells its tasks."""
 
 import os
-import socket
 import subprocess
 import sys
 
 from privfeat import persistence
+from tests.ports import held_port
 
 FIT = ("fit", "--estimator", "DPLeastSquares", "--epsilon", "20", "--quiet")
 COMMAND = (
@@ -33,11 +33,9 @@ def start(features, out, port, rank, size):
 
 def test_fit_of_several_processes_saves_one_model(features, tmp_path):
     out = tmp_path / "model"
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = str(probe.getsockname()[1])
-    started = [start(features, out, port, rank, 2) for rank in range(2)]
-    errors = [process.communicate(timeout=300)[1] for process in started]
+    with held_port() as port:
+        started = [start(features, out, str(port), rank, 2) for rank in range(2)]
+        errors = [process.communicate(timeout=900)[1] for process in started]
     assert not any(process.returncode for process in started), errors
     assert persistence.load(out).privacy_.epsilon <= 20
 

@@ -41,7 +41,7 @@ def in_process(target, *args):
 
 def exit_code(target, *args):
     process = in_process(target, *args)
-    process.join(timeout=120)
+    process.join(timeout=900)
     return process.exitcode
 
 

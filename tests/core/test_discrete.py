@@ -76,11 +76,13 @@ def test_discrete_gaussian_has_uniform_low_bits(keys, variance):
 
 
 @pytest.mark.statistical
+@pytest.mark.fresh_noise(rate=1e-9)
 @pytest.mark.parametrize("variance", [4, 9, 400])
 def test_discrete_gaussian_agrees_with_opendp(keys, variance):
-    """Two-sample chi-square; false-positive rate 1e-6 over both sources of bits.
+    """Two-sample chi-square; false-positive rate 1e-12 over both sources of bits.
 
-    OpenDP draws from the operating system's entropy, so no key fixes this test.
+    OpenDP draws from the operating system's entropy, so no key fixes this test. For all
+    but one key of ours in a thousand the rate is below 1e-9 (Markov's inequality).
     """
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
@@ -92,7 +94,7 @@ def test_discrete_gaussian_agrees_with_opendp(keys, variance):
         np.bincount(np.clip(draws, -edge, edge) + edge, minlength=2 * edge + 1)
         for draws in (np.array(reference), ours)
     ]
-    assert stats.chi2_contingency(table).pvalue > 1e-6
+    assert stats.chi2_contingency(table).pvalue > 1e-12
 
 
 @pytest.mark.statistical

@@ -31,8 +31,9 @@ def test_key_stream_without_seed_ignores_global_seeds():
 
 
 @pytest.mark.statistical
+@pytest.mark.fresh_noise(rate=1e-8)
 def test_key_stream_without_seed_uses_all_64_bits():
-    """Of 200 keys each bit is set in 60 to 140; false-positive rate below 1e-5."""
+    """Of 200 keys each bit is set in 55 to 145; false-positive rate below 1e-8."""
     bits = np.array(
         [
             [int(bit) for word in key for bit in f"{word:032b}"]
@@ -40,7 +41,7 @@ def test_key_stream_without_seed_uses_all_64_bits():
         ]
     )
     assert bits.shape == (200, 64)
-    assert np.all((bits.sum(axis=0) > 60) & (bits.sum(axis=0) < 140))
+    assert np.all((bits.sum(axis=0) >= 55) & (bits.sum(axis=0) <= 145))
 
 
 @pytest.mark.parametrize("seed", [0, 2**40, 2**64 - 1])
@@ -91,12 +92,13 @@ def test_key_stream_with_a_seed_draws_the_same_words_everywhere():
 
 
 @pytest.mark.statistical
+@pytest.mark.fresh_noise(rate=1e-8)
 def test_key_stream_without_seed_draws_all_64_bits():
-    """Of 200 words each bit is set in 60 to 140; false-positive rate below 1e-5."""
+    """Of 200 words each bit is set in 55 to 145; false-positive rate below 1e-8."""
     words = KeyStream(None).draw_words(200)
     counts = [int(np.sum(words >> np.uint64(bit) & np.uint64(1))) for bit in range(64)]
-    assert 60 <= min(counts)
-    assert max(counts) <= 140
+    assert 55 <= min(counts)
+    assert max(counts) <= 145
 
 
 @pytest.mark.parametrize("seed", [None, 3])

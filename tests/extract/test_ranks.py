@@ -70,7 +70,7 @@ def start(images, tmp_path):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=900)
     return process.returncode, out, err
 
 
@@ -164,7 +164,7 @@ def test_torchrun_starts_and_restarts_the_command(images, single, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=900,
         )
         assert done.returncode == 0, done.stderr
         assert outcome in done.stdout

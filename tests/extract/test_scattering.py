@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -24,12 +23,10 @@ def digits(tmp_path_factory):
         "sys.exit(status)\n"
     )
     argv = ["--data", "digits", "--model", "scattering", "--out", str(path)]
-    began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout.splitlines()[-1]) == []
-    assert time.perf_counter() - began < 60
     return path
 
 

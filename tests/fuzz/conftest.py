@@ -8,8 +8,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+TRIED = "inputs tried"
 FACTOR = int(os.environ.get("PRIVFEAT_FUZZ", "1"))
-_PROPERTY = "inputs tried"
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def tried(record_property):
     outcomes = []
     yield outcomes
     record_property(
-        _PROPERTY, {word: outcomes.count(word) for word in sorted(set(outcomes))}
+        TRIED, {word: outcomes.count(word) for word in sorted(set(outcomes))}
     )
 
 
@@ -33,20 +33,3 @@ def examples():
         )
 
     return of
-
-
-def pytest_terminal_summary(terminalreporter):
-    lines = []
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if getattr(report, "when", None) != "teardown":
-                continue
-            found = dict(report.user_properties).get(_PROPERTY)
-            if found is not None:
-                words = ", ".join(f"{count} {word}" for word, count in found.items())
-                total = sum(found.values())
-                lines.append(f"{report.nodeid.split('::')[-1]}: {total} ({words})")
-    if lines:
-        terminalreporter.section("bad inputs tried")
-        for line in sorted(lines):
-            terminalreporter.write_line(line)

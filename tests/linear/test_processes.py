@@ -1,7 +1,6 @@
 """Several devices and processes give what one gives, and add the noise once."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ from privfeat.core.processes import (
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
 from tests.linear import processes
+from tests.ports import held_port
 
 ROOT = Path(privfeat.__file__).parents[1]
 
@@ -42,22 +42,20 @@ def alone(data):
 def run(folder, data, case, *, size=2, flags=""):
     """Run ``case`` in real processes and return what each found."""
     write_features(folder / "features.h5", {"train": data})
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
     environment["JAX_PLATFORMS"] = "cpu"
     command = [sys.executable, processes.__file__, str(folder)]
-    started = [
-        subprocess.Popen(
-            [*command, str(index), str(size), str(port), case],
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for index in range(size)
-    ]
-    errors = [process.communicate(timeout=300)[1] for process in started]
+    with held_port() as port:
+        started = [
+            subprocess.Popen(
+                [*command, str(index), str(size), str(port), case],
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for index in range(size)
+        ]
+        errors = [process.communicate(timeout=900)[1] for process in started]
     assert not any(process.returncode for process in started), errors
     return [dict(np.load(folder / f"{index}.npz")) for index in range(size)]
 

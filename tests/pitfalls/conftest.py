@@ -1,13 +1,15 @@
 """One test for each way in which other libraries broke, and a fault that it notices.
 
 ``check_NN`` states the property, ``test_NN_...`` runs it, and ``test_NN_notices_...``
-plants the fault and expects the check to fail. Numbers are never reused.
+plants the fault and expects the check to fail. Numbers are never reused. The planted
+faults test the tests, not the library, and are run with the slow tests.
 """
 
 import hashlib
 import io
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,13 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares, _model_files
 from tests.linear.conftest import spy, three_classes
 
 __all__ = ["spy", "three_classes"]
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the planted faults, of which this hook sees those of other folders too."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "_notices_" in item.name:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -175,7 +175,8 @@ def check_11(clip):
     for dtype in (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64):
         with jax.enable_x64(True):
             features = jnp.asarray(rng.normal(size=(50, 33)) * 9.0, dtype)
-        for clip_norm in (0.3, 1.0, 7.7):
+        # each pair is compiled anew
+        for clip_norm in (0.3, 1.0, 7.7) if dtype == jnp.float32 else (0.3,):
             limit = Fraction(clip_norm) ** 2
             unit = Fraction(grid_step(clip_norm)) ** 2
             for row in np.asarray(clip(features, clip_norm), np.float64):
@@ -244,7 +245,8 @@ def check_16():
     for name, (bound, arguments, factor) in pairs.items():
         one, two = (bound(*arguments, how) for how in ("add_remove", "replace_one"))
         assert two / one == pytest.approx(factor, rel=1e-12)
-        for accounting in ("exact", "zcdp", "pld"):
+        # the multiplier is calibrated without the bound: once for the slow ones
+        for accounting in ("exact", "zcdp", "pld") if name == "gram" else ("exact",):
             left, right = (
                 plan_releases(
                     [Query(name, l2)],

@@ -130,6 +130,8 @@ def check_17():
     for value in (1, np.float32(1), np.float64(1), np.int64(1)):
         event = PlannedRelease(query, value).event()
         assert type(event.event.event.noise_multiplier) is float
+    for value in (1, np.float32(1)):
+        event = PlannedRelease(query, value).event()
         assert pld.pld_epsilon(event, 1e-5) == expected
         planned = plan_releases([query], noise_multiplier=value, accounting="pld")
         assert planned.epsilon == expected

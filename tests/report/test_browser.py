@@ -7,7 +7,7 @@ import pytest
 from privfeat.report.html import render_html
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.browser,
     # the driver of the browser leaves its event loop to the interpreter
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
