@@ -108,6 +108,7 @@ class DPSGDModel(ResumedRuns, ABC):
                 "all constructor parameters but random_state",
                 "the initial parameters of the network",
                 *units.public,
+                *self._vouched(units),
                 "that all values are finite",
             ),
             seeded=keys.seeded,
@@ -187,13 +188,19 @@ class DPSGDModel(ResumedRuns, ABC):
         """Return what is protected as one, and how many of it are worked on at once."""
         inputs = to_inputs(records[:1])
         tape = dry_run(network, inputs)
-        if not isinstance(self.model, str):
+        named = isinstance(self.model, str)
+        if not named:
             check_separate(network, inputs.shape[1:])
         views = Views(self.augmentation, self.n_copies)
         if users is None:
             trial = partial(check_rows, network, self._loss(), inputs, targets[:1])
-            known = isinstance(self.model, str)
-            engine = chosen(self.engine, network, tape, None if known else trial)
+            engine = chosen(
+                self.engine,
+                network,
+                tape,
+                None if named else trial,
+                trusted=named or self.trust_model,
+            )
             units = single_records(records, targets, views, engine)
             found = fitting_microbatch(network, tape, self.n_copies)
         else:
@@ -204,6 +211,12 @@ class DPSGDModel(ResumedRuns, ABC):
             found = fitting_microbatch(network, tape, n_views, n_gradients=3)
         found *= jax.local_device_count()
         return units, whole_batches(self.microbatch_size or found)
+
+    def _vouched(self, units: Units) -> tuple[str, ...]:
+        """Return what the guarantee takes from the user about the network."""
+        if isinstance(self.model, str) or units.engine != "fast":
+            return ()
+        return ("that the network treats every record by itself (trust_model=True)",)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network, of shape (n_samples, n_outputs)."""
@@ -216,7 +229,12 @@ class DPSGDModel(ResumedRuns, ABC):
             )
         network = self._network(self.input_shape_, self.n_outputs_, None)
         return scores_of(
-            network, self.parameters_, records, self.augmentation, int(self.n_votes)
+            network,
+            self.parameters_,
+            records,
+            self.augmentation,
+            int(self.n_votes),
+            alone=not isinstance(self.model, str),
         )
 
     def __sklearn_tags__(self) -> Any:

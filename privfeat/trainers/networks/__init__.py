@@ -4,8 +4,9 @@
 True
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from flax import nnx
@@ -30,20 +31,23 @@ __all__ = [
     "build",
 ]
 
-NETWORKS: dict[str, Callable[..., nnx.Module]] = {
-    "mlp": MLP,
-    "mobilenetv2_100": MobileNetV2,
-    "mobilenetv2_100_same": partial(MobileNetV2, padding="SAME"),
-    "nf_resnet50": NFResNet,
-    "resnet18": ResNet,
-    "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
-    "sample_convnet": SampleConvNet,
-    "vit_base": partial(ViT, dim=768, n_heads=12),
-    "vit_small": partial(ViT, dim=384, n_heads=6),
-    "vit_tiny": ViT,
-    "wrn_16_4": WideResNet,
-    "wrn_16_4_norm_first": partial(WideResNet, order="conv_norm_relu"),
-}
+# Not to be changed: named networks are trusted to keep records apart.
+NETWORKS: Mapping[str, Callable[..., nnx.Module]] = MappingProxyType(
+    {
+        "mlp": MLP,
+        "mobilenetv2_100": MobileNetV2,
+        "mobilenetv2_100_same": partial(MobileNetV2, padding="SAME"),
+        "nf_resnet50": NFResNet,
+        "resnet18": ResNet,
+        "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
+        "sample_convnet": SampleConvNet,
+        "vit_base": partial(ViT, dim=768, n_heads=12),
+        "vit_small": partial(ViT, dim=384, n_heads=6),
+        "vit_tiny": ViT,
+        "wrn_16_4": WideResNet,
+        "wrn_16_4_norm_first": partial(WideResNet, order="conv_norm_relu"),
+    }
+)
 
 
 def build(
