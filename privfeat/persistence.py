@@ -90,8 +90,7 @@ def save(
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
-    cls: Any = _estimator(name)
-    if type(estimator) is not cls:
+    if not is_ours(estimator):
         raise TypeError(f"estimator must be one of {_known()}, got {name}.")
     check_is_fitted(estimator)
     if class_names is not None and len(class_names) != len(estimator.classes_):
@@ -205,6 +204,11 @@ def _estimator(name: str) -> Any:
         if name in names:
             return getattr(import_module(home), name)
     return None
+
+
+def is_ours(estimator: Any) -> bool:
+    """Return whether this is an estimator of privfeat, and no subclass of one."""
+    return type(estimator) is _estimator(type(estimator).__name__)
 
 
 def _known() -> str:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = {"numpy", "scipy"}
 SHARED = {
     "privfeat._checks",
+    "privfeat._messages",
     "privfeat._types",
     "privfeat._version",
     "privfeat.exceptions",
@@ -48,6 +49,7 @@ RULES = {
     "privfeat/_encoding.py": rule(),
     "privfeat/_files.py": rule(),
     "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
+    "privfeat/_messages.py": rule(ours=SHARED),
     "privfeat/_notebook.py": rule(),
     "privfeat/_random.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),

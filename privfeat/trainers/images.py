@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
+from privfeat._messages import array_of, without_data
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".webp"})
 
@@ -31,9 +32,9 @@ def as_records(X: Any) -> NDArray[Any]:
             "X must hold images, got a path. Pass what "
             "privfeat.trainers.read_folder returns for it."
         )
-    if isinstance(X, list | tuple) and len({np.shape(record) for record in X}) > 1:
+    if isinstance(X, list | tuple) and len(without_data(_shapes, X)) > 1:
         raise ValueError("X must hold records of one shape, got several shapes.")
-    records = np.asarray(X)
+    records = array_of(X)
     if records.ndim not in (2, 3, 4) or not records.size:
         raise ValueError(
             "X must have shape (n_samples, height, width, channels), (n_samples, "
@@ -43,7 +44,7 @@ def as_records(X: Any) -> NDArray[Any]:
     if records.dtype == np.uint8:
         return records[..., None] if records.ndim == 3 else records
     if records.dtype.kind not in "biuf":
-        raise TypeError(f"X must hold real numbers, got {records.dtype}.")
+        raise TypeError("X must hold real numbers, got another type.")
     if records.dtype.kind != "f" and records.ndim > 2:
         raise TypeError(
             f"X must hold images as bytes (uint8) or floats, got {records.dtype}."
@@ -53,6 +54,10 @@ def as_records(X: Any) -> NDArray[Any]:
     if not np.all(np.isfinite(records)):
         raise ValueError("X must be finite in float32, got NaN, infinity or overflow.")
     return records[..., None] if records.ndim == 3 else records
+
+
+def _shapes(X: Any) -> set[tuple[int, ...]]:
+    return {np.shape(record) for record in X}
 
 
 def to_inputs(records: NDArray[Any]) -> NDArray[np.float32]:
