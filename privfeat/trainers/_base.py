@@ -142,13 +142,36 @@ class DPSGDModel(ResumedRuns, ABC):
                 trainer, parts, rule, initial, *of_one
             )
         start = trainer.start(initial)
-        parameters = self._train(trainer, start, units, statement)
+        fitted |= {"input_shape_": tuple(records.shape[1:]), "n_outputs_": n_outputs}
+        fitted["n_iter_"] = n_iter
+        parameters = self._train(trainer, start, units, statement, fitted)
+        return self._with_model(parameters, fitted)
+
+    def restore(self) -> Self:
+        """Take the model of the finished fit in ``checkpoint_dir``, without its data.
+
+        Returns
+        -------
+        self : object
+            As that ``fit`` returned it. Nothing is released, and nothing is charged.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds no finished fit of these parameters.
+        PrivacyError
+            If a fit holds the folder.
+        """
+        self._check_parameters()
+        parameters, statement, fitted = self._finished()
+        self.privacy_ = statement
+        return self._with_model(parameters, fitted)
+
+    def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
+        """Set the attributes of a fit."""
         parameters.pop(BOUNDS, None)
         for name, value in fitted.items():
             setattr(self, name, value)
-        self.input_shape_ = tuple(records.shape[1:])
-        self.n_outputs_ = n_outputs
-        self.n_iter_ = n_iter
         self.parameters_ = {n: np.asarray(leaf) for n, leaf in parameters.items()}
         return self
 

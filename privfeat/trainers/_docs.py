@@ -92,8 +92,9 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         fails and changes nothing. Copies of the estimator charge the same budget.
     checkpoint_dir : path, optional
         A folder for checkpoints, of this fit alone. Where it holds one of an
-        interrupted fit, ``fit`` goes on from there, charged once; it must be given the
-        same data and parameters. A finished fit is returned as it is.
+        interrupted fit, ``fit`` warns and goes on from there, charged once; it must be
+        given the same parameters, and the same data if it is to be their model. Where
+        it holds a finished fit, ``fit`` is an error, and ``restore()`` returns it.
     checkpoint_every : int, default=100
         Steps between checkpoints; there is one at the end as well.
     random_state : int, RandomState or None, default=None
