@@ -48,6 +48,7 @@ RULES = {
     "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
     "privfeat/_files.py": rule(),
+    "privfeat/_model_checks.py": rule(ours={"privfeat"}),
     "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
     "privfeat/_messages.py": rule(ours=SHARED),
     "privfeat/_notebook.py": rule(),

@@ -17,6 +17,7 @@ from privfeat.trainers.networks.mobilenet import MobileNetV2
 from privfeat.trainers.networks.nf_resnet import NFResNet
 from privfeat.trainers.networks.resnet import ResNet, WideResNet
 from privfeat.trainers.networks.vit import ViT
+from privfeat.trainers.tape import join
 
 __all__ = [
     "MLP",
@@ -29,6 +30,7 @@ __all__ = [
     "ViT",
     "WideResNet",
     "build",
+    "shapes_of",
 ]
 
 # Not to be changed: named networks are trusted to keep records apart.
@@ -83,3 +85,14 @@ def build(
             f"model must be one of {', '.join(NETWORKS)} or a simpleVGG, got {name!r}."
         )
     return NETWORKS[name](input_shape, n_outputs, rngs=rngs)
+
+
+def shapes_of(
+    name: str, input_shape: tuple[int, ...], n_outputs: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parameters of `build`, by name; nothing is computed."""
+    made = nnx.eval_shape(
+        lambda: build(name, input_shape, n_outputs, rngs=nnx.Rngs(params=0))
+    )
+    leaves = nnx.to_flat_state(nnx.state(made))
+    return {join(path): tuple(leaf.shape) for path, leaf in leaves}
