@@ -233,7 +233,8 @@ class TemperatureScaling(
         given = without_data(_probabilities, self.estimator, X)
         if given.ndim != 2 or not np.all(np.isfinite(given)):
             raise ValueError("estimator must predict finite probabilities.")
-        return np.log(np.maximum(given, _SMALLEST))
+        logarithms: NDArray[np.float64] = np.log(np.maximum(given, _SMALLEST))
+        return logarithms
 
     def _in_slots(
         self, features: NDArray[Any], codes: NDArray[np.intp], one_by_one: bool

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from privfeat._compilation import keep_compiled_code
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import ReleasePlan
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._groups import Users, check_users
 from privfeat.linear._inputs import seed_of, warn_of_weak_choices
@@ -166,6 +167,15 @@ class DPSGDModel(ResumedRuns, ABC):
         parameters, statement, fitted = self._finished()
         self.privacy_ = statement
         return self._with_model(parameters, fitted)
+
+    def planned(self, n_units: int) -> ReleasePlan:
+        """Return what ``fit`` would release of so many records, or users, and its cost.
+
+        Nothing is drawn or charged. The number is of private data: the plan is too.
+        """
+        self._check_parameters()
+        n_iter, batch_size = self._schedule(n_units)
+        return self._plan(n_iter, batch_size / n_units)
 
     def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
         """Set the attributes of a fit."""

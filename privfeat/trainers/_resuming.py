@@ -43,8 +43,11 @@ class ResumedRuns(DPSGDParameters):
 
         The fit is charged before its first step, or was when it was interrupted.
         """
-        kept = {name: encode(name, value) for name, value in fitted.items()}
-        kept |= {"privacy_": statement.to_json(), "parameters": self._configuration()}
+        kept = {}
+        if self.checkpoint_dir is not None:
+            kept = {name: encode(name, value) for name, value in fitted.items()}
+            kept["parameters"] = self._configuration()
+            kept["privacy_"] = statement.to_json()
         configuration = [type(self).__name__, self._configuration()]
         configuration += [statement.to_json(), str(jax.eval_shape(lambda: vars(state)))]
         if self.ledger is not None:
@@ -101,13 +104,14 @@ class ResumedRuns(DPSGDParameters):
         if step >= n_iter:
             raise ValueError(
                 "checkpoint_dir must not hold a finished fit, got one: it is of the "
-                "data that were passed then. Call restore() for its model, or pass an "
-                "empty folder, one for each fold, for another fit."
+                "data that were passed then. Call restore() (`privfeat train "
+                "--restore`) for its model, or pass an empty folder, one for each fold,"
+                " for another fit."
             )
         warnings.warn(
             f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
-            f"passed then: the fit goes on from step {step}. Pass an empty folder to "
-            "start anew.",
+            f"passed then: the fit goes on from step {step}, and is not charged again. "
+            "Pass an empty folder to start anew.",
             PrivacyWarning,
             stacklevel=4,
         )
