@@ -4,6 +4,10 @@ from typing import Any
 
 import numpy as np
 
+# What no parameter of an estimator needs more of, and what a file cannot ask for.
+_DEPTH = 32
+_ITEMS = 2**20
+
 
 def encode(name: str, value: Any) -> Any:
     """Return the JSON form of the parameter ``name``.
@@ -45,24 +49,38 @@ def decode(value: Any) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If ``encode`` cannot have written it.
+        If ``encode`` cannot have written it: what is read must be written the same.
     """
+    decoded = _decoded(value, _DEPTH)
+    if encode("parameters", decoded) != value:
+        raise ValueError("parameters must be as they are written, got another form.")
+    return decoded
+
+
+def _decoded(value: Any, depth: int) -> Any:
+    if not depth:
+        raise ValueError(f"parameters must be nested at most {_DEPTH} deep.")
     if isinstance(value, list):
-        return [decode(item) for item in value]
+        return [_decoded(item, depth - 1) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     if kind == "float":
         return float(content)
     if kind == "tuple":
-        return tuple(decode(item) for item in content)
+        return tuple(_decoded(item, depth - 1) for item in content)
     if kind == "range":
-        return range(*content)
+        found = range(*content)
+        if not all(type(item) is int for item in content) or found[_ITEMS:]:
+            raise ValueError(f"parameters must hold ranges of at most {_ITEMS}.")
+        return found
     if kind == "dict":
-        return {decode(k): decode(v) for k, v in content}
+        return {_decoded(k, depth - 1): _decoded(v, depth - 1) for k, v in content}
     if kind == "array":
         dtype = np.dtype(content[0])
-        return np.array(decode(content[1]), dtype=dtype)
+        if dtype.kind not in "biufUO" or dtype.itemsize > _ITEMS:
+            raise ValueError("parameters must hold arrays of numbers or strings.")
+        return np.array(_decoded(content[1], depth - 1), dtype=dtype)
     raise ValueError(f"parameters must be of a known kind, got {kind!r}.")
 
 

@@ -25,6 +25,7 @@ _FIELDS = {
     "privacy": dict,
     "arrays": dict,
 }
+_OTHER_FIELDS = {"format", "format_version", "privfeat_version", "sha256"}
 
 
 class ModelFileError(ValueError):
@@ -97,10 +98,16 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{str(path)!r} has format version {version}, this privfeat reads "
             f"{FORMAT_VERSION}. Upgrade privfeat."
         )
-    if version != FORMAT_VERSION or document.get("sha256") != digest(document):
+    try:
+        whole = document.get("sha256") == digest(document)
+    except RecursionError as error:
+        raise damaged(path, f"{DOCUMENT} is nested too deep") from error
+    if version != FORMAT_VERSION or not whole:
         raise damaged(path, f"{DOCUMENT} does not match its checksum")
     if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
         raise damaged(path, f"{DOCUMENT} lacks a field")
+    if not document.keys() <= _FIELDS.keys() | _OTHER_FIELDS:
+        raise damaged(path, f"{DOCUMENT} has a field too many")
     return document
 
 
@@ -120,7 +127,12 @@ def read_arrays(
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-        return arrays | {key: arrays[key].astype(object) for key in entry["objects"]}
+        objects = entry["objects"]
+        if not isinstance(objects, list) or not set(objects) <= arrays.keys():
+            raise ValueError("objects")
+        if any(arrays[key].dtype.kind != "U" for key in objects):
+            raise ValueError("objects")
+        return arrays | {key: arrays[key].astype(object) for key in objects}
     except (ValueError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise damaged(path, f"{name} does not hold arrays") from error
 

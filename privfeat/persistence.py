@@ -2,8 +2,10 @@
 
 ``model.json`` holds the class name, the constructor parameters and the privacy
 statement, readable by eye; ``arrays-<hash>.npz`` holds the fitted arrays. Loading
-runs no code from the files and checks a SHA-256 of both. The checksums notice damage,
-not forgery: whoever can write the folder can write another statement.
+runs no code from the files, checks a SHA-256 of both, and refuses what ``save`` never
+writes: seeds, ledgers and paths, other fields, types and shapes, and a statement whose
+epsilon its releases do not give. The checksums notice damage, not forgery: whoever can
+write the folder can write another statement, with releases to match.
 """
 
 import json
@@ -16,6 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privfeat._encoding import as_strings, decode, encode
+from privfeat._model_checks import (
+    agrees,
+    check_network,
+    check_shapes,
+    check_values,
+)
 from privfeat._model_files import (
     DOCUMENT,
     ModelFileError,
@@ -90,8 +98,7 @@ def save(
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
-    cls: Any = _estimator(name)
-    if type(estimator) is not cls:
+    if not is_ours(estimator):
         raise TypeError(f"estimator must be one of {_known()}, got {name}.")
     check_is_fitted(estimator)
     if class_names is not None and len(class_names) != len(estimator.classes_):
@@ -147,9 +154,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         for key in list(arrays)
         if network and key.startswith(_PARAMETER)
     }
-    if not all(isinstance(value, int) for value in document["fitted"].values()):
+    fitted = dict(document["fitted"])
+    if not all(type(value) is int and value >= 0 for value in fitted.values()):
         raise damaged(path, "its counts are no whole numbers")
-    fitted = {key: int(value) for key, value in document["fitted"].items()}
     known = {*_names(name)[0], *_names(name)[1]}
     missing = known - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
@@ -159,12 +166,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not network:
         if "classes_" in arrays:
             fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
-        _check_shapes(path, arrays, fitted)
+        check_shapes(path, arrays, fitted)
+    check_values(path, document["class_names"], arrays, parameters)
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
         estimator = cls(**params)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, MemoryError) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
+    planted = [key for key in _NOT_WRITTEN if params.get(key) is not None]
+    if planted:
+        raise damaged(path, f"it holds {planted[0]}, which is never written")
+    if network:
+        check_network(path, estimator, arrays, fitted, parameters)
     for key, value in fitted.items():
         setattr(estimator, key, value)
     for key, array in arrays.items():
@@ -177,7 +190,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_statement(path: str | os.PathLike[str]) -> "PrivacyStatement":
-    """Return the privacy statement of a saved model; its arrays are not read."""
+    """Return the privacy statement of a saved model; its arrays are not read.
+
+    Raises
+    ------
+    ModelFileError
+        As `load`; also for a statement that its own releases contradict.
+    """
     return _statement(path, read_document(path))
 
 
@@ -205,6 +224,11 @@ def _estimator(name: str) -> Any:
         if name in names:
             return getattr(import_module(home), name)
     return None
+
+
+def is_ours(estimator: Any) -> bool:
+    """Return whether this is an estimator of privfeat, and no subclass of one."""
+    return type(estimator) is _estimator(type(estimator).__name__)
 
 
 def _known() -> str:
@@ -236,26 +260,15 @@ def _written_arrays(estimator: Any) -> tuple[dict[str, np.ndarray], list[str]]:
     return arrays, objects
 
 
-def _check_shapes(
-    path: str | os.PathLike[str], arrays: dict[str, np.ndarray], fitted: dict[str, int]
-) -> None:
-    outputs: tuple[int, ...] = ()
-    if "classes_" in arrays:
-        n_rows = len(arrays["classes_"])
-        outputs = (1 if n_rows <= 2 and not fitted["multilabel_"] else n_rows,)
-    n_features = fitted["n_features_in_"]
-    names = ("coef_", "intercept_", "center_")
-    shapes = tuple(arrays[name].shape for name in names)
-    if shapes != ((*outputs, n_features), outputs, (n_features,)):
-        raise damaged(path, "the shapes of its arrays do not agree")
-
-
 def _statement(
     path: str | os.PathLike[str], document: dict[str, Any]
 ) -> "PrivacyStatement":
     from privfeat.core.statement import PrivacyStatement
 
     try:
-        return PrivacyStatement.from_json(json.dumps(document["privacy"]))
+        statement = PrivacyStatement.from_json(json.dumps(document["privacy"]))
     except PrivacyError as error:
         raise damaged(path, "it holds no privacy statement") from error
+    if not agrees(statement):
+        raise damaged(path, "its statement promises more than its releases give")
+    return statement

@@ -18,6 +18,7 @@ BASE = {"numpy", "scipy"}
 SHARED = {
     "privfeat._checks",
     "privfeat._extras",
+    "privfeat._messages",
     "privfeat._types",
     "privfeat._version",
     "privfeat.exceptions",
@@ -49,7 +50,9 @@ RULES = {
     "privfeat/_encoding.py": rule(),
     "privfeat/_extras.py": rule(),
     "privfeat/_files.py": rule(),
+    "privfeat/_model_checks.py": rule(ours={"privfeat"}),
     "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
+    "privfeat/_messages.py": rule(ours=SHARED),
     "privfeat/_notebook.py": rule(),
     "privfeat/_random.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),

@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import brier_score_loss, log_loss
 
 from privfeat._checks import check_int
+from privfeat._messages import array_of, without_data
+from privfeat.linear._labels import places_of
 
 _MAX_BINS = 10**4
 
@@ -109,26 +111,25 @@ def calibration_report(
     accuracy 0.6667, NLL 0.5501, Brier 0.3733, ECE 0.1333, MCE 0.2000
     """
     check_int("n_bins", n_bins, low=1, high=_MAX_BINS)
-    given = np.asarray(probabilities)
+    given = array_of(probabilities)
     if given.dtype.kind not in "fiub":
         raise TypeError(f"probabilities must be real numbers, got {given.dtype}.")
     given = given.astype(np.float64)
     if given.ndim != 2 or given.shape[1] < 2 or not len(given):
         raise ValueError(
-            "probabilities must have shape (n_samples, n_classes >= 2), got "
-            f"{given.shape}."
+            "probabilities must have shape (n_samples, n_classes >= 2), got another."
         )
     if not (np.all(given >= 0.0) and np.all(np.abs(given.sum(axis=1) - 1.0) < 1e-5)):
         raise ValueError("probabilities must be >= 0 with rows that sum to 1.")
     columns = np.arange(given.shape[1]) if classes is None else np.asarray(classes)
-    labels = np.asarray(y_true)
+    labels = array_of(y_true)
     if columns.shape != given.shape[1:] or labels.shape != given.shape[:1]:
         raise ValueError(
-            f"y_true and classes must have shapes ({given.shape[0]},) and "
-            f"({given.shape[1]},), got {labels.shape} and {columns.shape}."
+            "y_true and classes must hold one entry for each row and each column of "
+            "probabilities, got another number."
         )
-    codes = np.searchsorted(columns, labels).clip(max=len(columns) - 1)
-    if not np.all(columns[codes] == labels):
+    codes, found = without_data(places_of, labels, columns)
+    if not found:
         raise ValueError("y_true must hold labels among classes, ascending.")
 
     confidence = given.max(axis=1)

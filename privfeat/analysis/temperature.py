@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
+from privfeat._messages import array_of, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.calibration import plan_releases
@@ -33,19 +34,25 @@ from privfeat.core.records import full_chunks
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
-    messages_without_data,
+    ScoredClassifier,
     seed_of,
     warn_of_unused_groups,
     warn_of_weak_choices,
 )
+from privfeat.linear._labels import places_of
+from privfeat.persistence import is_ours
 
 # Base-2 logarithms of the temperatures to choose from.
 LOG_RANGE = (-4.0, 4.0)
 _SMALLEST = 1e-12
+_FORGETFUL = (
+    "that the classifier, which got one record at a time, keeps nothing of a record "
+    "for the next"
+)
 
 
 class TemperatureScaling(
-    ShowsPrivacy, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, BaseEstimator
 ):
     """Make a fitted classifier as confident as it is accurate.
 
@@ -56,7 +63,8 @@ class TemperatureScaling(
     ----------
     estimator : fitted classifier
         With ``predict_proba`` and ``classes_``. It is used as it is, never fitted; in a
-        scikit-learn ``FrozenEstimator`` it stays fitted under ``clone``.
+        scikit-learn ``FrozenEstimator`` it stays fitted under ``clone``. One that is
+        not of privfeat gets private records one at a time: see Notes.
     public : bool, default=False
         Whether the records of ``fit`` are **public**: then ``T`` minimizes their
         negative log-likelihood, at no cost and with no protection.
@@ -86,12 +94,16 @@ class TemperatureScaling(
     prediction is correct; sensitivity 1, and under replace-one 2 minus one over the
     number of classes: see
     `privfeat.core.confidence.confidence_gap`. Bounded by construction, so nothing is
-    clipped. Confidence falls as ``T`` grows and correctness stays, so the sign of the
-    sum says on which side of ``T`` mean confidence equals accuracy, the condition of
-    [2]_. A wrong sign costs little: it happens where the two are nearly equal.
+    clipped. What is computed of a record must depend on that record alone: estimators
+    of privfeat see to that, and all others are called with one row at a time, so that
+    batch statistics, ranks or padding cannot mix records. Confidence falls as ``T``
+    grows and correctness stays, so the sign of the sum says on which side of ``T`` mean
+    confidence equals accuracy, the condition of [2]_. A wrong sign costs little: it
+    happens where the two are nearly equal.
 
     **Public.** ``estimator``, ``classes_``, that all labels are among them and all
-    values finite, all parameters but ``random_state``.
+    values finite, all parameters but ``random_state``; and of an ``estimator`` that is
+    not of privfeat, that a prediction does not depend on the calls before it.
 
     **Not protected.** As the linear estimators: timing, the low bits of the noise, a
     seed; and records that the estimator was trained on without privacy.
@@ -139,8 +151,9 @@ class TemperatureScaling(
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
-            Records for ``estimator.predict_proba``, which gets dense arrays of 1,024
-            rows, the last filled up with zeros. Sensitive unless public.
+            Records for ``estimator.predict_proba``, which gets dense arrays: of 1,024
+            rows, the last filled up with zeros, if it is of privfeat or the records are
+            public, and of one row otherwise. Sensitive unless public.
         y : array-like of shape (n_samples,)
             Their labels. Sensitive unless public.
 
@@ -165,12 +178,12 @@ class TemperatureScaling(
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
-        with messages_without_data():
-            features = X[:] if isinstance(X, LazyFeatures) else np.asarray(X)
-            codes = _codes(y, classes)
+        features = X[:] if isinstance(X, LazyFeatures) else array_of(X)
+        codes = _codes(y, classes)
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
-        log_p, codes = self._in_slots(features, codes)
+        one_by_one = plan is not None and not is_ours(self.estimator)
+        log_p, codes = self._in_slots(features, codes, one_by_one)
         if plan is None:
             self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
@@ -186,6 +199,7 @@ class TemperatureScaling(
                     "random_state",
                     "that all values are finite and all labels among the classes",
                     *_counted(self.adjacency),
+                    *([_FORGETFUL] if one_by_one else []),
                 ),
                 seeded=keys.seeded,
             )
@@ -222,19 +236,26 @@ class TemperatureScaling(
         )
 
     def _log_probabilities(self, X: Any) -> NDArray[np.float64]:
-        given = np.asarray(self.estimator.predict_proba(X), np.float64)
-        if not np.all(np.isfinite(given)):
+        given = without_data(_probabilities, self.estimator, X)
+        if given.ndim != 2 or not np.all(np.isfinite(given)):
             raise ValueError("estimator must predict finite probabilities.")
-        return np.log(np.maximum(given, _SMALLEST))
+        logarithms: NDArray[np.float64] = np.log(np.maximum(given, _SMALLEST))
+        return logarithms
 
     def _in_slots(
-        self, features: NDArray[Any], codes: NDArray[np.intp]
+        self, features: NDArray[Any], codes: NDArray[np.intp], one_by_one: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return log probabilities and labels of whole chunks, -1 in empty slots.
 
         What is computed of a record depends on that record and its slot alone.
         """
-        parts = [self._log_probabilities(chunk) for chunk in full_chunks(features)]
+        n_classes = len(self.estimator.classes_)
+        parts = []
+        for chunk in full_chunks(features):
+            calls = np.split(chunk, len(chunk)) if one_by_one else [chunk]
+            parts += [self._log_probabilities(rows) for rows in calls]
+            if any(part.shape[1:] != (n_classes,) for part in parts[-len(calls) :]):
+                raise ValueError("estimator must predict a probability for each class.")
         log_p = np.concatenate(parts)
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
@@ -265,11 +286,15 @@ class TemperatureScaling(
 
 
 def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
-    labels = np.asarray(y)
-    codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    if labels.ndim != 1 or not np.all(classes[codes] == labels):
+    labels = array_of(y)
+    codes, found = without_data(places_of, labels, classes)
+    if labels.ndim != 1 or not found:
         raise ValueError("y must hold one label a row, each among the classes.")
-    return np.asarray(codes)
+    return codes
+
+
+def _probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(estimator.predict_proba(X), np.float64)
 
 
 def _counted(adjacency: Adjacency) -> tuple[str, ...]:

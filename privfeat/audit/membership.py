@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from privfeat._checks import check_real
+from privfeat._messages import array_of
 from privfeat.audit._scores import margins
 
 
@@ -85,7 +86,7 @@ def membership(
     ``1 - FPR <= e^epsilon (1 - TPR) + delta`` (Kairouz et al. 2015, Theorem 2.1); all
     three bounds follow from this region.
     """
-    arrays = [(np.asarray(X), np.asarray(y)) for X, y in (members, others)]
+    arrays = [(array_of(X), array_of(y)) for X, y in (members, others)]
     scores = [margins(model, X, y) for X, y in arrays]
     truth = np.repeat([1, 0], [len(values) for values in scores])
     joined = np.concatenate(scores)

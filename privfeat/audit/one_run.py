@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat._extras import require
+from privfeat._messages import array_of
 from privfeat._random import make_rng
 from privfeat.audit._jax_privacy import epsilon_lower_bound
 from privfeat.audit._scores import gradient_products
@@ -144,7 +145,7 @@ def audit_one_run(
         include_low=False,
         include_high=False,
     )
-    records, labels = np.asarray(X, np.float64), np.asarray(y)
+    records, labels = array_of(X, np.float64), array_of(y)
     rows = records.reshape(len(records), -1)
     if canary_norm is None:
         canary_norm = float(np.linalg.norm(rows, axis=1).max())
@@ -215,7 +216,7 @@ def _with_canaries(
     )
     if size is None:
         return data
-    names = np.arange(len(rows)) if groups is None else np.asarray(groups)
+    names = np.arange(len(rows)) if groups is None else array_of(groups)
     users = np.unique(names, return_inverse=True)[1]
     new = users.max(initial=-1) + 1 + np.arange(len(planted))
     return *data, np.concatenate([users, np.repeat(new, copies)])

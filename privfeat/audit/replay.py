@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privfeat._messages import array_of
 from privfeat._random import make_rng, seed_from
 from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.recorder import Recorded, recording
@@ -142,8 +143,8 @@ def replay(
     >>> replay(clf, X, y, record=7).ok
     True
     """
-    rows, labels = np.asarray(X), np.asarray(y)
-    users = None if groups is None else np.asarray(groups)
+    rows, labels = array_of(X), array_of(y)
+    users = None if groups is None else array_of(groups)
     chosen = _choose(len(rows), record, user, users)
     order = np.argsort(chosen, kind="stable")
     rows, labels, n_kept = rows[order], labels[order], int(np.sum(~chosen))

@@ -94,6 +94,17 @@ def add_parser(verbs: Any) -> None:
         help="keep checkpoints there, and go on from them if the fit was interrupted",
     )
     training.add_argument(
+        "--checkpoint-every",
+        metavar="STEPS",
+        type=int,
+        help="steps between checkpoints (default 100)",
+    )
+    training.add_argument(
+        "--restore",
+        action="store_true",
+        help="no fit: save the model of the finished fit in --checkpoints",
+    )
+    training.add_argument(
         "--set",
         metavar="NAME=VALUE",
         action="append",
@@ -154,8 +165,14 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
     with output_folder(args.out) as folder:
-        progress(args, f"training {args.model} on {args.data} ...")
-        clf.fit(X, y, groups=groups)
+        if args.restore:
+            clf.restore()
+        else:
+            if not args.quiet:
+                n_units = len(set(groups)) if args.max_group_size else len(y)
+                print(_charge(clf, n_units), flush=True)
+            progress(args, f"training {args.model} on {args.data} ...")
+            clf.fit(X, y, groups=groups)
         persistence.save(
             clf.set_params(verbose=0),
             folder,
@@ -186,6 +203,25 @@ def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
         )
 
 
+def _charge(clf: Any, n_units: int) -> str:
+    """Return what the fit is going to cost, and whom."""
+    from privfeat.core.calibration import DEFAULT_EPSILON
+    from privfeat.core.rounding import rounded_down, rounded_up
+
+    epsilon, ledger = clf.epsilon, clf.ledger
+    if clf.noise_multiplier is not None:
+        epsilon = clf.planned(n_units).epsilon
+    epsilon = DEFAULT_EPSILON if epsilon is None else epsilon
+    cost = f"epsilon = {rounded_up(epsilon)} at delta = {clf.delta:g}"
+    if ledger is None:
+        return f"this fit costs {cost}; no ledger is charged"
+    name, left = ledger.budget.dataset, rounded_down(ledger.remaining.epsilon)
+    return (
+        f"this fit costs {cost}, charged to {name!r} unless it was "
+        f"when it began; one fit may cost epsilon = {left} now"
+    )
+
+
 def _parameters(args: argparse.Namespace) -> dict[str, Any]:
     """Return the constructor parameters for the options that were given."""
     given = {
@@ -201,6 +237,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, Any]:
         "clip_norm": args.clip_norm,
         "max_group_size": args.max_group_size,
         "checkpoint_dir": args.checkpoints,
+        "checkpoint_every": args.checkpoint_every,
     }
     named = {name: value for name, value in given.items() if value is not None}
     settings = parse_settings(args.set)

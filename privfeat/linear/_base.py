@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._compilation import keep_compiled_code
+from privfeat._messages import without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
     ARITHMETICS,
@@ -39,7 +40,6 @@ from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
     check_team,
     count_units,
-    messages_without_data,
     public_facts,
     refuse_dates,
     seed_of,
@@ -290,27 +290,28 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         refuse_dates("X", X)
-        with messages_without_data():
-            features = validate_data(self, X, dtype=_FLOATS, reset=False)
+        features = without_data(validate_data, self, X, dtype=_FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         refuse_dates("X", X)
         refuse_dates("y", y)
-        with messages_without_data():
-            if not isinstance(X, LazyFeatures):
-                X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
-                return X, y
-            y = check_array(
-                y,
-                accept_sparse="csr",
-                dtype=None,
-                ensure_2d=False,
-                ensure_min_samples=0,
-                input_name="y",
+        if not isinstance(X, LazyFeatures):
+            X, y = without_data(
+                validate_data, self, X, y, dtype=_FLOATS, multi_output=True
             )
-            check_consistent_length(X, y)
+            return X, y
+        y = without_data(
+            check_array,
+            y,
+            accept_sparse="csr",
+            dtype=None,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="y",
+        )
+        without_data(check_consistent_length, X, y)
         if not y.shape[0]:
             raise ValueError("X must have at least 1 row, got 0.")
         self.n_features_in_ = X.shape[1]

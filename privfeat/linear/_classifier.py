@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_int
+from privfeat._messages import without_data
 from privfeat._types import Loss
 from privfeat.core import replacement
 from privfeat.core.calibration import budget_shares
@@ -27,7 +27,7 @@ from privfeat.linear._center import (
     public_center,
     release_mean,
 )
-from privfeat.linear._inputs import messages_without_data
+from privfeat.linear._inputs import ScoredClassifier
 from privfeat.linear._labels import encode_indicator, encode_labels, is_indicator
 from privfeat.linear._probabilities import class_probabilities, label_probabilities
 from privfeat.linear._problem import Problem, Shape
@@ -35,7 +35,7 @@ from privfeat.linear._rows import BoundedRows
 from privfeat.linear._stack import Stack
 
 
-class DPLinearClassifier(ClassifierMixin, DPLinearModel):
+class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     """A linear classifier, of records with one label or with several."""
 
     def __init__(
@@ -205,8 +205,8 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):
         if multilabel:
             labels = encode_indicator(y, self.classes, self.max_labels)
         else:
-            with messages_without_data():
-                labels = encode_labels(column_or_1d(y, warn=True), self.classes)
+            column = without_data(column_or_1d, y, warn=True)
+            labels = encode_labels(column, self.classes)
         n_classes, max_labels = len(labels.classes), labels.codes.shape[1]
         loss = self._loss(multilabel=multilabel)
         binary = n_classes == 2 and loss == "sigmoid" and not multilabel

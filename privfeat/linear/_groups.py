@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privfeat._messages import without_data
+
 
 @dataclass(frozen=True)
 class Users:
@@ -101,13 +103,21 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
         if given.dtype.kind in "iu":
             return given
-    values = list(given.tolist() if hasattr(given, "tolist") else given)
+    values = without_data(_listed, given)
     for kind in (Integral, str, bytes):
         if all(isinstance(value, kind) for value in values):
             ids = np.empty(len(values), object)
-            ids[:] = [int(value) for value in values] if kind is Integral else values
+            ids[:] = without_data(_whole, values) if kind is Integral else values
             return ids
     raise TypeError(
         "groups must be one-dimensional and hold integers only or strings only, "
         "got another type or a missing value."
     )
+
+
+def _listed(groups: Any) -> list[Any]:
+    return list(groups.tolist() if hasattr(groups, "tolist") else groups)
+
+
+def _whole(values: list[Any]) -> list[int]:
+    return [int(value) for value in values]

@@ -1,15 +1,16 @@
-"""Seeds, refusals without data, warnings, and what is assumed public."""
+"""Seeds, scores, warnings, and what is assumed public."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 
+from privfeat._messages import without_data
 from privfeat._types import Adjacency
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import Team
@@ -23,31 +24,24 @@ LARGE_DELTA = 1e-4
 LARGE_EPSILON = 20.0
 
 
-# What scikit-learn says with values of the data in it, and what we say instead; the
-# opening words are those that its estimator checks look for.
-_REWORDED = {
-    "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
-    "Complex data not supported": "Complex data not supported: X must be real.",
-    "could not convert string": "X must hold numbers, got text.",
-    "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
-    "y should be a 1d array": "y should be a 1d array, got another shape.",
-    "inhomogeneous shape": "X and y must be rectangular: rows of one length.",
-    # scikit-learn's checks look for these words, with or without the number of records
-    "0 feature(s)": "X must have features: found 0 feature(s) (shape=(, 0)) while a "
-    "minimum of 1 is required.",
-}
+class ScoredClassifier(ClassifierMixin):
+    """Has the accuracy as its score, and shows no data if that fails."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on ``(X, y)``; no statement covers it."""
+        predicted = self.predict(X)
+        return float(
+            without_data(accuracy_score, y, predicted, sample_weight=sample_weight)
+        )
 
 
-@contextmanager
-def messages_without_data() -> Iterator[None]:
-    """Reword errors of scikit-learn's validation that would show values or counts."""
-    try:
-        yield
-    except ValueError as error:
-        for phrase, sentence in _REWORDED.items():
-            if phrase in str(error):
-                raise ValueError(sentence) from None
-        raise
+class ScoredRegressor(RegressorMixin):
+    """Has R squared as its score, and shows no data if that fails."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R squared on ``(X, y)``; no statement covers it."""
+        predicted = self.predict(X)
+        return float(without_data(r2_score, y, predicted, sample_weight=sample_weight))
 
 
 # How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.

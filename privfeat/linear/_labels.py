@@ -1,7 +1,6 @@
 """From a user's labels, single or several a record, to class indices."""
 
 import sys
-import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 
+from privfeat._messages import without_data
 from privfeat._types import Loss, LossOption
 
 
@@ -87,12 +87,10 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
     """
     _refuse_one_vs_rest(classes)
     if classes is None:
-        with warnings.catch_warnings():
-            # "more than half the records are classes" would tell of the records
-            warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
+        without_data(check_classification_targets, y)
     y = _plain(y)
-    known = np.sort(_check_classes(np.unique(y) if classes is None else classes))
+    read = without_data(np.unique, y) if classes is None else classes
+    known = np.sort(_check_classes(read))
     if len(known) < 2:
         raise ValueError(
             f"classes must hold at least 2 classes, got {len(known)} class."
@@ -101,8 +99,8 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
         raise ValueError(
             "classes and y must both be numbers or both be strings, got one of each."
         )
-    codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
-    if not np.all(known[codes] == y):
+    codes, found = without_data(places_of, y, known)
+    if not found:
         raise ValueError(
             "y must hold labels of classes only, got another label. Pass every "
             "possible label in classes."
@@ -133,6 +131,15 @@ def _refuse_one_vs_rest(classes: ArrayLike | None) -> None:
                 "estimator itself: it takes all classes, for the budget of one fit."
             )
         frame = frame.f_back
+
+
+def places_of(y: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
+    """Return indices into sorted classes, and whether every label is one of them.
+
+    Objects compare themselves: to be called by `without_data`.
+    """
+    codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
+    return codes, bool(np.all(known[codes] == y))
 
 
 def resolve_loss(loss: LossOption, *, multilabel: bool) -> Loss:

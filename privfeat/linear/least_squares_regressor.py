@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real
+from privfeat._messages import without_data
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core import sensitivity
 from privfeat.core.ledger import PrivacyLedger
@@ -20,7 +20,7 @@ from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyWarning
 from privfeat.linear._base import DPLinearModel
 from privfeat.linear._docs import document
-from privfeat.linear._inputs import messages_without_data
+from privfeat.linear._inputs import ScoredRegressor
 from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.linear._target_rows import TargetRows
@@ -31,7 +31,7 @@ DEFAULT_BOUNDS = (-1.0, 1.0)
 
 
 @document
-class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
+class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     """Private linear regression of a bounded target, in closed form.
 
     Releases one matrix, ``sum z z^T`` of the rows ``z = (x, s t, c)``: features, target
@@ -193,13 +193,9 @@ class DPLeastSquaresRegressor(RegressorMixin, DPLinearModel):
         return low, high
 
     def _problem(self, y: Any, n_features: int) -> Problem:
-        with messages_without_data():
-            y = column_or_1d(y, warn=True)
+        y = without_data(column_or_1d, y, warn=True)
         if y.dtype.kind not in "biuf":
-            try:
-                y = y.astype(np.float64)
-            except (TypeError, ValueError):
-                raise ValueError("y must hold numbers, got something else.") from None
+            y = without_data(y.astype, np.float64)
             if not np.all(np.isfinite(y)):
                 raise ValueError("y must not contain NaN or infinity.")
         if self.target_bounds is None:

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils.multiclass import check_classification_targets
 
+from privfeat._messages import without_data
 from privfeat._types import Adjacency, Arithmetic
 from privfeat.core.repetition import Selection
 from privfeat.core.statement import PrivacyStatement
@@ -86,13 +87,10 @@ def in_memory(X: Any) -> Any:
 
 def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     """Return the labels in ``y``, so that every run knows the same classes."""
-    with warnings.catch_warnings():
-        # "more than half the records are classes" would tell of the records
-        warnings.simplefilter("ignore", UserWarning)
-        check_classification_targets(y)
+    without_data(check_classification_targets, y)
     if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
         y = y.astype(str)
-    return np.unique(y)
+    return without_data(np.unique, y)
 
 
 def statement_of(

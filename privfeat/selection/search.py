@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
+from privfeat._messages import without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat.core.calibration import DEFAULT_EPSILON
 from privfeat.core.charging import charged, check_ledger
@@ -21,8 +22,12 @@ from privfeat.core.processes import check_alone
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
-from privfeat.linear._inputs import messages_without_data as without_data
-from privfeat.linear._inputs import refuse_dates, seed_of, warn_of_unused_groups
+from privfeat.linear._inputs import (
+    ScoredClassifier,
+    refuse_dates,
+    seed_of,
+    warn_of_unused_groups,
+)
 from privfeat.selection._inputs import (
     check_candidates,
     check_estimator,
@@ -41,7 +46,7 @@ _FLOATS = (np.float64, np.float32, np.float16)
 
 
 class DPRandomizedSearch(
-    ShowsPrivacy, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    ShowsPrivacy, MetaEstimatorMixin, ScoredClassifier, BaseEstimator
 ):
     """Private classifier with hyperparameters chosen on the private records.
 
@@ -212,8 +217,9 @@ class DPRandomizedSearch(
         features: NDArray[Any]
         labels: NDArray[Any]
         refuse_dates("X", X)
-        with without_data():
-            features, labels = validate_data(self, in_memory(X), y, dtype=_FLOATS)
+        features, labels = without_data(
+            validate_data, self, in_memory(X), y, dtype=_FLOATS
+        )
         given = self.estimator.classes
         classes = classes_of(labels) if given is None else given
         runner = Runner(
@@ -279,8 +285,7 @@ class DPRandomizedSearch(
     def _rows(self, X: Any) -> Any:
         if isinstance(X, LazyFeatures):
             return X
-        with without_data():
-            return validate_data(self, X, dtype=_FLOATS, reset=False)
+        return without_data(validate_data, self, X, dtype=_FLOATS, reset=False)
 
     def _selection(self, scored_on: Any) -> Selection:
         """Return the law of the runs, and how private one must be for the budget."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from privfeat._compilation import keep_compiled_code
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import ReleasePlan
 from privfeat.core.statement import PrivacyStatement
 from privfeat.linear._groups import Users, check_users
 from privfeat.linear._inputs import (
@@ -116,6 +117,7 @@ class DPSGDModel(ResumedRuns, ABC):
                 "all constructor parameters but random_state",
                 "the initial parameters of the network",
                 *units.public,
+                *self._vouched(units),
                 "that all values are finite",
             ),
             seeded=keys.seeded,
@@ -149,14 +151,46 @@ class DPSGDModel(ResumedRuns, ABC):
                 trainer, parts, rule, initial, *of_one
             )
         start = trainer.start(initial)
-        parameters = self._train(trainer, start, units, statement)
+        fitted |= {"input_shape_": tuple(records.shape[1:]), "n_outputs_": n_outputs}
+        fitted["n_iter_"] = n_iter
+        fitted["pixel_scale_"] = pixel_scale(self.model, self.weights)
+        parameters = self._train(trainer, start, units, statement, fitted)
+        return self._with_model(parameters, fitted)
+
+    def restore(self) -> Self:
+        """Take the model of the finished fit in ``checkpoint_dir``, without its data.
+
+        Returns
+        -------
+        self : object
+            As that ``fit`` returned it. Nothing is released, and nothing is charged.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds no finished fit of these parameters.
+        PrivacyError
+            If a fit holds the folder.
+        """
+        self._check_parameters()
+        parameters, statement, fitted = self._finished()
+        self.privacy_ = statement
+        return self._with_model(parameters, fitted)
+
+    def planned(self, n_units: int) -> ReleasePlan:
+        """Return what ``fit`` would release of so many records, or users, and its cost.
+
+        Nothing is drawn or charged. The number is of private data: the plan is too.
+        """
+        self._check_parameters()
+        n_iter, batch_size = self._schedule(n_units)
+        return self._plan(n_iter, batch_size / n_units)
+
+    def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
+        """Set the attributes of a fit."""
         parameters.pop(BOUNDS, None)
         for name, value in fitted.items():
             setattr(self, name, value)
-        self.pixel_scale_ = pixel_scale(self.model, self.weights)
-        self.input_shape_ = tuple(records.shape[1:])
-        self.n_outputs_ = n_outputs
-        self.n_iter_ = n_iter
         self.parameters_ = {n: np.asarray(leaf) for n, leaf in parameters.items()}
         return self
 
@@ -196,14 +230,20 @@ class DPSGDModel(ResumedRuns, ABC):
         """Return what is protected as one, and how many of it are worked on at once."""
         inputs = to_inputs(records[:1])
         tape = dry_run(network, inputs)
-        if not isinstance(self.model, str):
+        named = isinstance(self.model, str)
+        if not named:
             check_separate(network, inputs.shape[1:])
         scale = pixel_scale(self.model, self.weights)
         views = Views(self.augmentation, self.n_copies, scale)
         if users is None:
             trial = partial(check_rows, network, self._loss(), inputs, targets[:1])
-            known = isinstance(self.model, str)
-            engine = chosen(self.engine, network, tape, None if known else trial)
+            engine = chosen(
+                self.engine,
+                network,
+                tape,
+                None if named else trial,
+                trusted=named or self.trust_model,
+            )
             units = single_records(records, targets, views, engine)
             found = fitting_microbatch(network, tape, self.n_copies)
         else:
@@ -214,6 +254,12 @@ class DPSGDModel(ResumedRuns, ABC):
             found = fitting_microbatch(network, tape, n_views, n_gradients=3)
         found *= jax.local_device_count()
         return units, whole_batches(self.microbatch_size or found)
+
+    def _vouched(self, units: Units) -> tuple[str, ...]:
+        """Return what the guarantee takes from the user about the network."""
+        if isinstance(self.model, str) or units.engine != "fast":
+            return ()
+        return ("that the network treats every record by itself (trust_model=True)",)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network, of shape (n_samples, n_outputs)."""
@@ -226,8 +272,15 @@ class DPSGDModel(ResumedRuns, ABC):
             )
         network = self._network(self.input_shape_, self.n_outputs_, None)
         scale = getattr(self, "pixel_scale_", TO_UNIT_RANGE)  # older models have none
-        votes = self.augmentation, int(self.n_votes)
-        return scores_of(network, self.parameters_, records, *votes, scale)
+        return scores_of(
+            network,
+            self.parameters_,
+            records,
+            self.augmentation,
+            int(self.n_votes),
+            scale,
+            alone=not isinstance(self.model, str),
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

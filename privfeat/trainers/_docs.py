@@ -41,7 +41,14 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         One norm for the whole gradient, or one for each layer or block, each bounded by
         ``clip_norm`` over the square root of their number.
     engine : {{"auto", "fast", "reference"}}, default="auto"
-        ``"auto"`` is fast where the network is made of ``privfeat.trainers.layers``.
+        ``"auto"`` is fast for named networks; and for those that ``trust_model`` is
+        for, if they are made of ``privfeat.trainers.layers``. ``"reference"`` shows the
+        network one record at a time.
+    trust_model : bool, default=False
+        Whether you vouch that a ``model`` that is no name treats every record by
+        itself, whatever the records and the size of the batch: it may then be trained
+        by the fast engine, and ``privacy_.public`` says so. If it does not, **the
+        statement is wrong**.
     optimizer : str or optax optimizer, optional
         ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"``,
         ``"sgd"`` or ``"sgld"``. An optax optimizer brings its own rate and decay.
@@ -85,8 +92,9 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         fails and changes nothing. Copies of the estimator charge the same budget.
     checkpoint_dir : path, optional
         A folder for checkpoints, of this fit alone. Where it holds one of an
-        interrupted fit, ``fit`` goes on from there, charged once; it must be given the
-        same data and parameters. A finished fit is returned as it is.
+        interrupted fit, ``fit`` warns and goes on from there, charged once; it must be
+        given the same parameters, and the same data if it is to be their model. Where
+        it holds a finished fit, ``fit`` is an error, and ``restore()`` returns it.
     checkpoint_every : int, default=100
         Steps between checkpoints; there is one at the end as well.
     random_state : int, RandomState or None, default=None

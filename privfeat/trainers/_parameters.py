@@ -9,7 +9,13 @@ from typing import Any
 from flax import nnx
 from sklearn.base import BaseEstimator
 
-from privfeat._checks import check_choice, check_int, check_positive, check_real
+from privfeat._checks import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_positive,
+    check_real,
+)
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency, Unit
 from privfeat.core import sensitivity
@@ -61,6 +67,7 @@ class DPSGDParameters(ShowsPrivacy, BaseEstimator):
         clip_factor: ClipFactor,
         clip_style: ClipStyle,
         engine: Engine,
+        trust_model: bool,
         optimizer: str | Optimizer | None,
         learning_rate: float | None,
         schedule: Schedule,
@@ -96,6 +103,7 @@ class DPSGDParameters(ShowsPrivacy, BaseEstimator):
         self.clip_factor = clip_factor
         self.clip_style = clip_style
         self.engine = engine
+        self.trust_model = trust_model
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.schedule = schedule
@@ -133,6 +141,7 @@ class DPSGDParameters(ShowsPrivacy, BaseEstimator):
         check_choice("clip_factor", self.clip_factor, CLIP_FACTORS)
         check_choice("clip_style", self.clip_style, CLIP_STYLES)
         check_choice("engine", self.engine, ENGINES)
+        check_bool("trust_model", self.trust_model)
         if self.ema_decay is not None:
             check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
         check_choice("augmentation", self.augmentation, AUGMENTATIONS)

@@ -1,15 +1,17 @@
 """One private run of the steps, however often it is interrupted: charged once."""
 
 import json
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import jax
 import numpy as np
 
-from privfeat._encoding import encode
+from privfeat._encoding import decode, encode
 from privfeat.core.charging import charged
 from privfeat.core.statement import PrivacyStatement
+from privfeat.exceptions import PrivacyWarning
 from privfeat.trainers._parameters import DPSGDParameters
 from privfeat.trainers.checkpoints import Checkpoint, open_checkpoints
 from privfeat.trainers.loop import GRADIENT, Trainer, TrainState
@@ -35,11 +37,17 @@ class ResumedRuns(DPSGDParameters):
         state: TrainState,
         units: Units,
         statement: PrivacyStatement,
+        fitted: dict[str, Any],
     ) -> Parameters:
         """Return the parameters after all steps, those of an interrupted run included.
 
         The fit is charged before its first step, or was when it was interrupted.
         """
+        kept = {}
+        if self.checkpoint_dir is not None:
+            kept = {name: encode(name, value) for name, value in fitted.items()}
+            kept["parameters"] = self._configuration()
+            kept["privacy_"] = statement.to_json()
         configuration = [type(self).__name__, self._configuration()]
         configuration += [statement.to_json(), str(jax.eval_shape(lambda: vars(state)))]
         if self.ledger is not None:
@@ -51,13 +59,12 @@ class ResumedRuns(DPSGDParameters):
             found = checkpoints.newest(state) if checkpoints is not None else None
             if found is not None:
                 state, number = found.state, found.charge
+                self._tell_what_was_found(state.step, trainer.n_iter)
                 trainer.keys.skip_to(found.position)
                 trainer.mechanism.count_as_drawn(GRADIENT, state.step)
             steps = self._steps(state.step, trainer.n_iter)
-            # a fit with nothing left to draw has nothing to charge either
-            ledger = self.ledger if state.step < trainer.n_iter else None
             with charged(
-                ledger, statement, estimator=type(self).__name__, number=number
+                self.ledger, statement, estimator=type(self).__name__, number=number
             ) as number:
                 # From here on the budget is spent, whatever happens: the statement
                 # stands, and parameters of an earlier fit do not.
@@ -66,18 +73,48 @@ class ResumedRuns(DPSGDParameters):
                 for after in trainer.run(state, units.records, units.targets, steps):
                     state = after
                     if checkpoints is not None:
+                        at = trainer.keys.position
                         checkpoints.keep(
-                            Checkpoint(state, trainer.keys.position, number),
+                            Checkpoint(state, at, number, kept),
                             last=state.step == trainer.n_iter,
                         )
                 trainer.mechanism.check_complete()
                 parameters = trainer.result(state)
-                if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
-                    raise FloatingPointError(
-                        "parameters must be finite, got overflow; the budget is spent. "
-                        "Pass a smaller learning_rate."
-                    )
+                _check_finite(parameters)
         return parameters
+
+    def _finished(self) -> tuple[Parameters, PrivacyStatement, dict[str, Any]]:
+        """Return parameters, statement and attributes of the fit in the folder."""
+        with open_checkpoints(self.checkpoint_dir, 1, "") as checkpoints:
+            if checkpoints is None:
+                raise ValueError("checkpoint_dir must be given to restore, got None.")
+            parameters, kept = checkpoints.finished()
+        if kept.pop("parameters", None) != self._configuration():
+            raise ValueError(
+                "checkpoint_dir must hold a fit of these parameters, got another. Pass "
+                "what was passed then."
+            )
+        _check_finite(parameters)
+        statement = PrivacyStatement.from_json(kept.pop("privacy_"))
+        return parameters, statement, {n: decode(v) for n, v in kept.items()}
+
+    @staticmethod
+    def _tell_what_was_found(step: int, n_iter: int) -> None:
+        """Warn that a fit goes on; raise ValueError if it is finished."""
+        if step >= n_iter:
+            raise ValueError(
+                "checkpoint_dir must not hold a finished fit, got one: it is of the "
+                "data that were passed then. Call restore() (`privfeat train "
+                "--restore`) for its model, or pass an empty folder, one for each fold,"
+                " for another fit."
+            )
+        warnings.warn(
+            f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
+            f"passed then: the fit goes on from step {step}, and is not charged again. "
+            "Pass an empty folder to start anew.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
 
     def _steps(self, start: int, n_iter: int) -> Iterable[int]:
         """Return the step numbers left, behind a progress bar if ``verbose``."""
@@ -100,6 +137,14 @@ class ResumedRuns(DPSGDParameters):
                 for name, value in sorted(params.items())
                 if name not in _NOT_COMPARED
             }
+        )
+
+
+def _check_finite(parameters: Parameters) -> None:
+    if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
+        raise FloatingPointError(
+            "parameters must be finite, got overflow; the budget is spent. Pass a "
+            "smaller learning_rate."
         )
 
 

@@ -11,13 +11,31 @@ name whole or not at all.
 steps after the last checkpoint; nothing of them has left the process, so that they are
 no releases, and they are made again, of batches and noise that are fresh (the same, bit
 for bit, for a seeded fit). Both runs together thus release no more than the plan
-counts, for one charge, if they share one history. Hence:
+counts, for one charge, if they share one history.
+
+**Other data.** Nothing is stored by which data could be recognized: a hash of them,
+keyed or not, would tell a reader of the folder who is in them. And nothing has to be:
+
+*Claim.* Let step ``t`` of a fit be made on the data set ``D_t``. If all of them are
+sampled with the stated probability, and none is chosen by the exact values of another,
+the fit is as private as its statement says for each record of any of them.
+
+*Proof.* Take a record out of every ``D_t`` that holds it (or replace it there). Given
+the earlier releases, step ``t`` then changes as it does between two neighbours, or not
+at all: its sum moves by at most the stated sensitivity, and the record was sampled
+afresh with the stated probability. The releases are those that the plan composes, and
+adaptive composition does not ask that they are of one data set.
+
+So a fit that goes on with other records is private, for one charge of the ledger that
+both runs were given, though it is a model of two data sets: that is why it warns. But
+a *finished* fit has nothing to release, and is no fit of what it was given: it is an
+error. `DPSGDModel.restore` returns its model to those who ask for it. Hence:
 
 - one process at a time uses a folder, held by a lock;
 - only the newest checkpoint is kept, and where it cannot be read nothing goes on from
   an older one: the steps between would be released twice;
-- a fit of other parameters, plan, shapes or ledger is refused, and so is one whose
-  charge is of a fit that is finished.
+- a fit of other parameters, plan, shapes or ledger is refused, and so is one that is
+  finished, or whose charge is of a fit that is finished.
 
 What this cannot see: a folder that is copied and gone on with twice is two fits. What
 an interrupted write left, which nobody may have read, is removed.
@@ -58,11 +76,14 @@ class Checkpoint:
         Of the key stream.
     charge : int or None
         Number of the charge in the ledger.
+    fitted : dict or None
+        Of a finished fit, as JSON: what its model needs beside parameters. Public.
     """
 
     state: TrainState
     position: int = 0
     charge: int | None = None
+    fitted: dict[str, Any] | None = None
 
 
 class Checkpoints:
@@ -97,7 +118,33 @@ class Checkpoints:
             state = TrainState(**self._read(step, "state", vars(start)))
             if state.step != step:
                 raise ValueError("step")
-            return Checkpoint(state, found["position"], found["charge"])
+            _check_like(state, start)
+            position = check_int("position", found["position"], low=0, high=2**63)
+            charge = found["charge"]
+            if charge is not None:
+                check_int("charge", charge, low=1)
+            return Checkpoint(state, position, charge, found.get("fitted"))
+
+    def finished(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the parameters of a finished fit, and what its model needs else.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or it cannot be read.
+        """
+        step = self._manager.latest_step()
+        fitted = None
+        if step is not None:
+            with _damage_explained(step):
+                fitted = self._read(step, "public", None).get("fitted")
+        if fitted is None:
+            raise ValueError(
+                "checkpoint_dir must hold a finished fit to restore, got none."
+            )
+        with _damage_explained(step):
+            state = self._read(step, "state", None, arrays=True)
+            return state["parameters"] | (state["average"] or {}), fitted
 
     def keep(self, checkpoint: Checkpoint, *, last: bool) -> None:
         """Write a checkpoint if one is due; it replaces the one before."""
@@ -111,6 +158,8 @@ class Checkpoints:
             "position": checkpoint.position,
             "charge": checkpoint.charge,
         }
+        if last:
+            public["fitted"] = checkpoint.fitted
         self._manager.save(
             state.step,
             args=args.Composite(
@@ -118,11 +167,12 @@ class Checkpoints:
             ),
         )
 
-    def _read(self, step: int, name: str, like: Any) -> Any:
-        """Return one item, as the tree ``like``, or as JSON."""
+    def _read(self, step: int, name: str, like: Any, *, arrays: bool = False) -> Any:
+        """Return one item, as the tree ``like``, as what was written, or as JSON."""
         from orbax.checkpoint import args
 
-        item = args.JsonRestore() if like is None else args.StandardRestore(like)
+        written = like is not None or arrays
+        item = args.StandardRestore(like) if written else args.JsonRestore()
         tree = self._manager.restore(step, args=args.Composite(**{name: item}))[name]
         # free of the devices that orbax has put them on
         return jax.tree.map(
@@ -179,6 +229,16 @@ def check_folder(folder: Any, every: Any) -> None:
         raise ValueError(
             f"checkpoint_dir must be a folder, got the file {str(folder)!r}."
         )
+
+
+def _check_like(state: TrainState, start: TrainState) -> None:
+    """Raise ValueError unless a state has the shapes and types of another."""
+    described = [
+        [(leaf.shape, leaf.dtype) for leaf in map(np.asarray, leaves)]
+        for leaves in (jax.tree.leaves(vars(one)) for one in (state, start))
+    ]
+    if described[0] != described[1]:
+        raise ValueError("state")
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._messages import array_of
 from privfeat._types import Adjacency
 from privfeat.core.ledger import PrivacyLedger
-from privfeat.linear._inputs import messages_without_data
+from privfeat.linear._inputs import ScoredClassifier
 from privfeat.linear._labels import encode_labels
 from privfeat.trainers import losses
 from privfeat.trainers._base import DPSGDModel
@@ -25,7 +25,7 @@ from privfeat.trainers.optimizers import Optimizer, Schedule
 
 
 @document
-class DPSGDClassifier(ClassifierMixin, DPSGDModel):
+class DPSGDClassifier(ScoredClassifier, DPSGDModel):
     """A network trained by DP-SGD to tell classes of images, with the softmax loss.
 
     Parameters
@@ -84,6 +84,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
         clip_factor: ClipFactor = "abadi",
         clip_style: ClipStyle = "flat",
         engine: Engine = "auto",
+        trust_model: bool = False,
         optimizer: str | Optimizer | None = None,
         learning_rate: float | None = None,
         schedule: Schedule = "constant",
@@ -120,6 +121,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
             clip_factor=clip_factor,
             clip_style=clip_style,
             engine=engine,
+            trust_model=trust_model,
             optimizer=optimizer,
             learning_rate=learning_rate,
             schedule=schedule,
@@ -162,8 +164,7 @@ class DPSGDClassifier(ClassifierMixin, DPSGDModel):
     def _targets(
         self, y: Any
     ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
-        with messages_without_data():
-            labels = np.asarray(y)
+        labels = array_of(y)
         if labels.ndim != 1:
             raise ValueError("y must be a 1d array, got another shape.")
         encoded = encode_labels(labels, self.classes)

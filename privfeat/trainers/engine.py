@@ -5,7 +5,11 @@ clip factor, and agree to rounding. ``fast`` needs a network made of `layers`: o
 forward pass, one backward pass to the outputs of layers, per-record norms from inputs
 and cotangents, and one weight gradient per layer with weighted cotangents. No other
 pass is made, so a step costs little more than one without privacy (Goodfellow 2015;
-Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any network.
+Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any network: it
+calls the network with one record, so that records cannot mix (`model.check_separate`
+refuses the operations by which they could). Where a network mixes the records of a
+batch, ``fast`` bounds nothing: it is for networks that privfeat makes by name, and for
+those that the user vouches for.
 """
 
 from collections.abc import Callable
@@ -184,18 +188,37 @@ def chosen(
     network: Network,
     tape: Tape,
     trial: Callable[[], None] | None = None,
+    *,
+    trusted: bool = True,
 ) -> Literal["fast", "reference"]:
     """Return the engine that trains the network of this tape.
 
-    A network of unknown make needs the ``trial`` `rows.check_rows`.
+    Parameters
+    ----------
+    engine : {"auto", "fast", "reference"}
+    network : Network
+    tape : Tape
+    trial : callable, optional
+        `rows.check_rows`, for a network of unknown make.
+    trusted : bool
+        Whether the network is known to treat every record by itself. No trial shows
+        that: a network may mix the records of larger batches, or those of some values.
 
     Raises
     ------
     FastEngineError
-        If ``engine`` is ``"fast"`` and the network is not made for it.
+        If ``engine`` is ``"fast"`` and the network is not made for it, or not trusted.
     """
     if engine == "reference":
         return engine
+    if not trusted:
+        if engine == "auto":
+            return "reference"
+        raise FastEngineError(
+            "trust_model must be True for engine='fast' and a network that is not "
+            "named, got False. Pass engine='reference', which shows it one record at a "
+            "time; or True, if it treats every record by itself, whatever their values."
+        )
     try:
         tape.check_knows(network.initial)
         if trial is not None:

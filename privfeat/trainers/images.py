@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
 from privfeat._extras import require
+from privfeat._messages import array_of, without_data
 from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, converted, decode, list_images
 
@@ -37,10 +38,10 @@ def as_records(X: Any) -> NDArray[Any]:
             "privfeat.trainers.read_folder returns for it."
         )
     if isinstance(X, list | tuple):
-        _check_modes(X)
-    if isinstance(X, list | tuple) and len({np.shape(record) for record in X}) > 1:
+        _check_modes(without_data(_modes, X))
+    if isinstance(X, list | tuple) and len(without_data(_shapes, X)) > 1:
         raise ValueError("X must hold records of one shape, got several shapes.")
-    records = np.asarray(X)
+    records = array_of(X)
     if records.ndim not in (2, 3, 4) or not records.size:
         raise ValueError(
             "X must have shape (n_samples, height, width, channels), (n_samples, "
@@ -50,7 +51,7 @@ def as_records(X: Any) -> NDArray[Any]:
     if records.dtype == np.uint8:
         return records[..., None] if records.ndim == 3 else records
     if records.dtype.kind not in "biuf":
-        raise TypeError(f"X must hold real numbers, got {records.dtype}.")
+        raise TypeError("X must hold real numbers, got another type.")
     if records.dtype.kind != "f" and records.ndim > 2:
         raise TypeError(
             f"X must hold images as bytes (uint8) or floats, got {records.dtype}."
@@ -62,13 +63,19 @@ def as_records(X: Any) -> NDArray[Any]:
     return records[..., None] if records.ndim == 3 else records
 
 
-def _check_modes(images: Any) -> None:
+def _shapes(X: Any) -> set[tuple[int, ...]]:
+    return {np.shape(record) for record in X}
+
+
+def _modes(X: Any) -> set[Any]:
+    return {getattr(record, "mode", "L") for record in X}
+
+
+def _check_modes(modes: set[Any]) -> None:
     """Raise ValueError for an image of Pillow whose numbers are not its colours."""
-    modes = {getattr(image, "mode", "L") for image in images}
-    wrong = sorted(str(mode) for mode in modes - {"L", "RGB"})
-    if wrong:
+    if not modes <= {"L", "RGB"}:
         raise ValueError(
-            f"X must hold images of mode L or RGB, got {wrong[0]!r}. Convert them with "
+            "X must hold images of mode L or RGB, got another. Convert them with "
             "privfeat.data.pixels.as_bytes."
         )
 

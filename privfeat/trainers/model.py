@@ -1,6 +1,7 @@
 """A flax network as a function of named parameters."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import jax
@@ -12,6 +13,9 @@ from privfeat._checks import check_int
 from privfeat.trainers.tape import join
 
 Parameters: TypeAlias = dict[str, Float[Array, "..."]]
+
+# Operations that say what they do with a batch, or leave JAX, by words of their names.
+_OF_BATCHES = ("custom_vmap", "callback", "debug", "ffi_call", "infeed", "outfeed")
 
 
 class Network:
@@ -111,12 +115,27 @@ def refuse_shared_state(module: nnx.Module) -> None:
 
 
 def check_separate(network: Network, input_shape: tuple[int, ...]) -> None:
-    """Raise ValueError if the scores of a record move when its neighbour changes.
+    """Raise ValueError if records could touch in a network of unknown make.
 
-    A trial on records that are not of the data, one of them not a number: what a mean,
-    a maximum or a sort over records passes on.
+    - Of a call with one record, ``jax.vmap`` makes one with many, in which no operation
+      sees two records, but for those that say themselves what they do with a batch, and
+      those that leave JAX. They are refused, in the forward and the backward pass: what
+      is left may be trained and used under ``vmap``, whatever it does to batches.
+    - A trial on records that are not of the data, one of them not a number, shows what
+      a mean, a maximum or a sort over records passes on. It is no proof.
     """
     record = jnp.sin(jnp.arange(1.0, 1.0 + math.prod(input_shape))).reshape(input_shape)
+
+    def total(parameters: Parameters) -> Float[Array, ""]:
+        return jnp.sum(network(parameters, record[None]))
+
+    for traced in (total, jax.grad(total)):
+        for primitive in _primitives(jax.make_jaxpr(traced)(network.initial)):
+            if any(word in primitive for word in _OF_BATCHES):
+                raise ValueError(
+                    "model must be made of operations on one record, got one that may "
+                    f"see a whole batch, {primitive!r}. Leave it out."
+                )
     others = (-2.0 * record, jnp.full(input_shape, jnp.nan))
     forward = jax.jit(network.__call__)
     first, second = (
@@ -127,6 +146,16 @@ def check_separate(network: Network, input_shape: tuple[int, ...]) -> None:
             "model must treat every record by itself, but the scores of one moved when "
             "another changed. Leave out what is computed over the first axis."
         )
+
+
+def _primitives(traced: Any) -> Iterator[str]:
+    """Yield the names of all operations of a traced function, inner ones included."""
+    for equation in getattr(traced, "jaxpr", traced).eqns:
+        yield equation.primitive.name
+        for value in equation.params.values():
+            for inner in value if isinstance(value, list | tuple) else (value,):
+                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                    yield from _primitives(inner)
 
 
 def count(parameters: Parameters) -> int:

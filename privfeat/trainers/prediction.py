@@ -23,6 +23,8 @@ def scores_of(
     augmentation: Augmentation,
     n_votes: int,
     scale: NDArray[Any] = TO_UNIT_RANGE,
+    *,
+    alone: bool = False,
 ) -> NDArray[np.float64]:
     """Return the scores of every record, means over its views, (n_samples, n_outputs).
 
@@ -36,10 +38,20 @@ def scores_of(
         Views of a record; 1 is the record itself.
     scale : array of shape (2, 1) or (2, 3)
         Mean and deviation by which bytes are scaled.
+    alone : bool
+        Whether the network must not see two records at once, so that a score depends
+        on its record alone, whatever the network does to a batch.
     """
     leaves = {name: jnp.asarray(leaf) for name, leaf in parameters.items()}
     of_views = partial(voted, augmentation=augmentation, n_votes=n_votes)
-    forward = jax.jit(lambda leaves, x: of_views(partial(network, leaves), x))
+
+    @jax.jit
+    def forward(leaves: Any, inputs: Any) -> Any:
+        score = partial(network, leaves)
+        if not alone:
+            return of_views(score, inputs)
+        return jax.vmap(lambda one: of_views(score, one[None])[0])(inputs)
+
     scores = []
     for start in range(0, len(records), _RECORDS):
         part = records[start : start + _RECORDS]

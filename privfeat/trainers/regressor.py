@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
+from privfeat._messages import array_of
 from privfeat._types import Adjacency
 from privfeat.core.ledger import PrivacyLedger
+from privfeat.linear._inputs import ScoredRegressor
 from privfeat.trainers import losses
 from privfeat.trainers._base import DPSGDModel
 from privfeat.trainers._docs import document
@@ -22,7 +23,7 @@ from privfeat.trainers.optimizers import Optimizer, Schedule
 
 
 @document
-class DPSGDRegressor(RegressorMixin, DPSGDModel):
+class DPSGDRegressor(ScoredRegressor, DPSGDModel):
     """A network trained by DP-SGD to predict numbers, with the squared loss.
 
     Targets are used as they are: scale them by public constants to about [-1, 1].
@@ -57,6 +58,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
         clip_factor: ClipFactor = "abadi",
         clip_style: ClipStyle = "flat",
         engine: Engine = "auto",
+        trust_model: bool = False,
         optimizer: str | Optimizer | None = None,
         learning_rate: float | None = None,
         schedule: Schedule = "constant",
@@ -93,6 +95,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
             clip_factor=clip_factor,
             clip_style=clip_style,
             engine=engine,
+            trust_model=trust_model,
             optimizer=optimizer,
             learning_rate=learning_rate,
             schedule=schedule,
@@ -123,11 +126,7 @@ class DPSGDRegressor(RegressorMixin, DPSGDModel):
     def _targets(
         self, y: Any
     ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
-        try:
-            targets = np.asarray(y, np.float32)
-        except (TypeError, ValueError):
-            # the message of NumPy shows a value
-            raise ValueError("y must hold numbers, got something else.") from None
+        targets = array_of(y, np.float32)
         if targets.ndim not in (1, 2) or not np.all(np.isfinite(targets)):
             raise ValueError(
                 "y must have shape (n_samples,) or (n_samples, n_outputs) and be "

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.analysis.metrics import report_of
 from privfeat.analysis.temperature import TemperatureScaling
+from privfeat.audit.recorder import recording
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
@@ -120,6 +121,36 @@ def test_noise_is_that_of_the_statement(sharp):
             for seed in range(400)
         ]
     assert abs(np.mean(np.array(found) > 1) - 0.5) < 0.125
+
+
+class Neighbours(ClassifierMixin, BaseEstimator):
+    """Standardizes the rows of a call by one another, as a batch norm may."""
+
+    classes_ = np.array([0, 1])
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        z = (X[:, 0] - X[:, 0].mean()) / (X[:, 0].std() + 1e-9)
+        p = 1 / (1 + np.exp(-20 * z))
+        return np.c_[1 - p, p]
+
+
+def test_a_classifier_that_mixes_rows_moves_no_sum_by_more_than_one():
+    """Called with chunks of 1,024 rows, by 121."""
+    draw = np.random.default_rng(0)
+    X = 0.01 * draw.normal(size=(1000, 1))
+    X[0] = 1e4
+    y = (X[:, 0] > 0).astype(int)
+    sums = []
+    for kept in (slice(0, None), slice(1, None)):
+        with recording() as recorder:
+            model = TemperatureScaling(Neighbours(), epsilon=1.0, n_steps=1)
+            model.fit(X[kept], y[kept])
+        sums.append(float(recorder.calls[0].exact))
+    assert abs(sums[0] - sums[1]) <= 1.0
+    assert "one record at a time" in model.privacy_.public[-1]
 
 
 def test_two_fits_differ(sharp):

@@ -3,6 +3,7 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.cli import main
+from privfeat.core.mechanisms import GaussianMechanism
 
 pytest.importorskip("flax")
 Image = pytest.importorskip("PIL.Image")
@@ -90,9 +91,43 @@ def test_train_charges_a_ledger(folder, capsys):
     kept = ("--checkpoints", str(folder / "kept"))
     assert command(folder, "--ledger", str(path), "--dataset", "photos", *kept) == 0
     assert (folder / "kept" / "10").is_dir()
+    printed = capsys.readouterr().out
+    before = printed.partition("model saved")[0]
+    assert "this fit costs epsilon = " in before
+    assert "at delta = 1e-05, charged to 'photos'" in before
+    assert "one fit may cost epsilon = 200 now" in before
     (charge,) = ledger.history
     assert charge.statement == load(folder / "model").privacy_
     assert charge.status == "fitted"
+    again = ("--ledger", str(path), "--dataset", "photos", *kept, "--overwrite")
+    assert command(folder, *again) == 1
+    assert "`privfeat train --restore`" in capsys.readouterr().err
+    first = load(folder / "model")
+    assert command(folder, *again, "--restore") == 0
+    second = load(folder / "model")
+    assert len(ledger.history) == 1
+    for name, leaf in first.parameters_.items():
+        assert np.array_equal(second.parameters_[name], leaf)
+
+
+def test_train_says_where_it_goes_on(folder, capsys, monkeypatch):
+    kept = ("--checkpoints", str(folder / "kept"), "--checkpoint-every", "3")
+    original, left = GaussianMechanism.release, iter(range(7))
+
+    def release(self, *args, **kwargs):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return original(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianMechanism, "release", release)
+        assert command(folder, *kept) == 130
+    capsys.readouterr()
+    assert command(folder, *kept) == 0
+    printed = capsys.readouterr()
+    assert "holds 6 of 10 steps" in printed.err
+    assert "goes on from step 6, and is not charged again" in printed.err
+    assert "this fit costs epsilon = " in printed.out
 
 
 def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):

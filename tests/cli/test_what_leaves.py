@@ -2,7 +2,6 @@
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import h5py
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from privfeat import PrivacyLedger, open_features
+from privfeat.core.ledger_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
 from tests.cli.tiny import CLASS_NAMES, make_split
@@ -201,8 +201,10 @@ def test_report_card_and_ledger_hold_what_is_listed(run, features, tmp_path):
     n_rows = open_features(features).metadata["n_rows"]
     for shown in (text, card_text):
         assert not re.search(rf"\b({n_rows}|240)\b", shown)
-    with sqlite3.connect(ledger) as database:
-        for table in ("privfeat_budget", "privfeat_charge"):
-            columns = database.execute(f"PRAGMA table_info({table})").fetchall()
-            assert columns
-            assert not unlisted("ledger", [column[1] for column in columns])
+    changes = [
+        change
+        for line in ledger.read_text(encoding="utf-8")[2 * MARK_BYTES :].splitlines()
+        for change in json.loads(line.partition(" ")[2])
+    ]
+    assert {table for _, table, _ in changes} == {"privfeat_budget", "privfeat_charge"}
+    assert not unlisted("ledger", {name for *_, row in changes for name in row})

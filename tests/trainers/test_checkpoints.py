@@ -7,8 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold
 
-from privfeat import PrivacyError, PrivacyLedger, load, save
+from privfeat import PrivacyError, PrivacyLedger, PrivacyWarning, load, save
+from privfeat.audit.recorder import recording
 from privfeat.core import noise
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.trainers.checkpoints import open_checkpoints
@@ -113,14 +116,87 @@ def test_no_noise_comes_twice_without_a_seed(tmp_path, records, interrupted, dra
     assert abs(overlap).max() < 6 / np.sqrt(size)
 
 
-def test_a_finished_fit_is_returned_and_draws_nothing(tmp_path, records, drawn):
+def test_a_finished_fit_is_returned_to_those_who_ask(tmp_path, records, drawn):
     first = make_classifier(tmp_path).fit(*records)
     drawn.clear()
-    again = make_classifier(tmp_path).fit(*records)
+    again = make_classifier(tmp_path, verbose=1).restore()
     assert drawn == []
     assert again.privacy_ == first.privacy_
+    fitted = [name for name in vars(first) if name.endswith("_")]
+    for name in set(fitted) - {"parameters_", "privacy_"}:
+        np.testing.assert_array_equal(getattr(again, name), getattr(first, name))
+    assert again.parameters_.keys() == first.parameters_.keys()
     for name, leaf in first.parameters_.items():
         assert np.array_equal(again.parameters_[name], leaf)
+    assert np.array_equal(again.predict(records[0]), first.predict(records[0]))
+    with pytest.raises(ValueError, match="must hold a fit of these parameters"):
+        make_classifier(tmp_path, learning_rate=0.5).restore()
+
+
+def test_a_finished_folder_answers_no_fit(tmp_path, records, drawn):
+    """Neither of other records of that shape, nor of the same, nor uncharged."""
+    path = tmp_path / "x.ledger"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
+    X, y = records
+    first = make_charged(tmp_path / "kept", ledger).fit(X, y)
+    before = {name: leaf.copy() for name, leaf in first.parameters_.items()}
+    drawn.clear()
+    for data in ((-X[::-1], 2 - y), (X, y)):
+        with pytest.raises(ValueError, match="must not hold a finished fit"):
+            first.fit(*data)
+    assert drawn == []
+    assert len(ledger.history) == 1
+    for name, leaf in before.items():
+        assert np.array_equal(first.parameters_[name], leaf)
+
+
+def test_folds_do_not_share_a_folder(tmp_path, records):
+    X, y = records
+    clf = make_classifier(tmp_path, random_state=None)
+    for fold, (rows, _) in enumerate(KFold(3).split(X)):
+        if fold == 0:
+            clone(clf).fit(X[rows], y[rows])
+            continue
+        with pytest.raises(ValueError, match="one for each fold"):
+            clone(clf).fit(X[rows], y[rows])
+
+
+@pytest.mark.parametrize("n_draws", [0, 3])
+def test_only_a_finished_fit_is_restored(tmp_path, records, interrupted, n_draws):
+    interrupted(make_classifier(tmp_path), n_draws)
+    with pytest.raises(ValueError, match="must hold a finished fit to restore"):
+        make_classifier(tmp_path).restore()
+    with pytest.raises(ValueError, match="must be given to restore"):
+        make_classifier(None).restore()
+
+
+def test_a_fit_that_goes_on_says_so(tmp_path, records, interrupted):
+    interrupted(make_classifier(tmp_path), 5)
+    with pytest.warns(PrivacyWarning, match="holds 4 of 7 steps.*goes on from step 4"):
+        make_classifier(tmp_path).fit(*records)
+
+
+def test_going_on_with_other_data_moves_no_step_by_more_than_declared(
+    tmp_path, records, interrupted
+):
+    """A record that both runs hold is in each step once: taken out of both, by one."""
+    X, y = records
+    others = np.concatenate([X[:1], -X[1:]]), np.concatenate([y[:1], 2 - y[1:]])
+    full = {"random_state": 7, "expected_batch_size": None, "optimizer": "sgd"}
+    full |= {"learning_rate": 1e-9, "ema_decay": None}
+    sums = []
+    for kept in (slice(0, None), slice(1, None)):
+        folder = tmp_path / str(kept.start)
+        with recording() as recorder:
+            clf = make_classifier(folder, **full)
+            interrupted(clf, 4, (X[kept], y[kept]))
+            clf.fit(*(part[kept] for part in others))
+        sums.append([np.asarray(call.exact) for call in recorder.calls])
+    assert len(sums[0]) == len(sums[1]) == 7
+    moved = [np.linalg.norm(one - two) for one, two in zip(*sums, strict=True)]
+    assert max(moved) <= 1.0 + 1e-4
+    assert min(moved) > 0.0
+    assert "parameters_" in vars(clf)
 
 
 def test_checkpoints_of_another_fit_are_refused(tmp_path, records, interrupted, drawn):

@@ -156,7 +156,7 @@ def test_sum_of_a_network_with_rows_in_another_order_moves_by_its_sensitivity(ma
     )
     assert replay(clf, X, draw.integers(0, 3, 8), record=2).ok
     with pytest.raises(FastEngineError, match="side by side"):
-        clf.set_params(engine="fast").fit(X, draw.integers(0, 3, 8))
+        clf.set_params(engine="fast", trust_model=True).fit(X, draw.integers(0, 3, 8))
 
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
@@ -170,6 +170,7 @@ def test_sum_of_a_network_of_half_precision_moves_by_its_sensitivity(dtype, engi
     clf = DPSGDClassifier(
         model=model,
         engine=engine,
+        trust_model=True,
         noise_multiplier=1.0,
         classes=range(2),
         n_iter=1,

@@ -4,8 +4,9 @@
 True
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from flax import nnx
@@ -16,6 +17,7 @@ from privfeat.trainers.networks.mobilenet import MobileNetV2
 from privfeat.trainers.networks.nf_resnet import NFResNet
 from privfeat.trainers.networks.resnet import ResNet, WideResNet
 from privfeat.trainers.networks.vit import ViT
+from privfeat.trainers.tape import join
 
 __all__ = [
     "MLP",
@@ -28,23 +30,27 @@ __all__ = [
     "ViT",
     "WideResNet",
     "build",
+    "shapes_of",
 ]
 
-NETWORKS: dict[str, Callable[..., nnx.Module]] = {
-    "mlp": MLP,
-    "mobilenetv2_100": MobileNetV2,
-    "mobilenetv2_100_same": partial(MobileNetV2, padding="SAME"),
-    "nf_resnet50": NFResNet,
-    "resnet18": ResNet,
-    "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
-    "resnetv2_50x1_bit": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
-    "sample_convnet": SampleConvNet,
-    "vit_base": partial(ViT, dim=768, n_heads=12),
-    "vit_small": partial(ViT, dim=384, n_heads=6),
-    "vit_tiny": ViT,
-    "wrn_16_4": WideResNet,
-    "wrn_16_4_norm_first": partial(WideResNet, order="conv_norm_relu"),
-}
+# Not to be changed: named networks are trusted to keep records apart.
+NETWORKS: Mapping[str, Callable[..., nnx.Module]] = MappingProxyType(
+    {
+        "mlp": MLP,
+        "mobilenetv2_100": MobileNetV2,
+        "mobilenetv2_100_same": partial(MobileNetV2, padding="SAME"),
+        "nf_resnet50": NFResNet,
+        "resnet18": ResNet,
+        "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
+        "resnetv2_50x1_bit": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
+        "sample_convnet": SampleConvNet,
+        "vit_base": partial(ViT, dim=768, n_heads=12),
+        "vit_small": partial(ViT, dim=384, n_heads=6),
+        "vit_tiny": ViT,
+        "wrn_16_4": WideResNet,
+        "wrn_16_4_norm_first": partial(WideResNet, order="conv_norm_relu"),
+    }
+)
 
 
 def build(
@@ -80,3 +86,14 @@ def build(
             f"model must be one of {', '.join(NETWORKS)} or a simpleVGG, got {name!r}."
         )
     return NETWORKS[name](input_shape, n_outputs, rngs=rngs)
+
+
+def shapes_of(
+    name: str, input_shape: tuple[int, ...], n_outputs: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parameters of `build`, by name; nothing is computed."""
+    made = nnx.eval_shape(
+        lambda: build(name, input_shape, n_outputs, rngs=nnx.Rngs(params=0))
+    )
+    leaves = nnx.to_flat_state(nnx.state(made))
+    return {join(path): tuple(leaf.shape) for path, leaf in leaves}

@@ -1,0 +1,121 @@
+"""The one door by which code of others is called on private data.
+
+What NumPy, scikit-learn, pandas or an object of the user raises, or warns of, may show
+the data: values, labels, ids, or how many there are. Nothing that they say gets out.
+An error becomes one of our own, whose words are in this file, and has no cause, no
+context and no notes; a message that is not known becomes a general one, and a warning
+that is not known is dropped.
+"""
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What others say, and what we say instead. Some of our words are those that the
+# estimator checks of scikit-learn look for. Groups are of names and shapes: public.
+_REWORDED = {
+    "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
+    "Complex data not supported": "Complex data not supported: X must be real.",
+    "could not convert string": "X must hold numbers, got text.",
+    "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
+    "y should be a 1d array": "y should be a 1d array, got another shape.",
+    "inhomogeneous shape": "X and y must be rectangular: rows of one length.",
+    "setting an array element": "X and y must be rectangular: rows of one length.",
+    "y cannot be None": "fit requires y to be passed, but the target y is None.",
+    "target y is None": "fit requires y to be passed, but the target y is None.",
+    "argument must be a string or a real number": "X and y must hold numbers: an "
+    "argument must be a string or a real number, got another object.",
+    "sparse": "X and y must not be sparse matrices here. Sparse input is refused: pass "
+    "dense arrays.",
+    "Sparse": "X and y must not be sparse matrices here. Sparse input is refused: pass "
+    "dense arrays.",
+    "requires grad": "X and y must not require gradients. Pass tensor.detach().",
+    "Unknown label type": "y must hold classes. Unknown label type: pass integers or "
+    "strings, not continuous numbers.",
+    "contains NaN": "X and y must be finite: Input contains NaN.",
+    "contains infinity": "X and y must be finite: Input contains infinity or a value "
+    "too large for its type.",
+    # scikit-learn's checks look for these words, with or without the number of records
+    "0 feature(s)": "X must have features: found 0 feature(s) (shape=(, 0)) while a "
+    "minimum of 1 is required.",
+    "0 sample(s)": "X must have records: found 0 sample(s) while a minimum of 1 is "
+    "required.",
+}
+# Messages that hold no data as they are: only numbers of columns, and their names.
+_HARMLESS = (
+    r"X has \d+ features, but \w+ is expecting \d+ features as input\.?",
+    r"Found array with dim \d+[.,] ?(while dim <= 2 is required( by \w+)?\.?|"
+    r"\w+ expected <= 2\.)",
+)
+_NAMES = "The feature names should match those that were passed during fit."
+_WARNINGS = (
+    r"X does not have valid feature names, but \w+ was fitted with feature names",
+    r"X has feature names, but \w+ was fitted without feature names",
+    r"A column-vector y was passed when a 1d array was expected\. Please change the "
+    r"shape of y to \(n_samples, ?\), for example using ravel\(\)\.",
+)
+_UNKNOWN = (
+    "X, y and groups must be readable as arrays, got what NumPy, scikit-learn or an "
+    "object in them refuses. Its message may show data and is kept back. Pass arrays "
+    "of numbers; labels and users may be strings."
+)
+
+
+def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return ``function(*args, **kwargs)``; what it raises or warns of shows no data.
+
+    Parameters
+    ----------
+    function : callable
+        Of others, on private data. Errors of ours do not come through as they are.
+
+    Raises
+    ------
+    MemoryError, TypeError, ValueError
+        In our words, for an exception of any type: TypeError and MemoryError for these
+        and their subclasses, ValueError for all others.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = function(*args, **kwargs)
+            refusal = None
+        except Exception as error:  # noqa: BLE001 - of others, whatever it is
+            refusal = _refusal(error)
+    if refusal is not None:  # outside of the handler, so that it has no context
+        raise refusal
+    for warning in caught:  # all others would tell of the data, if only that they came
+        text = str(warning.message)
+        if any(re.fullmatch(pattern, text) for pattern in _WARNINGS):
+            warnings.warn(text, warning.category, stacklevel=3)
+    return result
+
+
+def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
+    """Return what ``numpy.asarray`` makes of private values, without its words."""
+    return without_data(np.asarray, values, dtype)
+
+
+def _refusal(error: Exception) -> Exception:
+    if isinstance(error, MemoryError):
+        return MemoryError("X and y must fit into memory. Use a feature file.")
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - of others, whatever it is
+        return kind(_UNKNOWN)
+    if any(re.fullmatch(pattern, text) for pattern in _HARMLESS):
+        return kind(text)
+    if text.startswith(_NAMES) and type(error) is ValueError:
+        return kind(text)
+    for phrase, sentence in _REWORDED.items():
+        if phrase in text:
+            return kind(sentence)
+    return kind(_UNKNOWN)

@@ -1,0 +1,129 @@
+"""What a file of a model must be, so that ``save`` can have written it."""
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privfeat._model_files import damaged
+
+if TYPE_CHECKING:
+    from privfeat.core.statement import PrivacyStatement
+
+# Of an epsilon that another release of dp-accounting found.
+_TOLERANCE = 1e-3
+_ROUNDING = 1e-9
+
+
+def agrees(statement: "PrivacyStatement") -> bool:
+    """Return whether a statement promises no more than its own releases give.
+
+    Epsilon, mu and rho are computed anew, from the noise multipliers, counts and
+    sampling probabilities that it states, or from its selection.
+    """
+    from privfeat.core.accounting import gaussian_epsilon, rho_from_mu
+    from privfeat.core.pld import pld_epsilon, rdp_epsilon
+    from privfeat.core.selection import selection_epsilon
+
+    if not math.isfinite(statement.epsilon):
+        return True
+    least = 1.0 - _ROUNDING
+    for record in statement.releases:
+        stddev = record.noise_multiplier * record.l2_sensitivity
+        if not record.noise_stddev >= stddev * least:
+            return False
+    try:
+        if statement.selection is not None:
+            chosen = statement.selection
+            epsilon = selection_epsilon(chosen.run_mu, statement.delta, chosen.runs)
+        elif any(record.sampling_prob < 1.0 for record in statement.releases):
+            if statement.mu is not None or statement.rho is not None:
+                return False
+            # quick, a little too large: what is far off takes the other minutes
+            if rdp_epsilon(statement.event(), statement.delta) > _far(statement):
+                return False
+            epsilon = pld_epsilon(statement.event(), statement.delta)
+        else:
+            costs = [r.count / r.noise_multiplier**2 for r in statement.releases]
+            mu = math.sqrt(math.fsum(costs))
+            stated_mu, stated_rho = statement.mu, statement.rho
+            if stated_mu is None or stated_rho is None:
+                return False
+            if not (stated_mu >= mu * least and stated_rho >= rho_from_mu(mu) * least):
+                return False
+            epsilon = gaussian_epsilon(mu * least, statement.delta)
+    except (ValueError, ArithmeticError):
+        return False
+    return statement.epsilon >= epsilon * (1.0 - _TOLERANCE)
+
+
+def _far(statement: "PrivacyStatement") -> float:
+    """Return what an epsilon by Rényi divergences stays below, if all is true."""
+    return 3.0 * statement.epsilon + 5.0 if statement.epsilon < 30.0 else math.inf
+
+
+def check_shapes(
+    path: str | os.PathLike[str], arrays: dict[str, np.ndarray], fitted: dict[str, int]
+) -> None:
+    """Raise unless the arrays of a linear estimator go together."""
+    outputs: tuple[int, ...] = ()
+    if "classes_" in arrays:
+        n_rows = len(arrays["classes_"])
+        outputs = (1 if n_rows <= 2 and not fitted["multilabel_"] else n_rows,)
+    n_features = fitted["n_features_in_"]
+    names = ("coef_", "intercept_", "center_")
+    shapes = tuple(arrays[name].shape for name in names)
+    if shapes != ((*outputs, n_features), outputs, (n_features,)):
+        raise damaged(path, "the shapes of its arrays do not agree")
+
+
+def check_values(
+    path: str | os.PathLike[str],
+    class_names: Any,
+    arrays: dict[str, np.ndarray],
+    parameters: dict[str, np.ndarray],
+) -> None:
+    """Raise unless classes differ, names are strings and numbers are finite."""
+    classes = arrays.get("classes_")
+    kinds = {"classes_": "biufUO", "feature_names_in_": "UO", "input_shape_": "iu"}
+    for name, array in (arrays | parameters).items():
+        if array.dtype.kind not in kinds.get(name, "f"):
+            raise damaged(path, f"{name} is of another type")
+        if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+            raise damaged(path, f"{name} is not finite")
+    if classes is not None and (classes.ndim != 1 or _repeats(classes)):
+        raise damaged(path, "its classes are not different labels")
+    if class_names is not None and (
+        classes is None
+        or len(class_names) != len(classes)
+        or not all(isinstance(name, str) for name in class_names)
+    ):
+        raise damaged(path, "its class names are not one string for each class")
+
+
+def _repeats(values: np.ndarray) -> bool:
+    return len(set(values.tolist())) < len(values)
+
+
+def check_network(
+    path: str | os.PathLike[str],
+    estimator: Any,
+    arrays: dict[str, np.ndarray],
+    fitted: dict[str, int],
+    parameters: dict[str, np.ndarray],
+) -> None:
+    """Raise unless the arrays are those of the network that is named."""
+    shape, n_outputs = arrays["input_shape_"], fitted["n_outputs_"]
+    if not isinstance(estimator.model, str):
+        raise damaged(path, "its model is no name")
+    if shape.ndim != 1 or n_outputs != len(arrays.get("classes_", range(n_outputs))):
+        raise damaged(path, "its shapes do not agree")
+    from privfeat.trainers.networks import shapes_of
+
+    try:
+        wanted = shapes_of(estimator.model, tuple(shape.tolist()), n_outputs)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise damaged(path, "its model cannot be made") from error
+    if wanted != {name: leaf.shape for name, leaf in parameters.items()}:
+        raise damaged(path, "its arrays are not those of its model")
