@@ -85,7 +85,7 @@ class GaussianMechanism:
         if stddev > 0.0 and team.index == 0 and self._exact:
             value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
         elif stddev > 0.0 and team.index == 0:
-            key = self._keys.draw()
+            key = self._keys.draw_noise_key()
             if symmetric:
                 value += noise.symmetric_gaussian(key, value.shape[0], stddev)
             else:
@@ -127,7 +127,8 @@ class GaussianMechanism:
             return present(None)
         if self._exact:
             return present(lambda n: discrete.bernoulli(self._keys, n, probability))
-        return present(lambda n: noise.bernoulli(self._keys.draw(), n, probability))
+        keys = self._keys
+        return present(lambda n: noise.bernoulli(keys.draw_noise_key(), n, probability))
 
     def check_complete(self) -> None:
         """Raise `PrivacyError` unless exactly the planned releases were drawn."""
