@@ -90,7 +90,7 @@ class GaussianMechanism:
                 value += noise.symmetric_gaussian(key, value.shape[0], stddev)
             else:
                 value += noise.gaussian(key, value.shape, stddev)
-        value = team.from_first(value)
+        value = team.from_first(value, f"release of {name}", exact.unit)
         value.setflags(write=False)
         return observed(exact, Release(name, value, stddev, symmetric))
 

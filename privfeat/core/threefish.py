@@ -88,7 +88,8 @@ def blocks(key: UInt64[Array, " 4"], n_blocks: int) -> _Block:
         return inject(_mixed(block, _ROTATIONS[4:]), 2 * pair + 2)
 
     first = inject((numbers, zeros, zeros, zeros), jnp.asarray(0))
-    return jax.lax.fori_loop(0, _ROUNDS // 8, eight_rounds, first)
+    words: _Block = jax.lax.fori_loop(0, _ROUNDS // 8, eight_rounds, first)
+    return words
 
 
 def _mixed(block: _Block, rotations: tuple[tuple[int, int], ...]) -> _Block:
@@ -101,4 +102,5 @@ def _mixed(block: _Block, rotations: tuple[tuple[int, int], ...]) -> _Block:
 
 
 def _rotated(word: Array, by: int) -> Array:
-    return (word << jnp.uint64(by)) | (word >> jnp.uint64(64 - by))
+    rotated: Array = (word << jnp.uint64(by)) | (word >> jnp.uint64(64 - by))
+    return rotated
