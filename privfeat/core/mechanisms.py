@@ -7,6 +7,7 @@ import numpy as np
 from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
 from privfeat.core import discrete, noise
+from privfeat.core.devices import check_settings
 from privfeat.core.exact import noisy_total
 from privfeat.core.keys import KeyStream
 from privfeat.core.observation import Sampler, observed, present
@@ -31,6 +32,8 @@ class GaussianMechanism:
 
     Notes
     -----
+    Settings that make products less exact are refused (`devices.check_settings`).
+
     **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
     between neighbours (given the earlier releases), all releases together satisfy the
     guarantee of ``plan``, since no query can be drawn more often than the plan counts.
@@ -39,6 +42,8 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
+        if plan.private:
+            check_settings()
         self._plan = plan
         self._keys = keys
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"

@@ -5,7 +5,10 @@ their exact totals, formed before the noise. The first process alone draws the n
 and hands the noisy value to the others.
 """
 
+import atexit
 import hashlib
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -116,12 +119,13 @@ class Team:
                 )
                 sum_parts = jax.jit(lambda parts: parts.sum(0), out_shardings=whole)
                 return np.array(sum_parts(parts))
-        except jax.errors.JaxRuntimeError as error:
+        except jax.errors.JaxRuntimeError:
+            leave_at_once()
             raise TeamLostError(
                 f"all {self.size} processes must run to the end, and {self._others()} "
                 "ended or cannot be reached. What the ledger charged for this fit "
                 "stays charged; see the other's output, then start all anew."
-            ) from error
+            ) from None
 
     def _others(self) -> str:
         if self.size == 2:
@@ -140,6 +144,21 @@ _team: ContextVar[Team] = ContextVar("team", default=_ALONE)
 def current_team() -> Team:
     """Return the processes that fits of this context run on; by default this one."""
     return _team.get()
+
+
+def leave_at_once() -> None:
+    """Let this process end without waiting for the others, once it ends.
+
+    JAX would wait minutes for those that ended already, or that wait for this one, and
+    would abort. Ended, this process closes its connections: the others notice.
+    """
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def check_alone(what: str) -> None:

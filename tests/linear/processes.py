@@ -3,6 +3,8 @@
 ``python processes.py FOLDER INDEX SIZE PORT CASE``; writes ``FOLDER/INDEX.npz``.
 """
 
+import os
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -103,6 +105,18 @@ def main(folder, index, size, port, case):
         with all_processes():
             clf = DPFC(epsilon=1.0, classes=range(3), n_iter=2).fit(X, y)
         found = {"coef": clf.coef_}
+    elif case == "killed":
+        warnings.simplefilter("ignore")
+        clf = DPFC(epsilon=1.0, classes=range(3), n_iter=2)
+        with all_processes():
+            clf.fit(X, y)
+            if index == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            try:
+                clf.fit(X, y)
+            except PrivacyError as error:
+                np.savez(folder / "0.npz", message=str(error))
+                return
     elif case == "different":
         found = {name: different(X, y, index, name) for name in DIFFERENT}
         found |= mismatched_sums(index)

@@ -60,6 +60,8 @@ def run(folder, data, case, *, size=2, flags=""):
         for index in range(size)
     ]
     errors = [process.communicate(timeout=300)[1] for process in started]
+    if case == "killed":
+        return str(np.load(folder / "0.npz")["message"]), started[0].returncode
     assert not any(process.returncode for process in started), errors
     return [dict(np.load(folder / f"{index}.npz")) for index in range(size)]
 
@@ -134,6 +136,13 @@ def test_processes_refuse_what_differs_in_any_parameter(tmp_path, data):
 def test_what_cannot_be_compared_is_refused(value):
     with pytest.raises(PrivacyError, match="classes must be made of numbers"):
         _described(privfeat.DPFC(classes=value))
+
+
+def test_a_killed_process_ends_the_others_with_a_sentence(tmp_path, data):
+    message, status = run(tmp_path, data, "killed")
+    assert "process 1 ended or cannot be reached" in message
+    assert "stays charged" in message
+    assert status == 1
 
 
 def test_every_parameter_is_compared_but_those_named():
