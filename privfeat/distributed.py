@@ -49,11 +49,9 @@ def initialize(**arguments: Any) -> None:
     """
     import jax
 
-    for name, value in (
-        ("jax_cpu_collectives_implementation", "gloo"),
-        ("jax_enable_recoverability", True),  # one that ends must not abort the rest
-    ):
-        jax.config.update(name, value)  # type: ignore[no-untyped-call]
+    jax.config.update(  # type: ignore[no-untyped-call]
+        "jax_cpu_collectives_implementation", "gloo"
+    )
     jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
     # connected now, all notice at once if one ends; later they would wait for it
     Team(jax.process_index(), jax.process_count()).check_same("job", b"")
