@@ -12,9 +12,11 @@ its host or its devices, start the same script everywhere::
         clf = DPFC(epsilon=1, classes=range(10)).fit(train.X, train.y)
 """
 
+import atexit
+import sys
 from typing import Any
 
-from privfeat.core.processes import all_processes
+from privfeat.core.processes import Team, all_processes, leave_at_once
 
 __all__ = ["all_processes", "initialize"]
 
@@ -37,6 +39,11 @@ def initialize(**arguments: Any) -> None:
 
     Notes
     -----
+    Once connected, a process that is killed or fails ends the others within seconds:
+    they raise `PrivacyError`. If the first process ends, JAX may abort the others
+    before they do. A heartbeat that is missing for ``heartbeat_timeout_seconds``, 30
+    unless given, tells of a host that was cut off.
+
     On CPUs the processes talk by gloo. Exact sums travel between them unencrypted and
     before noise: the network between the hosts must be trusted as they are.
     """
@@ -45,4 +52,13 @@ def initialize(**arguments: Any) -> None:
     jax.config.update(  # type: ignore[no-untyped-call]
         "jax_cpu_collectives_implementation", "gloo"
     )
-    jax.distributed.initialize(**arguments)
+    jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
+    # connected now, all notice at once if one ends; later they would wait for it
+    Team(jax.process_index(), jax.process_count()).check_same("job", b"")
+    atexit.register(_leave_after_failure)
+
+
+def _leave_after_failure() -> None:
+    """Do not wait for the others at the end of a script that failed."""
+    if getattr(sys, "last_value", None) is not None:
+        leave_at_once()

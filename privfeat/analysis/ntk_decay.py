@@ -134,7 +134,7 @@ def _step(
     """Return the parameters of a layer after one noisy step on clipped gradients."""
     clipped = jax.tree.map(lambda leaf: np.tensordot(factors, leaf, 1), gradients)
     flat, unravel = ravel_pytree(clipped)
-    noisy = unravel(flat + gaussian(keys.draw(), flat.shape, stddev))
+    noisy = unravel(flat + gaussian(keys.draw_noise_key(), flat.shape, stddev))
     return jax.tree.map(lambda w, g: np.asarray(w - rate * g), layer, noisy)
 
 

@@ -108,6 +108,17 @@ def add_parser(verbs: Any) -> None:
         help="fit by all processes of the job together: start this command in each, by "
         "srun, mpirun or another launcher that JAX knows; the first saves the model",
     )
+    parser.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="with --distributed, without a launcher: process 0, and a free port",
+    )
+    parser.add_argument(
+        "--processes", metavar="N", type=int, help="with --coordinator: how many"
+    )
+    parser.add_argument(
+        "--process", metavar="I", type=int, help="with --coordinator: this one, from 0"
+    )
     parser.add_argument("--quiet", action="store_true", help="print warnings alone")
     add_budget_options(parser)
     parser.add_argument(
@@ -121,6 +132,32 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    """Fit, save, then report; alone, or with all processes of a job."""
+    address = (args.coordinator, args.processes, args.process)
+    if any(value is not None for value in address):
+        if not args.distributed or None in address:
+            raise CommandError(
+                "--coordinator, --processes and --process must be given together, "
+                "with --distributed."
+            )
+        if not 0 <= args.process < args.processes:
+            raise CommandError(
+                f"--process must be in [0, {args.processes}), got {args.process}."
+            )
+    if not args.distributed:
+        _fit(args)
+        return
+    _join_job(args)
+    from privfeat.core.processes import leave_at_once
+
+    try:
+        _fit(args)
+    except BaseException:
+        leave_at_once()
+        raise
+
+
+def _fit(args: argparse.Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
     with interrupt_explained() as begun:
         _run(args, begun)
@@ -129,8 +166,6 @@ def run(args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import PrivacyLedger
 
-    if args.distributed:
-        _join_job()
     settings = parse_settings(args.set)
     for name in settings:
         if name in _RESERVED:
@@ -229,15 +264,23 @@ def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
     return None
 
 
-def _join_job() -> None:
+def _join_job(args: argparse.Namespace) -> None:
     from privfeat.distributed import initialize
 
+    address: dict[str, Any] = {}
+    if args.coordinator is not None:
+        address = {
+            "coordinator_address": args.coordinator,
+            "num_processes": args.processes,
+            "process_id": args.process,
+        }
     try:
-        initialize()
+        initialize(**address)
     except (RuntimeError, ValueError) as error:
         raise CommandError(
             "--distributed must run under a launcher that JAX knows, such as srun or "
-            f"mpirun: {str(error).splitlines()[0]}"
+            "mpirun, or be given --coordinator, --processes and --process: "
+            f"{str(error).splitlines()[0]}"
         ) from error
 
 

@@ -169,7 +169,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             clf.restore()
         else:
             if not args.quiet:
-                n_units = len(set(groups)) if args.max_group_size else len(y)
+                n_units = len(y)
+                if groups is not None and args.max_group_size is not None:
+                    n_units = len(set(groups))
                 print(_charge(clf, n_units), flush=True)
             progress(args, f"training {args.model} on {args.data} ...")
             clf.fit(X, y, groups=groups)

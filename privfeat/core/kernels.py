@@ -146,6 +146,19 @@ def _transposed_product(
     return jax.lax.dot_general(flat, tall, contract, precision=_EXACT)
 
 
+@jax.jit
+def products_of(
+    rows: Float32[Array, "b c"],
+    narrow: Float64[Array, "b m"],
+    coef: Float64[Array, "m c"],
+) -> tuple[Float64[Array, "m c"], Float64[Array, "b m"]]:
+    """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
+    wide = _wide(rows)
+    short = _copied(jnp.floor(wide / 32.0))
+    scores = jnp.matmul(short, _copied(coef.T), precision=_EXACT)
+    return _transposed_product(wide, narrow), scores
+
+
 @partial(jax.jit, donate_argnames="total")
 def added(total: Num[Array, "..."], part: Float64[Array, "..."]) -> Num[Array, "..."]:
     """Return the total with a chunk sum added, in the total's type and place."""

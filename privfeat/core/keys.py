@@ -9,6 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key, UInt64
 
+from privfeat.core.threefish import NoiseKey
+from privfeat.exceptions import PrivacyError
+
+MAX_DRAWS = 2**32
+
 
 class KeyStream:
     """A source of keys, each handed out once.
@@ -16,8 +21,8 @@ class KeyStream:
     Parameters
     ----------
     seed : int or None
-        None: every key is 64 fresh bits from the operating system's entropy source, so
-        no two draws are related by anything an adversary could guess. An integer in
+        None: every key is fresh bits from the operating system's entropy source, so no
+        two draws are related by anything an adversary could guess. An integer in
         ``[0, 2**64)``: a reproducible stream, **not private** against anyone who can
         guess the seed; for tests and published experiments.
     process : int, default=0
@@ -26,7 +31,10 @@ class KeyStream:
 
     Notes
     -----
-    Keys are built from raw words: with 64-bit types off, ``jax.random.key(2**40)``
+    Two of ``q`` noise keys, of 256 bits each, are equal with probability below
+    ``q**2 / 2**257``, whatever streams they come from. A stream ends after ``2**32``.
+
+    JAX keys are built from raw words: with 64-bit types off, ``jax.random.key(2**40)``
     silently equals ``jax.random.key(0)``.
     """
 
@@ -65,9 +73,17 @@ class KeyStream:
             )
         self._drawn = position
 
+    def draw_noise_key(self) -> NoiseKey:
+        """Return a key of 256 bits, for one draw of ``noise``."""
+        return self.draw_words(4)
+
     def draw(self) -> Key[Array, ""]:
-        """Return a key that no other call of this stream returns."""
-        self._drawn += 1
+        """Return a key of 64 bits for ``jax.random``, for what protects nobody.
+
+        Initial parameters, say, or views of images: two of ``q`` such keys are equal
+        with probability ``q**2 / 2**65``, too often for noise.
+        """
+        self._count()
         if self._seed is None:
             return _key(secrets.randbits(64))
         key = jax.random.fold_in(_key(self._seed), np.uint32(self._drawn))
@@ -84,7 +100,7 @@ class KeyStream:
         Without a seed all bits come from the operating system's cryptographic source,
         not from a key of 64 bits that is stretched; with one, from SHAKE-256.
         """
-        self._drawn += 1
+        self._count()
         if self._seed is None:
             content = os.urandom(8 * n_words)
         else:
@@ -92,6 +108,11 @@ class KeyStream:
             name += b" %d" % self._process if self._process else b""
             content = hashlib.shake_256(name).digest(8 * n_words)
         return np.frombuffer(content, "<u8").astype(np.uint64)
+
+    def _count(self) -> None:
+        if not self._drawn < MAX_DRAWS:
+            raise PrivacyError("a stream must give at most 2**32 keys. Fit anew.")
+        self._drawn += 1
 
 
 def _key(bits: int) -> Key[Array, ""]:

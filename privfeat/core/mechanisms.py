@@ -7,6 +7,7 @@ import numpy as np
 from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
 from privfeat.core import discrete, noise
+from privfeat.core.devices import check_settings
 from privfeat.core.exact import noisy_total
 from privfeat.core.keys import KeyStream
 from privfeat.core.observation import Sampler, observed, present
@@ -31,6 +32,8 @@ class GaussianMechanism:
 
     Notes
     -----
+    Settings that make products less exact are refused (`devices.check_settings`).
+
     **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
     between neighbours (given the earlier releases), all releases together satisfy the
     guarantee of ``plan``, since no query can be drawn more often than the plan counts.
@@ -39,6 +42,8 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
+        if plan.private:
+            check_settings()
         self._plan = plan
         self._keys = keys
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
@@ -85,12 +90,12 @@ class GaussianMechanism:
         if stddev > 0.0 and team.index == 0 and self._exact:
             value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
         elif stddev > 0.0 and team.index == 0:
-            key = self._keys.draw()
+            key = self._keys.draw_noise_key()
             if symmetric:
                 value += noise.symmetric_gaussian(key, value.shape[0], stddev)
             else:
                 value += noise.gaussian(key, value.shape, stddev)
-        value = team.from_first(value)
+        value = team.from_first(value, f"release of {name}", exact.unit)
         value.setflags(write=False)
         return observed(exact, Release(name, value, stddev, symmetric))
 
@@ -127,7 +132,8 @@ class GaussianMechanism:
             return present(None)
         if self._exact:
             return present(lambda n: discrete.bernoulli(self._keys, n, probability))
-        return present(lambda n: noise.bernoulli(self._keys.draw(), n, probability))
+        keys = self._keys
+        return present(lambda n: noise.bernoulli(keys.draw_noise_key(), n, probability))
 
     def check_complete(self) -> None:
         """Raise `PrivacyError` unless exactly the planned releases were drawn."""

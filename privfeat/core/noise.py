@@ -1,4 +1,10 @@
-"""The only place where noise is drawn in floating point; ``discrete`` has the other."""
+"""The only place where noise is drawn in floating point; ``discrete`` has the other.
+
+Every draw has a key of 256 bits of its own (`KeyStream.draw_noise_key`). Of ``q`` draws
+by any number of fits, two share a key with probability below ``q**2 / 2**257``. That is
+below ``2e-39`` for ``2**64`` draws: ``2**32`` fits of ``2**32`` each, where a stream of
+keys ends. Under one key no block of 256 bits comes twice.
+"""
 
 import math
 from functools import lru_cache, partial
@@ -7,11 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtri
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, UInt64
+
+from privfeat.core.threefish import NoiseKey, blocks, checked, n_blocks_for, words_of
 
 
 def gaussian(
-    key: Key[Array, ""], shape: tuple[int, ...], stddev: float
+    key: NoiseKey, shape: tuple[int, ...], stddev: float
 ) -> Float[np.ndarray, "..."]:
     """Return independent draws from ``N(0, stddev^2)`` in float64.
 
@@ -26,24 +34,28 @@ def gaussian(
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
     protect against; ``exact`` does.
     """
+    size = math.prod(shape)
     with jax.enable_x64(True):
-        return np.asarray(_gaussian(key, shape, stddev))
+        # a number takes two words
+        draws = np.asarray(_gaussian(checked(key), n_blocks_for(2 * size)))
+    return np.asarray(draws[:size].reshape(shape) * stddev)
 
 
-@partial(jax.jit, static_argnames="shape")
-def _gaussian(
-    key: Key[Array, ""], shape: tuple[int, ...], stddev: float
-) -> Float[Array, "..."]:
-    first, second = jax.random.split(key)
-    high = jax.random.bits(first, shape, jnp.uint64)
-    low = jax.random.bits(second, shape, jnp.uint64).astype(jnp.float64)
-    uniform = (high >> 1).astype(jnp.float64) + (low + 0.5) * 2.0**-64
-    magnitude = -stddev * ndtri(uniform * 2.0**-64)
+@partial(jax.jit, static_argnames="n_blocks")
+def _gaussian(key: UInt64[Array, " 4"], n_blocks: int) -> Float[Array, " n"]:
+    return _normal(*jnp.concatenate(blocks(key, n_blocks)).reshape(2, -1))
+
+
+def _normal(high: UInt64[Array, " n"], low: UInt64[Array, " n"]) -> Float[Array, " n"]:
+    """Return the standard normal number of each sign and 127 bits."""
+    uniform = (high >> 1).astype(jnp.float64)
+    uniform += (low.astype(jnp.float64) + 0.5) * 2.0**-64
+    magnitude = -ndtri(uniform * 2.0**-64)
     return jnp.where((high & 1) == 1, magnitude, -magnitude)
 
 
 def symmetric_gaussian(
-    key: Key[Array, ""], size: int, stddev: float
+    key: NoiseKey, size: int, stddev: float
 ) -> Float[np.ndarray, "d d"]:
     """Return a symmetric matrix of noise for a statistic bounded in Frobenius norm.
 
@@ -53,9 +65,7 @@ def symmetric_gaussian(
     is an isometry, so noise ``N(0, stddev^2)`` on those coordinates makes a Gaussian
     release: stddev on the diagonal and ``stddev / sqrt(2)`` off it.
     """
-    # size (size + 1) / 2 draws, as a matrix: XLA fills a vector four times as slowly
-    half = (size // 2, size + 1) if size % 2 == 0 else ((size + 1) // 2, size)
-    draws = gaussian(key, half, stddev * math.sqrt(0.5))
+    draws = gaussian(key, (size * (size + 1) // 2,), stddev * math.sqrt(0.5))
     noise: Float[np.ndarray, "d d"] = np.take(draws, _places_in_triangle(size))
     noise[np.diag_indices(size)] *= math.sqrt(2.0)
     return noise
@@ -71,15 +81,16 @@ def _places_in_triangle(size: int) -> Int[np.ndarray, "d d"]:
 
 
 def bernoulli(
-    key: Key[Array, ""], n_samples: int, probability: float
+    key: NoiseKey, n_samples: int, probability: float
 ) -> Bool[np.ndarray, " n"]:
     """Return an independent inclusion mask: Poisson sampling of records."""
-    with jax.enable_x64(True):
-        draws = jax.random.uniform(key, (n_samples,), jnp.float64)
-        return np.asarray(draws < probability)
+    return np.asarray(_uniform(key, n_samples) < probability)
 
 
-def uniform(key: Key[Array, ""]) -> float:
+def uniform(key: NoiseKey) -> float:
     """Return one draw from [0, 1), a multiple of ``2**-52``."""
-    with jax.enable_x64(True):
-        return float(jax.random.uniform(key, (), jnp.float64))
+    return float(_uniform(key, 1)[0])
+
+
+def _uniform(key: NoiseKey, size: int) -> Float[np.ndarray, " n"]:
+    return (words_of(key, size) >> 12).astype(np.float64) * 2.0**-52

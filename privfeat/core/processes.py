@@ -5,11 +5,15 @@ their exact totals, formed before the noise. The first process alone draws the n
 and hands the noisy value to the others.
 """
 
+import atexit
 import hashlib
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal
 
 import jax
@@ -39,6 +43,7 @@ class Team:
     index: int = 0
     size: int = 1
     rows: RowSource = "shared"
+    _positions: Iterator[int] = field(default_factory=count, repr=False, compare=False)
 
     def part(self, n_chunks: int) -> range:
         """Return the chunks that this process reads: each is read by one process."""
@@ -48,37 +53,51 @@ class Team:
             n_chunks * self.index // self.size, n_chunks * (self.index + 1) // self.size
         )
 
-    def total(self, values: Num[np.ndarray, "..."]) -> Num[np.ndarray, "..."]:
-        """Return the sum of ``values`` over all processes, to each of them."""
+    def total(
+        self, values: Num[np.ndarray, "..."], what: str = "sum", unit: float = 1.0
+    ) -> Num[np.ndarray, "..."]:
+        """Return the sum of ``values`` over all processes, to each of them.
+
+        Nothing is added unless all processes add the same: name, unit, shape, type.
+
+        Raises
+        ------
+        PrivacyError
+            In all processes, if they differ; in those that are left, if one ended.
+        """
         if self.size == 1:
             return values
-        first = {device.process_index: device for device in reversed(jax.devices())}
-        mesh = Mesh([first[index] for index in range(self.size)], ("processes",))
-        spread = NamedSharding(mesh, PartitionSpec("processes"))  # type: ignore[no-untyped-call]
-        whole = NamedSharding(mesh, PartitionSpec())  # type: ignore[no-untyped-call]
-        with jax.enable_x64(True):
-            parts = jax.make_array_from_process_local_data(  # type: ignore[no-untyped-call]
-                spread, values[None]
-            )
-            sum_parts = jax.jit(lambda parts: parts.sum(0), out_shardings=whole)
-            return np.array(sum_parts(parts))
+        described = f"{what} {float(unit).hex()} {values.shape} {values.dtype}"
+        self.check_same(what, described.encode())
+        return self._added(values)
 
-    def from_first(self, values: Num[np.ndarray, "..."]) -> Num[np.ndarray, "..."]:
+    def from_first(
+        self, values: Num[np.ndarray, "..."], what: str = "value", unit: float = 1.0
+    ) -> Num[np.ndarray, "..."]:
         """Return the values of the first process, bit for bit."""
         bits = values.view(np.int64) if values.dtype == np.float64 else values
-        bits = self.total(bits if self.index == 0 else np.zeros_like(bits))
-        return bits.view(values.dtype)
+        bits = bits if self.index == 0 else np.zeros_like(bits)
+        return self.total(bits, what, unit).view(values.dtype)
 
     def each(self, value: int) -> list[int]:
         """Return the integers, below 2**63, of all processes in their order."""
+        if self.size == 1:
+            return [int(value)]
         values = np.zeros(self.size, np.int64)
         values[self.index] = value
-        return [int(value) for value in self.total(values)]
+        return [int(value) for value in self._added(values)]
 
     def check_same(self, what: str, content: bytes) -> None:
-        """Raise `PrivacyError` in all processes unless they hold the same content."""
-        if len(set(self.each(_digest(content)))) > 1:
-            raise PrivacyError(f"all processes must have the same {what}.")
+        """Raise `PrivacyError` in all processes unless they hold the same content.
+
+        The same at the same position: a process that is a step ahead is found.
+        """
+        position = b"%d " % next(self._positions)
+        if len(set(self.each(_digest(position + content)))) > 1:
+            raise PrivacyError(
+                f"all processes must have the same {what}. Call the same fits with the "
+                "same parameters, in one order, in each."
+            )
 
     def check_distinct(self, what: str, content: bytes) -> None:
         """Raise `PrivacyError` in all processes if two hold the same content."""
@@ -88,6 +107,35 @@ class Team:
                 "record would count twice."
             )
 
+    def _added(self, values: Num[np.ndarray, "..."]) -> Num[np.ndarray, "..."]:
+        first = {device.process_index: device for device in reversed(jax.devices())}
+        mesh = Mesh([first[index] for index in range(self.size)], ("processes",))
+        spread = NamedSharding(mesh, PartitionSpec("processes"))  # type: ignore[no-untyped-call]
+        whole = NamedSharding(mesh, PartitionSpec())  # type: ignore[no-untyped-call]
+        try:
+            with jax.enable_x64(True):
+                parts = jax.make_array_from_process_local_data(  # type: ignore[no-untyped-call]
+                    spread, values[None]
+                )
+                sum_parts = jax.jit(lambda parts: parts.sum(0), out_shardings=whole)
+                return np.array(sum_parts(parts))
+        except jax.errors.JaxRuntimeError:
+            leave_at_once()
+            raise TeamLostError(
+                f"all {self.size} processes must run to the end, and {self._others()} "
+                "ended or cannot be reached. What the ledger charged for this fit "
+                "stays charged; see the other's output, then start all anew."
+            ) from None
+
+    def _others(self) -> str:
+        if self.size == 2:
+            return f"process {1 - self.index}"
+        return f"another than process {self.index}"
+
+
+class TeamLostError(PrivacyError):
+    """A process that fits together with this one ended before the fit did."""
+
 
 _ALONE = Team()
 _team: ContextVar[Team] = ContextVar("team", default=_ALONE)
@@ -96,6 +144,21 @@ _team: ContextVar[Team] = ContextVar("team", default=_ALONE)
 def current_team() -> Team:
     """Return the processes that fits of this context run on; by default this one."""
     return _team.get()
+
+
+def leave_at_once() -> None:
+    """Let this process end without waiting for the others, once it ends.
+
+    JAX would wait minutes for those that ended already, or that wait for this one, and
+    would abort. Ended, this process closes its connections: the others notice.
+    """
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def check_alone(what: str) -> None:
@@ -132,7 +195,9 @@ def all_processes(rows: RowSource = "shared") -> Iterator[None]:
 
     Every process must call the same fits in the same order. All get the same releases,
     and the same as one process would have with the same noise, bit for bit: exact sums
-    do not depend on who adds them. A process that fails makes the others fail.
+    do not depend on who adds them. Before each sum and each release the processes
+    compare its name, unit, shape and position: what differs is not added. A process
+    that ends makes the others end with a `PrivacyError`.
 
     Examples
     --------

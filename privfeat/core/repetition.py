@@ -62,7 +62,7 @@ class RunCount:
     def draw(self, keys: KeyStream) -> int:
         """Return one draw, by inversion of a uniform of 52 bits. Sensitive."""
         probability = (1.0 - self.gamma) / self._scale(self.eta)
-        left, count = noise.uniform(keys.draw()) - probability, 1
+        left, count = noise.uniform(keys.draw_noise_key()) - probability, 1
         while left > 0.0 and (count <= self.mean or probability > 1e-18):
             probability *= (1.0 - self.gamma) * (count + self.eta) / (count + 1)
             left, count = left - probability, count + 1

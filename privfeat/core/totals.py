@@ -89,9 +89,9 @@ class Total:
         total, team = self._gathered(), current_team()
         if team.size > 1:
             if self._dtype == np.float64:
-                return ExactSum(team.total(total), unit)
-            total = team.total(self._carried(total))
-            self._carry = team.total(self._carry)
+                return ExactSum(team.total(total, unit=unit), unit)
+            words = np.stack([self._carried(total), self._carry])
+            total, self._carry = team.total(words, unit=unit)
         return ExactSum(total, unit, self._carry)
 
     def _gathered(self) -> Shaped[np.ndarray, "..."]:

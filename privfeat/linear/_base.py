@@ -139,7 +139,8 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
         self._check_parameters()
         keep_compiled_code()
         team = current_team()
-        keys = KeyStream(seed_of(self.random_state), team.index)
+        seed = seed_of(self.random_state)
+        keys = KeyStream(seed, team.index)
         features, targets = self._validate(X, y)
         problem = self._problem(targets, features.shape[1])
         warn_of_unused_groups(X, groups)
@@ -173,7 +174,8 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             arithmetic=self.arithmetic,
         )
         if team.size > 1:
-            check_team(team, statement, problem, features, users is not None)
+            grouped = users is not None
+            check_team(team, self, seed, statement, problem, features, grouped)
         kept = None
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)

@@ -1,17 +1,22 @@
 """Seeds, scores, warnings, and what is assumed public."""
 
+import json
 import warnings
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
+from privfeat._encoding import encode
 from privfeat._messages import without_data
 from privfeat._types import Adjacency
+from privfeat._version import __version__
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.processes import Team
 from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
@@ -161,6 +166,8 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
 
 def check_team(
     team: Team,
+    estimator: BaseEstimator,
+    seed: int | None,
     statement: PrivacyStatement,
     problem: Problem,
     features: Any,
@@ -178,8 +185,8 @@ def check_team(
         should share; or with rows of their own: if classes are not given, there are
         groups, or two processes hold the same rows.
     """
-    description = f"{statement.to_json()} {problem.shape} {team.rows}"
-    team.check_same("fit", description.encode())
+    description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"
+    team.check_same("fit", f"{description} {_described(estimator)}".encode())
     first = np.ascontiguousarray(features[:CHUNK_ROWS])
     content = first.tobytes() + problem.targets.tobytes()
     if team.rows == "shared":
@@ -198,6 +205,45 @@ def check_team(
     if sum(team.each(features.shape[0])) > MAX_ROWS:
         raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
     team.check_distinct("rows", content)
+
+
+# Seeds are compared as they were read, a ledger by what it charges; progress bars are
+# for one process.
+_NOT_COMPARED = ("random_state", "ledger", "verbose")
+_SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
+
+
+def _described(estimator: BaseEstimator) -> str:
+    """Return, as text, all that decides what a fit computes, beside its records."""
+    params = estimator.get_params(deep=True)
+    ledger = params.get("ledger")
+    content = [
+        f"{type(estimator).__module__}.{type(estimator).__qualname__}",
+        {
+            name: _comparable(name, value)
+            for name, value in params.items()
+            if name not in _NOT_COMPARED
+        },
+        None if ledger is None else ledger.budget.uid,
+        [__version__, jax.__version__, np.__version__, jax.default_backend()],
+        [str(jax.config.values[name]) for name in _SETTINGS],
+    ]
+    return json.dumps(content, sort_keys=True)
+
+
+def _comparable(name: str, value: Any) -> Any:
+    """Return a parameter as JSON; what has no such form cannot be compared."""
+    if hasattr(value, "__array__"):
+        value = np.asarray(value)
+    elif isinstance(value, Mapping):
+        value = dict(value)
+    try:
+        return encode(name, value)
+    except TypeError as error:
+        raise PrivacyError(
+            f"{name} must be made of numbers, strings, their lists or arrays with "
+            f"several processes, which compare it, got {type(value).__name__}."
+        ) from error
 
 
 def public_facts(

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
 from privfeat.core.clipping import clip_rows
+from privfeat.core.devices import check_backend, check_exact_products
 from privfeat.core.grid import grid_step
 from privfeat.core.processes import current_team
 from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyError
 
-EXACT_BACKENDS = ("cpu", "gpu")
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
 
@@ -54,16 +54,14 @@ class BoundedRows:
         kept: NDArray[np.bool_] | None = None,
         private: bool,
     ) -> None:
-        if jax.default_backend() not in EXACT_BACKENDS:
-            raise PrivacyError(
-                f"the device must be one of {EXACT_BACKENDS}, got "
-                f"{jax.default_backend()!r}. Exact sums need IEEE float64."
-            )
+        check_backend()
         if private and not _arithmetic_is_ieee():
             raise PrivacyError(
                 "XLA must compute as IEEE 754 says, and does not: rows that are not "
                 "finite would not be left out. Take fast math out of XLA_FLAGS."
             )
+        if private:
+            check_exact_products()
         n_samples, n_features = features.shape
         if n_samples > MAX_ROWS:
             raise ValueError(

@@ -242,7 +242,7 @@ class DPRandomizedSearch(
         )
         score: HoldoutScore | PublicScore
         if X_val is None:
-            held_out = bernoulli(keys.draw(), len(features), fraction)
+            held_out = bernoulli(keys.draw_noise_key(), len(features), fraction)
             plan = runner.score_plan()
             score = HoldoutScore(
                 features[held_out], labels[held_out], plan, keys, arithmetic

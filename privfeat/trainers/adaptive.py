@@ -196,11 +196,12 @@ def _noise_batch(
     keys: KeyStream, records: NDArray[Any], targets: NDArray[Any], n_outputs: int
 ) -> tuple[Any, Any, Any]:
     """Return random inputs, random targets of the type of ``targets``, all valid."""
-    n, of_inputs, of_targets = _NOISE_INPUTS, keys.draw(), keys.draw()
-    inputs = noise.gaussian(of_inputs, (n, 1, *records.shape[1:]), 1.0)
+    n = _NOISE_INPUTS
+    inputs = noise.gaussian(keys.draw_noise_key(), (n, 1, *records.shape[1:]), 1.0)
     if targets.dtype.kind in "iu":
-        drawn = jax.random.randint(of_targets, (n,), 0, n_outputs)
+        drawn = jax.random.randint(keys.draw(), (n,), 0, n_outputs)
     else:
-        values = noise.gaussian(of_targets, (n, *targets.shape[1:]), 1.0)
+        shape = (n, *targets.shape[1:])
+        values = noise.gaussian(keys.draw_noise_key(), shape, 1.0)
         drawn = jnp.asarray(values, jnp.float32)
     return jnp.asarray(inputs, jnp.float32), drawn, jnp.ones(n, bool)

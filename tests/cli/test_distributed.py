@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from privfeat import persistence
+from privfeat.cli import main
 from tests.ports import held_port
 
 FIT = ("fit", "--estimator", "DPLeastSquares", "--epsilon", "20", "--quiet")
@@ -38,6 +41,57 @@ def test_fit_of_several_processes_saves_one_model(features, tmp_path):
         errors = [process.communicate(timeout=900)[1] for process in started]
     assert not any(process.returncode for process in started), errors
     assert persistence.load(out).privacy_.epsilon <= 20
+
+
+def two_shells(features, out, port, index, *options):
+    address = ("--coordinator", f"localhost:{port}", "--processes", "2")
+    place = ("--process", str(index), "--train", features, "--out", out)
+    return subprocess.Popen(
+        [*COMMAND, *FIT, "--distributed", *address, *place, *options],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_fit_of_two_plain_shells_saves_one_model(features, tmp_path):
+    out = tmp_path / "model"
+    with held_port() as port:
+        started = [two_shells(features, out, port, index) for index in range(2)]
+        errors = [process.communicate(timeout=900)[1] for process in started]
+    assert not any(process.returncode for process in started), errors
+    assert persistence.load(out).privacy_.epsilon <= 20
+
+
+def test_a_process_that_fails_ends_the_other_with_a_sentence(features, tmp_path):
+    """The second cannot read its file, and does not wait for the first either."""
+    out = tmp_path / "model"
+    with held_port() as port:
+        first = two_shells(features, out, port, 0)
+        second = two_shells(tmp_path / "none.h5", out, port, 1)
+        errors = [process.communicate(timeout=900)[1] for process in (first, second)]
+    assert [first.returncode, second.returncode] == [1, 1]
+    assert "process 1 ended or cannot be reached" in errors[0]
+    assert "none.h5" in errors[1]
+    assert not any("Traceback" in error or "Gloo" in error for error in errors)
+    assert not (out / "model.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--coordinator", "localhost:1"], "must be given together"),
+        (["--distributed", "--processes", "2", "--process", "0"], "given together"),
+        (
+            "--distributed --coordinator a:1 --processes 2 --process 2".split(),
+            "--process must be in",
+        ),
+    ],
+)
+def test_fit_refuses_half_an_address(capsys, options, message):
+    arguments = [*FIT, "--train", "none.h5", "--out", "none", *options]
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_fit_names_the_remedy_without_a_launcher(features, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat.core.keys import KeyStream
+from privfeat.exceptions import PrivacyError
 
 
 def words(key):
@@ -149,3 +150,26 @@ def test_key_stream_does_not_go_back(position):
     with pytest.raises(ValueError, match="a key would be drawn twice"):
         stream.skip_to(position)
     assert stream.position == 2
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_noise_keys_have_256_bits_and_differ(seed):
+    """Keys of 64 bits would repeat at random; these differ in every word."""
+    streams = [KeyStream(seed), KeyStream(None if seed is None else 4)]
+    keys = np.array([s.draw_noise_key() for s in streams for _ in range(500)])
+    assert keys.shape == (1000, 4)
+    assert len(np.unique(keys)) == 4000
+
+
+def test_noise_keys_of_a_seed_do_not_depend_on_the_platform():
+    digest = hashlib.shake_256(b"privfeat 5 1").digest(32)
+    expected = np.frombuffer(digest, "<u8")
+    np.testing.assert_array_equal(KeyStream(5).draw_noise_key(), expected)
+
+
+@pytest.mark.parametrize("draw", ["draw", "draw_noise_key", "draw_integer"])
+def test_key_stream_ends(draw):
+    stream = KeyStream(1)
+    stream.skip_to(2**32)
+    with pytest.raises(PrivacyError, match="at most"):
+        getattr(stream, draw)()

@@ -41,7 +41,7 @@ def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
     """Two processes that hold the same: every sum of theirs is twice that of one."""
 
     class Twins(Team):
-        def total(self, values):
+        def total(self, values, **_):
             return values + values
 
     rows, labels = bounded(700, 5)

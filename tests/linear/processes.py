@@ -3,6 +3,8 @@
 ``python processes.py FOLDER INDEX SIZE PORT CASE``; writes ``FOLDER/INDEX.npz``.
 """
 
+import os
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -10,17 +12,32 @@ from pathlib import Path
 import numpy as np
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
+from privfeat.core.processes import current_team
 from privfeat.core.statistics import (
     exact_class_grams,
     exact_class_sums,
     exact_gradient,
     exact_gram,
 )
+from privfeat.core.totals import Total
 from privfeat.data import open_features
 from privfeat.distributed import all_processes, initialize
 from privfeat.linear._rows import BoundedRows
 
 N_CLASSES = 3
+# Parameters of DPAdamLinear that two processes have differently.
+DIFFERENT = {
+    "clip_norm": [1e3, 1e-3],
+    "gradient_clip_norm": [1.0, 2.0],
+    "learning_rate": [1.0, 2.0],
+    "center": [np.zeros(5), np.full(5, 0.1)],
+    "row_scaling": ["clip", "unit"],
+    "intercept_scaling": [0.1, 0.2],
+    "fit_intercept": [True, False],
+    "arithmetic": ["float64", "exact"],
+    "random_state": [1, 2],
+    "n_iter": [1, 2],
+}
 REFUSALS = ("differs", "shuffled", "regrouped", "classes", "groups", "twice")
 SHARED = REFUSALS[:3]
 
@@ -88,9 +105,68 @@ def main(folder, index, size, port, case):
         with all_processes():
             clf = DPFC(epsilon=1.0, classes=range(3), n_iter=2).fit(X, y)
         found = {"coef": clf.coef_}
+    elif case == "killed":
+        warnings.simplefilter("ignore")
+        clf = DPFC(epsilon=1.0, classes=range(3), n_iter=2)
+        with all_processes():
+            clf.fit(X, y)
+            if index == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            try:
+                clf.fit(X, y)
+            except PrivacyError as error:
+                np.savez(folder / "0.npz", message=str(error))
+                return
+    elif case == "different":
+        found = {name: different(X, y, index, name) for name in DIFFERENT}
+        found |= mismatched_sums(index)
     else:
         found = {name: refusal(X, y, index, name) for name in REFUSALS}
     np.savez(folder / f"{index}.npz", **found)
+
+
+def different(X, y, index, name):
+    """Return what a fit raises whose processes differ in one parameter."""
+    warnings.simplefilter("ignore")
+    params = {"epsilon": 1.0, "classes": range(3), "n_iter": 1, "row_scaling": "clip"}
+    clf = DPAdamLinear(**params | {name: DIFFERENT[name][index]})
+    try:
+        with all_processes():
+            clf.fit(X, y)
+    except PrivacyError as error:
+        assert not hasattr(clf, "privacy_")
+        return str(error)
+    return "fitted"
+
+
+def mismatched_sums(index):
+    """Return what totals raise that differ in one thing: nothing is added."""
+    found = {}
+    cases = {
+        "unit": [((2, 3), 1.0, True), ((2, 3), 2.0, True)],
+        "shape": [((2, 3), 1.0, True), ((3, 2), 1.0, True)],
+        "type": [((2, 3), 1.0, True), ((2, 3), 1.0, False)],
+    }
+    with all_processes("own"):
+        for name, both in cases.items():
+            shape, unit, private = both[index]
+            try:
+                found[f"sum_{name}"] = str(Total(private, shape).sum(unit).unit)
+            except PrivacyError as error:
+                found[f"sum_{name}"] = str(error)
+        for name, both in {"name": ("mean", "gram"), "value": ("mean", "mean")}.items():
+            try:
+                values = current_team().from_first(np.full(2, index + 0.5), both[index])
+                found[f"release_{name}"] = values
+            except PrivacyError as error:
+                found[f"release_{name}"] = str(error)
+        if index:  # one sum more than the other: at the next, positions differ
+            next(current_team()._positions)
+        try:
+            found["position"] = str(Total(True, (2, 3)).sum(1.0).unit)
+        except PrivacyError as error:
+            found["position"] = str(error)
+    return found
 
 
 def refusal(X, y, index, case):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import privfeat
 from privfeat.analysis.temperature import TemperatureScaling
@@ -19,6 +20,7 @@ from privfeat.core.processes import (
 )
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
+from privfeat.linear._inputs import _described
 from tests.linear import processes
 from tests.ports import held_port
 
@@ -56,6 +58,8 @@ def run(folder, data, case, *, size=2, flags=""):
             for index in range(size)
         ]
         errors = [process.communicate(timeout=900)[1] for process in started]
+    if case == "killed":
+        return str(np.load(folder / "0.npz")["message"]), started[0].returncode
     assert not any(process.returncode for process in started), errors
     return [dict(np.load(folder / f"{index}.npz")) for index in range(size)]
 
@@ -113,6 +117,41 @@ def test_processes_refuse_what_would_count_twice(tmp_path, data):
     for found in run(tmp_path, data, "refusals"):
         for case, message in messages.items():
             assert message in str(found[case]), case
+
+
+def test_processes_refuse_what_differs_in_any_parameter(tmp_path, data):
+    """``clip_norm`` of 1e3 and 1e-3 stated a sensitivity of 0.001 and moved 371."""
+    for found in run(tmp_path, data, "different"):
+        for name in processes.DIFFERENT:
+            assert "all processes must have the same fit" in str(found[name]), name
+        for name in ("sum_unit", "sum_shape", "sum_type", "position"):
+            assert "all processes must have the same sum" in str(found[name]), name
+        assert "all processes must have the same" in str(found["release_name"])
+        np.testing.assert_array_equal(found["release_value"], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("value", [lambda: 1, {1, 2}, object()])
+def test_what_cannot_be_compared_is_refused(value):
+    with pytest.raises(PrivacyError, match="classes must be made of numbers"):
+        _described(privfeat.DPFC(classes=value))
+
+
+def test_a_killed_process_ends_the_others_with_a_sentence(tmp_path, data):
+    message, status = run(tmp_path, data, "killed")
+    assert "process 1 ended or cannot be reached" in message
+    assert "stays charged" in message
+    assert status == 1
+
+
+def test_every_parameter_is_compared_but_those_named():
+    """Each parameter of each estimator, set to something else, changes the text."""
+    for name in ("DPFC", "DPAdamLinear", "DPNewton", "DPLeastSquares"):
+        clf = getattr(privfeat, name)()
+        expected = _described(clf)
+        for parameter in set(clf.get_params()) - {"ledger"}:
+            other = _described(clone(clf).set_params(**{parameter: 0.12345}))
+            same = parameter in ("random_state", "verbose")
+            assert (other == expected) is same, parameter
 
 
 def test_eight_devices_give_the_model_of_one(tmp_path, data, alone):

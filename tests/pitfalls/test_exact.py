@@ -58,7 +58,8 @@ def test_09_notices_several_continuous_draws_combined(make, three_classes, monke
 
     def combined(keys, total, stddev, *, symmetric):
         draws = [
-            noise.gaussian(keys.draw(), total.total.shape, stddev / 2) for _ in range(4)
+            noise.gaussian(keys.draw_noise_key(), total.total.shape, stddev / 2)
+            for _ in range(4)
         ]
         value = total.total * total.unit + sum(draws)
         return (value + value.T) / 2 if symmetric else value

@@ -207,11 +207,17 @@ def test_23_notices_batch_norm_that_is_accepted(monkeypatch):
 def check_29(records, monkeypatch):
     """Stopped after every step and continued from what is carried: bit for bit."""
     drawn, draw, step = [], KeyStream.draw, loop.Trainer.step
+    draw_words = KeyStream.draw_words
 
     def counted(self):
         key = draw(self)
         drawn.append(jax.random.key_data(key).tobytes())
         return key
+
+    def counted_words(self, n_words):
+        words = draw_words(self, n_words)
+        drawn.append(words.tobytes())
+        return words
 
     def interrupted(self, state, *rest):
         return step(self, resumed(state), *rest)
@@ -220,6 +226,7 @@ def check_29(records, monkeypatch):
     whole = made(**options).fit(*records)
     with monkeypatch.context() as patch:
         patch.setattr(KeyStream, "draw", counted)
+        patch.setattr(KeyStream, "draw_words", counted_words)
         patch.setattr(loop.Trainer, "step", interrupted)
         parts = made(**options).fit(*records)
     assert len(set(drawn)) == len(drawn) >= 1 + 3 * 3  # batch, views and noise

@@ -23,7 +23,7 @@ def test_noise_edge_is_the_norm_of_the_noise(size):
     """Mean of ten norms within 5 %: over ten standard errors of it."""
     keys = KeyStream(0)
     norms = [
-        np.linalg.norm(noise.symmetric_gaussian(keys.draw(), size, 2.0), 2)
+        np.linalg.norm(noise.symmetric_gaussian(keys.draw_noise_key(), size, 2.0), 2)
         for _ in range(10)
     ]
     assert np.mean(norms) == pytest.approx(noise_edge(2.0, size), rel=0.05)
@@ -31,7 +31,9 @@ def test_noise_edge_is_the_norm_of_the_noise(size):
 
 def test_noise_edge_of_many_columns_follows_the_semicircle():
     """Kolmogorov distance of the spectrum of one draw; deterministic key."""
-    values = np.linalg.eigvalsh(noise.symmetric_gaussian(KeyStream(1).draw(), 400, 1.0))
+    values = np.linalg.eigvalsh(
+        noise.symmetric_gaussian(KeyStream(1).draw_noise_key(), 400, 1.0)
+    )
     radius = noise_edge(1.0, 400)
     assert stats.kstest(values / radius, stats.semicircular.cdf).statistic < 0.02
 
