@@ -9,6 +9,8 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, Int, Key
 
+_BLOCK = 2**14  # coins that are tossed together
+
 
 def gaussian(
     key: Key[Array, ""], shape: tuple[int, ...], stddev: float
@@ -73,10 +75,18 @@ def _places_in_triangle(size: int) -> Int[np.ndarray, "d d"]:
 def bernoulli(
     key: Key[Array, ""], n_samples: int, probability: float
 ) -> Bool[np.ndarray, " n"]:
-    """Return an independent inclusion mask: Poisson sampling of records."""
+    """Return an independent inclusion mask: Poisson sampling of records.
+
+    Drawn a block at a time, each with its own key: code compiled for the number of
+    records would be kept in a file.
+    """
     with jax.enable_x64(True):
-        draws = jax.random.uniform(key, (n_samples,), jnp.float64)
-        return np.asarray(draws < probability)
+        blocks = [
+            jax.random.uniform(jax.random.fold_in(key, block), (_BLOCK,), jnp.float64)
+            for block in range(-(-n_samples // _BLOCK))
+        ]
+    draws = np.concatenate([np.empty(0), *blocks])[:n_samples]
+    return np.asarray(draws < probability)
 
 
 def uniform(key: Key[Array, ""]) -> float:

@@ -154,6 +154,7 @@ def test_bernoulli_is_empty_for_a_tiny_probability(keys):
 
 def test_sampling_and_uniform_draw_in_float64(keys, monkeypatch):
     """A float32 uniform is 0 once in ``2**23``: too often for small rates."""
+    monkeypatch.setattr(noise, "_BLOCK", 100)
     drawn, genuine = [], noise.jax.random.uniform
 
     def watched(*arguments):
@@ -167,6 +168,23 @@ def test_sampling_and_uniform_draw_in_float64(keys, monkeypatch):
     assert any(float(draw) * 2**32 % 1.0 for draw in drawn[0])
 
 
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 9])
+def test_bernoulli_tosses_coins_in_blocks_of_one_shape(keys, monkeypatch, size):
+    shapes, drawn, genuine = set(), [], noise.jax.random.uniform
+
+    def watched(key, shape, dtype):
+        shapes.add(shape)
+        drawn.extend(np.asarray(genuine(key, shape, dtype)))
+        return np.asarray(drawn[-shape[0] :])
+
+    monkeypatch.setattr(noise, "_BLOCK", 4)
+    monkeypatch.setattr(noise.jax.random, "uniform", watched)
+    mask = noise.bernoulli(keys.draw(), size, 0.5)
+    assert shapes <= {(4,)}
+    assert len(set(drawn)) == len(drawn) == -(-size // 4) * 4
+    assert mask.tolist() == [draw < 0.5 for draw in drawn[:size]]
+
+
 def test_bernoulli_leaves_out_what_is_drawn_at_the_rate_itself(keys, monkeypatch):
-    monkeypatch.setattr(noise.jax.random, "uniform", lambda *_: np.full(3, 0.5))
+    monkeypatch.setattr(noise.jax.random, "uniform", lambda *_: np.full(9, 0.5))
     assert not noise.bernoulli(keys.draw(), 3, 0.5).any()
