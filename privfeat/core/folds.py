@@ -49,7 +49,7 @@ def covered_rows(rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
     other processes with them, and is void for a part of them.
     """
     plain = np.asarray(rows, np.int64)
-    marked = np.dtype(np.int64, metadata={_MARK: _checksum(plain)})  # type: ignore[call-overload]
+    marked = np.dtype(np.int64, metadata={_MARK: _checksum(plain)})
     return plain.astype(marked)
 
 
@@ -57,7 +57,7 @@ def are_covered(rows: Any) -> bool:
     """Return whether `covered_rows` marked exactly these numbers."""
     if not isinstance(rows, np.ndarray) or rows.dtype.metadata is None:
         return False
-    return rows.dtype.metadata.get(_MARK) == _checksum(rows)
+    return bool(rows.dtype.metadata.get(_MARK) == _checksum(rows))
 
 
 def uncovered_choice(adjacency: Adjacency) -> str | None:
@@ -89,4 +89,4 @@ def _hands_on(module: str, function: str, frame: Any) -> bool:
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(rows)).hexdigest()
+    return hashlib.sha256(rows.tobytes()).hexdigest()
