@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         DPNewton,
     )
     from privfeat.persistence import ModelFileError, load, save
-    from privfeat.selection import DPRandomizedSearch, search_cost
+    from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
     from privfeat.trainers import DPSGDClassifier, DPSGDRegressor
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
@@ -44,6 +44,7 @@ _HOMES = {
     "DPSGDClassifier": "privfeat.trainers",
     "DPSGDRegressor": "privfeat.trainers",
     "FeatureFileError": "privfeat.data",
+    "HashKFold": "privfeat.selection",
     "LedgerError": "privfeat.exceptions",
     "ModelFileError": "privfeat.persistence",
     "PrivacyError": "privfeat.exceptions",
@@ -69,6 +70,7 @@ __all__ = [
     "DPSGDClassifier",
     "DPSGDRegressor",
     "FeatureFileError",
+    "HashKFold",
     "LedgerError",
     "ModelFileError",
     "PrivacyError",

@@ -47,14 +47,15 @@ def calibrate_noise(
     -----
     The tests make their own data, so the result costs no privacy. It holds for the
     size of those data alone. The outcome of a test is random: pass one with a fixed
-    seed to compare noise levels on the same data.
+    seed to compare noise levels on the same data. Pass one with ``mu=0``: the default
+    holds each fit to what it states, which a correct one passes at any noise.
 
     Examples
     --------
     >>> from functools import partial
     >>> from privfeat import DPLeastSquares
     >>> from privfeat.audit import random_label_test
-    >>> test = partial(random_label_test, n_samples=200, n_features=30, seed=0)
+    >>> test = partial(random_label_test, n_features=30, n_fits=1, mu=0.0, seed=0)
     >>> found = calibrate_noise(lambda s: DPLeastSquares(noise_multiplier=s), test)
     >>> 0.1 <= found.noise_multiplier <= 1000
     True

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from privfeat._checks import check_choice, check_int, check_real
+from privfeat._checks import check_choice, check_int
 from privfeat._extras import require
 from privfeat._random import Generator, make_rng, seed_from
+from privfeat.audit._sanity_law import allowed_rate, chance_limit, mean_limit
 from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 
 
@@ -89,50 +89,79 @@ class SanityResult:
 def random_label_test(
     estimator: Any,
     *,
-    n_samples: int = 1000,
+    n_samples: int = 100,
     n_features: int | tuple[int, ...] = 100,
     n_classes: int = 10,
+    records_per_user: int | None = None,
+    n_fits: int = 10,
+    mu: float | None = None,
     rate: float = 1e-3,
     seed: int | None = None,
 ) -> SanityResult:
-    """Fit random labels on random rows: the training accuracy must be that of chance.
+    """Fit random labels on random rows, and ask for them: few may be remembered.
 
     Parameters
     ----------
     estimator : object
         Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. Of the
-        clone that is fitted, ``classes`` and ``random_state`` are set, where it has
-        them, and its ledger is taken away.
+        clones that are fitted, ``classes`` and ``random_state`` are set, where it has
+        them, and the ledger is taken away.
     n_samples, n_classes : int
+        No more samples than features let a fit without privacy remember all of them.
     n_features : int or tuple of int
         Of a record, independent standard normal numbers; for a network of images their
         shape (height, width, channels).
+    records_per_user : int, optional
+        Records of one user, all of one label. Default: 10 with ``max_group_size``,
+        where users are passed to ``fit`` as groups, and 1 without.
+    n_fits : int
+        Each on data of its own.
+    mu : float, optional
+        Gaussian-DP parameter that a fit is held to, of a user. Default: what its
+        ``privacy_`` states, and 0 if that is infinite or there is none. With 0 the
+        fits must not be better than chance: for `calibrate_noise`.
     rate : float
-        In (0, 1): false-positive rate. The limit is the quantile of the binomial
-        distribution that a fit without memory passes with probability ``1 - rate``.
+        In (0, 1): bound on the probability that a correct fit fails.
     seed : int, optional
         Of the rows, labels and noise.
 
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the stated cost is so large that no outcome
+        could contradict it.
+
     Notes
     -----
-    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1.
+    **Law.** A correct fit may remember as much as its cost allows; the limit is what
+    all its fits together exceed with probability at most ``rate``. The proof stands in
+    ``privfeat/audit/_sanity_law.py``.
+
+    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1, with other
+    limits.
     """
     check_int("n_samples", n_samples, low=1)
+    check_int("n_fits", n_fits, low=1)
     shape = n_features if isinstance(n_features, tuple) else (n_features,)
     for size in shape:
         check_int("n_features", size, low=1)
     check_int("n_classes", n_classes, low=2)
-    limit = _limit(rate, n_samples, n_classes)
+    per_user = _records_per_user(estimator, records_per_user)
     rng = make_rng(seed)
-    X = rng.normal(size=(n_samples, *shape))
-    y = rng.integers(n_classes, size=n_samples)
-    model = _fit(estimator, n_classes, rng, X, y, None)
-    accuracy = float(np.mean(np.asarray(model.predict(X)) == y))
+    accuracies, allowed = [], 0.0
+    for _ in range(n_fits):
+        X = rng.normal(size=(n_samples, *shape))
+        users = np.arange(n_samples) // per_user
+        y = rng.integers(n_classes, size=n_samples)[users]
+        model = _fit(estimator, n_classes, rng, X, y, users)
+        accuracies.append(float(np.mean(np.asarray(model.predict(X)) == y)))
+        allowed = max(allowed, allowed_rate(model, mu, per_user, 1.0 / n_classes))
+    if allowed > 1.0 / n_classes or per_user > 1:
+        limit = mean_limit(rate, n_fits, allowed)
+    else:
+        limit = chance_limit(rate, n_fits * n_samples, n_classes)
     return SanityResult(
-        "random labels",
-        (accuracy,),
-        limit=limit,
-        chance=1.0 / n_classes,
+        "random labels", tuple(accuracies), limit=limit, chance=1.0 / n_classes
     )
 
 
@@ -141,77 +170,107 @@ def pattern_test(
     *,
     spread: str = "one_user",
     n_users: int = 1000,
-    records_per_user: int = 10,
-    side: int = 28,
-    patch: int = 14,
+    records_per_user: int | None = None,
+    n_patterns: int = 1,
+    side: int = 14,
+    patch: int = 7,
     channels: int | None = None,
     n_classes: int = 10,
-    n_fits: int = 5,
+    n_fits: int = 10,
+    mu: float | None = None,
     rate: float = 1e-3,
     seed: int | None = None,
 ) -> SanityResult:
-    """Plant a white patch in noise images: one user's must not be learned.
+    """Plant a patch in noise images: one user's must not be learned.
 
     Parameters
     ----------
-    estimator : object
-        As for `random_label_test`. With ``max_group_size``, users are passed to
-        ``fit`` as groups.
+    estimator, mu
+        As for `random_label_test`.
     spread : {"one_user", "all_users"}
-        Whose images carry the patch, and are then of class 0: all of one user, which
-        must not be learned, or a quarter of everyone's, which must be. All other
-        labels are random.
-    n_users, records_per_user : int
+        Whose images carry a patch, and have its class: all of one user for each
+        pattern, which must not be learned, or a quarter of everyone's, which must be.
+        All other labels are random.
+    n_users : int
+    records_per_user : int, optional
+        Default: 10 with ``max_group_size``, where users are passed to ``fit`` as
+        groups, and 1 without: what the fit protects.
+    n_patterns : int
+        Patches of a fit, at most ``n_users``, each with a class drawn for it.
     side, patch : int
         Height and width of the images (uniform noise in [-1, 1], so that grey is zero)
-        and of the patch, whose value is 1.
+        and of the patch in a corner, of values -1 and 1 drawn for each pattern.
     channels : int, optional
         Grey images of shape (side, side, channels), all channels alike, for a network
         of images. None: rows of ``side**2`` numbers.
     n_classes, n_fits : int
     rate : float
-        In (0, 1): false-positive rate of the test of one user.
+        In (0, 1): bound on the probability that a correct fit fails for one user.
     seed : int, optional
         Of the images, labels and noise.
 
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the stated cost is so large that no outcome
+        could contradict it.
+
     Notes
     -----
-    A fit has learned the patch if it gives class 0 to more than half of fresh images
-    with it. All of them see the same noise in the coefficients, so each fit counts as
-    one draw. For one user the share of such fits must be at most what is likely by
-    chance; for all users, at least one half.
+    A fit has learned a pattern if it gives its class to more than half of fresh images
+    with it; the value of a fit is the share of patterns that it learned. A model fitted
+    without the user of a pattern does so with probability at most ``1 / n_classes``, as
+    the class is drawn apart, so the limit follows from the same law. For all users, at
+    least one half must be learned.
 
-    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1.
+    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1, with other
+    limits.
     """
     check_choice("spread", spread, ("one_user", "all_users"))
     check_int("n_fits", n_fits, low=1)
     check_int("n_users", n_users, low=2)
-    check_int("records_per_user", records_per_user, low=1)
+    check_int("n_patterns", n_patterns, low=1, high=n_users)
     check_int("patch", patch, low=1, high=side)
     check_int("n_classes", n_classes, low=2)
     if channels is not None:
         check_int("channels", channels, low=1)
+    per_user = _records_per_user(estimator, records_per_user)
     one_user = spread == "one_user"
-    limit = _limit(rate, n_fits, n_classes) if one_user else 0.5
     rng = make_rng(seed)
-    grouped = getattr(estimator, "max_group_size", None) is not None
-    learned = []
+    users = np.repeat(np.arange(n_users), per_user)
+    learned, allowed = [], 0.0
     for _ in range(n_fits):
-        users = np.repeat(np.arange(n_users), records_per_user)
+        patches = rng.choice([-1.0, 1.0], size=(n_patterns, patch, patch))
+        classes = rng.integers(n_classes, size=n_patterns)
         y = rng.integers(n_classes, size=len(users))
-        marked = users == 0 if one_user else rng.random(len(users)) < 0.25
-        y[marked] = 0
-        X = _images(rng, marked, side, patch, channels)
-        model = _fit(estimator, n_classes, rng, X, y, users if grouped else None)
-        fresh = _images(rng, np.ones(200, bool), side, patch, channels)
-        learned.append(float(np.mean(np.asarray(model.predict(fresh)) == 0) > 0.5))
+        chosen = users  # which pattern an image has, if there is one of this number
+        if not one_user:
+            chosen = rng.integers(4 * n_patterns, size=len(users))
+        marked = chosen < n_patterns
+        y[marked] = classes[chosen[marked]]
+        images = rng.uniform(-1.0, 1.0, size=(len(users), side, side))
+        images[marked, :patch, :patch] = patches[chosen[marked]]
+        model = _fit(estimator, n_classes, rng, _rows(images, channels), y, users)
+        found = 0
+        for pattern, label in zip(patches, classes, strict=True):
+            fresh = rng.uniform(-1.0, 1.0, size=(200, side, side))
+            fresh[:, :patch, :patch] = pattern
+            predicted = np.asarray(model.predict(_rows(fresh, channels)))
+            found += int(np.mean(predicted == label) > 0.5)
+        learned.append(found / n_patterns)
+        allowed = max(allowed, allowed_rate(model, mu, per_user, 1.0 / n_classes))
     return SanityResult(
         f"pattern of {'one user' if one_user else 'all users'}",
         tuple(learned),
-        limit=limit,
+        limit=mean_limit(rate, n_fits, allowed) if one_user else 0.5,
         chance=1.0 / n_classes,
         must_stay_below=one_user,
     )
+
+
+def _records_per_user(estimator: Any, given: int | None) -> int:
+    default = 1 if getattr(estimator, "max_group_size", None) is None else 10
+    return check_int("records_per_user", default if given is None else given, low=1)
 
 
 def _fit(
@@ -220,35 +279,17 @@ def _fit(
     rng: Generator,
     X: NDArray[Any],
     y: NDArray[Any],
-    users: NDArray[Any] | None,
+    users: NDArray[Any],
 ) -> Any:
     # each with its own seed, or all fits would share their noise
     model = throw_away(estimator, classes=range(n_classes), random_state=seed_from(rng))
+    grouped = getattr(estimator, "max_group_size", None) is not None
     with without_privacy_warnings():
-        model.fit(*((X, y) if users is None else (X, y, users)))
+        model.fit(*((X, y, users) if grouped else (X, y)))
     return model
 
 
-def _images(
-    rng: Generator,
-    marked: NDArray[np.bool_],
-    side: int,
-    patch: int,
-    channels: int | None,
-) -> NDArray[np.float64]:
-    images = rng.uniform(-1.0, 1.0, size=(len(marked), side, side))
-    images[marked, :patch, :patch] = 1.0
+def _rows(images: NDArray[Any], channels: int | None) -> NDArray[np.float64]:
     if channels is None:
-        return images.reshape(len(marked), -1)
+        return images.reshape(len(images), -1)
     return np.repeat(images[..., None], channels, axis=-1)
-
-
-def _limit(rate: float, n_draws: int, n_classes: int) -> float:
-    check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
-    limit = float(stats.binom.isf(rate, n_draws, 1.0 / n_classes)) / n_draws
-    if not limit < 1.0:
-        raise ValueError(
-            f"rate must leave a test that can fail, got {rate!r} for {n_draws} draws. "
-            "Pass a larger one, or more fits or samples."
-        )
-    return limit

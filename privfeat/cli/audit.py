@@ -95,14 +95,14 @@ def run(args: argparse.Namespace) -> None:
 
     # what comes before it takes half a minute
     require("a one-run audit", "jax_privacy", extra="audit")
-    model = None if args.model is None else _load(args.model)
+    model = None if args.model is None else load_classifier(args.model)
     X, y, n_classes = _data(args, model)
     params = budget_parameters(args) | parse_settings(args.set)
     params["classes"] = range(n_classes)
     estimator = (
         make_estimator(args.estimator, **params)
         if model is None
-        else _with_params(model, params)
+        else with_params(model, params)
     )
     name = type(estimator).__name__
     print(_NOTICE)
@@ -166,7 +166,8 @@ def _verdict(ok: bool) -> str:
     return "no fault found" if ok else "FAULT"
 
 
-def _load(path: str) -> Any:
+def load_classifier(path: str) -> Any:
+    """Return a saved classifier of one label a record."""
     from privfeat import persistence
 
     model = persistence.load(path)
@@ -175,7 +176,7 @@ def _load(path: str) -> Any:
     return model
 
 
-def _with_params(model: Any, params: dict[str, Any]) -> Any:
+def with_params(model: Any, params: dict[str, Any]) -> Any:
     """Return an unfitted copy of a model, with other parameters where given."""
     from sklearn.base import clone
 

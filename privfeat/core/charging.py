@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privfeat.core.folds import uncovered_choice
 from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.processes import current_team
 from privfeat.core.statement import PrivacyStatement
@@ -24,20 +25,36 @@ def charged(
     The body is given the number of the charge. A fit that goes on where it was
     interrupted passes the ``number`` that it was given, and is not charged again.
 
-    If the body fails the charge stands. Without a ledger nothing happens. Of several
+    If the body fails the charge stands. Without a ledger nothing is charged. In folds
+    that one record can change, where a charge would say too little, the fit is refused
+    with a ledger and warned of without. Of several
     processes that fit together the first charges, once for all; none starts the body
     unless it could.
     """
-    team = current_team()
+    team, choice = current_team(), uncovered_choice(statement.adjacency)
     if len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if ledger is None:
+        if choice is not None and statement.private:
+            warnings.warn(
+                f"fits inside {choice} have statements that hold for their training "
+                "records alone and do not compose: one record more can move others "
+                "between folds. Pass cv=privfeat.HashKFold().",
+                PrivacyWarning,
+                stacklevel=4,
+            )
         with _interrupt_noted("The fit had begun: its budget is spent."):
             yield None
         return
     refusal = None
     if team.index == 0:
         try:
+            if choice is not None:
+                raise PrivacyError(
+                    "a fit with a ledger must be on all records or in folds of "
+                    "HashKFold, for which its charge holds: in others one record more "
+                    f"can move many, got {choice}. Pass cv=privfeat.HashKFold()."
+                )
             if number is None:
                 number = ledger.charge(statement, estimator=estimator)
             else:

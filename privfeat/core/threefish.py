@@ -8,8 +8,6 @@ References
 .. [1] Ferguson et al. The Skein Hash Function Family, version 1.3. 2010. Section 3.3.
 """
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +32,7 @@ _ROUNDS = 72
 # Sizes have so many leading bits, and zeros: few to compile, near to what was asked.
 _SIZE_BITS = 4
 _FEWEST_BLOCKS = 16
+_PIECE_BLOCKS = 2**12
 
 
 def n_blocks_for(n_words: int) -> int:
@@ -44,10 +43,15 @@ def n_blocks_for(n_words: int) -> int:
 
 
 def words_of(key: NoiseKey, n_words: int) -> UInt64[np.ndarray, " n"]:
-    """Return the first ``n_words`` words of 64 bits under ``key``."""
+    """Return ``n_words`` words of 64 bits under ``key``.
+
+    In pieces of one shape: how many coins are tossed for records is private, and code
+    compiled for that number would be kept in a file.
+    """
     with jax.enable_x64(True):
-        words = np.asarray(_words(checked(key), n_blocks_for(n_words)))
-    return words[:n_words]
+        starts = range(0, -(-n_words // 4), _PIECE_BLOCKS)
+        pieces = [np.asarray(_piece(checked(key), np.uint64(s))) for s in starts]
+    return np.concatenate([np.empty(0, np.uint64), *pieces])[:n_words]
 
 
 def checked(key: NoiseKey) -> NoiseKey:
@@ -60,13 +64,17 @@ def checked(key: NoiseKey) -> NoiseKey:
     return key
 
 
-@partial(jax.jit, static_argnames="n_blocks")
-def _words(key: UInt64[Array, " 4"], n_blocks: int) -> UInt64[Array, " n"]:
-    return jnp.concatenate(blocks(key, n_blocks))
+@jax.jit
+def _piece(key: UInt64[Array, " 4"], start: UInt64[Array, ""]) -> UInt64[Array, " n"]:
+    return jnp.concatenate(blocks(key, _PIECE_BLOCKS, start))
 
 
-def blocks(key: UInt64[Array, " 4"], n_blocks: int) -> _Block:
-    """Return the encrypted numbers 0, 1, ... as four arrays of words; inside ``jit``.
+def blocks(
+    key: UInt64[Array, " 4"], n_blocks: int, start: UInt64[Array, ""] | int = 0
+) -> _Block:
+    """Return so many numbers from ``start`` on, encrypted: four arrays of words.
+
+    To be called inside ``jit``.
 
     Notes
     -----
@@ -74,7 +82,7 @@ def blocks(key: UInt64[Array, " 4"], n_blocks: int) -> _Block:
     """
     parity = key[0] ^ key[1] ^ key[2] ^ key[3] ^ jnp.uint64(_PARITY)
     schedule = jnp.append(key, parity)
-    numbers = jnp.arange(n_blocks, dtype=jnp.uint64)
+    numbers = jnp.arange(n_blocks, dtype=jnp.uint64) + jnp.uint64(start)
     zeros = jnp.zeros_like(numbers)
 
     def inject(block: _Block, turn: Array) -> _Block:

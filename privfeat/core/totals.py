@@ -74,10 +74,14 @@ class Total:
         where = getattr(part, "device", None)
         with jax.enable_x64(True):
             if where not in self._parts:
-                self._parts[where] = part.astype(self._dtype)
-            elif isinstance(part, np.ndarray):
+                zero: Any = np.zeros(part.shape, self._dtype)
+                if not isinstance(part, np.ndarray):
+                    zero = jax.device_put(zero, where)
+                self._parts[where] = zero
+            if isinstance(part, np.ndarray):
                 self._parts[where] += part.astype(self._dtype)
             else:
+                # also the first: its code must not tell that there was another chunk
                 self._parts[where] = kernels.added(self._parts[where], part)
         self._n_parts += 1
         if self._n_parts == _CHUNKS_BEFORE_CARRY:

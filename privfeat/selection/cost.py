@@ -7,10 +7,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
-    KFold,
     ParameterGrid,
     RandomizedSearchCV,
-    ShuffleSplit,
 )
 
 from privfeat._types import Adjacency
@@ -20,6 +18,7 @@ from privfeat.core.composition import TotalCost
 from privfeat.core.plan import Query
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.selection._inputs import BUDGET
+from privfeat.selection.folds import HashKFold
 
 NOT_COVERED = (
     "cv_results_ and best_score_: exact scores of records",
@@ -39,7 +38,7 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     ----------
     search : GridSearchCV or RandomizedSearchCV
         Not fitted, or fitted. Its estimator, or the last step of its pipeline, has a
-        budget by ``epsilon`` or ``rho``; ``cv`` is a ``KFold`` or ``ShuffleSplit``.
+        budget by ``epsilon`` or ``rho``; ``cv`` is a `HashKFold`.
     delta : float, optional
         Where the total is evaluated. Default: that of the estimator.
 
@@ -47,7 +46,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     -------
     cost : TotalCost
         ``epsilon`` of the coefficients of all fits together, were they all released
-        and the scores thrown away. It is ``inf`` where folds depend on the records.
+        and the scores thrown away: what a ledger charges. ``inf`` for folds that may
+        depend on other records, in which a ledger refuses the fits.
         ``private`` is False.
 
     Raises
@@ -65,16 +65,12 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
 
     Notes
     -----
-    **Guarantee.** The fits are Gaussian: their ``mu**2`` add. Under replace-one
-    ``KFold`` puts a record into ``n_splits - 1`` of the training sets by its place, so
-    each candidate costs that many fits; ``ShuffleSplit`` may train on it in all
-    ``n_splits``. ``refit`` is one more fit with the dearest budget among candidates.
-    Under add/remove a record more moves other records across the ends of folds.
-    Without shuffling each end moves by at most one record, for fold ``j`` starts at
-    ``j (n // k) + min(j, n % k)``, which grows by 0 or 1 with ``n``; two ends and the
-    record itself make three. By the triangle inequality each exact sum then moves by at
-    most three sensitivities, so a fit costs ``3 mu``. Shuffled or stratified folds can
-    move many records: ``inf``.
+    **Guarantee.** The fits are Gaussian: their ``mu**2`` add, of ``n_splits`` fits for
+    each candidate in the folds of `HashKFold`, with the proof there. ``refit`` is one
+    more fit with the dearest budget among candidates. No other folds are covered:
+    stratified ones can move many records when one comes or goes; those of ``KFold``
+    move others across their ends under add/remove, when shuffled all of them; and a fit
+    cannot tell folds by place from folds by label.
     """
     if type(search) not in (GridSearchCV, RandomizedSearchCV):
         raise TypeError(
@@ -91,8 +87,9 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         raise UnsupportedEventError("adjacency must be the same for all candidates.")
     adjacency = adjacencies.pop()
     mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
-    n_charged, group, n_splits = _folds(search.cv, adjacency)
-    squares = [n_charged * (group * mu) ** 2 for mu in mus]
+    covered = type(search.cv) is HashKFold
+    n_splits = _n_splits(search.cv)
+    squares = [n_splits * mu**2 if covered else math.inf for mu in mus]
     if search.refit is not False:
         squares.append(max(mus) ** 2)
     mu = math.sqrt(math.fsum(squares)) * (1.0 + 1e-12)
@@ -116,8 +113,9 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         adjacency=adjacency,
         method="exact curve of the composed Gaussians, of the fits alone"
         if math.isfinite(mu)
-        else "no bound: stratified or shuffled folds depend on the records. Pass "
-        "cv=KFold(k) without shuffling",
+        else "no bound: one record can move others between folds. Pass cv=HashKFold(k)"
+        if not covered
+        else "a fit without privacy",
         n_fits=len(mus) * n_splits + (search.refit is not False),
         not_covered=not_covered,
     )
@@ -180,13 +178,6 @@ def _list(values: Any) -> list[Any]:
     return [] if hasattr(values, "rvs") else list(values)
 
 
-def _folds(cv: Any, adjacency: Adjacency) -> tuple[float, float, int]:
-    """Return fits charged a candidate, records that move together, and fits made."""
-    if type(cv) is KFold and adjacency == "replace_one":
-        return cv.n_splits - 1, 1, cv.n_splits
-    if type(cv) is ShuffleSplit and adjacency == "replace_one":
-        return cv.n_splits, 1, cv.n_splits
-    if type(cv) is KFold and not cv.shuffle:
-        return cv.n_splits, 3, cv.n_splits
+def _n_splits(cv: Any) -> int:
     n_splits = getattr(cv, "n_splits", 5 if cv is None else cv)
-    return math.inf, 1, n_splits if isinstance(n_splits, int) else 1
+    return n_splits if isinstance(n_splits, int) else 1

@@ -126,6 +126,7 @@ def test_random_labels_are_memorized_without_noise_alone():
     """False-positive rate 1e-3; without noise the network knows all labels."""
     options = FULL | {"n_iter": 60, "learning_rate": 0.01}
     shape = {"n_samples": 60, "n_features": (4, 4, 1), "n_classes": 3, "seed": 0}
+    shape |= {"n_fits": 1, "mu": 0.0}
     assert not random_label_test(make(0.01, **options), **shape).passed
     assert random_label_test(make(300.0, **options), **shape).passed
 
@@ -145,6 +146,7 @@ def test_noise_is_calibrated_until_a_pattern_of_one_user_is_not_learned():
             channels=1,
             n_classes=3,
             n_fits=3,
+            mu=0.0,
             rate=0.05,
             seed=0,
         )

@@ -1,9 +1,16 @@
 """Against the vectors of the Skein submission, and against the cipher in integers."""
 
+import jax
 import numpy as np
 import pytest
 
-from privfeat.core.threefish import _FEWEST_BLOCKS, n_blocks_for, words_of
+from privfeat.core.threefish import (
+    _FEWEST_BLOCKS,
+    _piece,
+    blocks,
+    n_blocks_for,
+    words_of,
+)
 from tests.reference import threefish_256
 
 
@@ -20,13 +27,26 @@ def test_the_reference_encrypts_as_published():
 @pytest.mark.parametrize(
     "key", [[0] * 4, [1, 2, 3, 4], [2**64 - 1] * 4, [2**63, 5, 2**40, 2**64 - 7]]
 )
-@pytest.mark.parametrize("n_words", [1, 4 * _FEWEST_BLOCKS, 4 * _FEWEST_BLOCKS + 1])
-def test_words_are_those_of_the_reference(key, n_words):
-    n_blocks = n_blocks_for(n_words)
-    blocks = [threefish_256(key, [number, 0, 0, 0]) for number in range(n_blocks)]
-    found = words_of(np.array(key, np.uint64), n_words)
-    assert found.dtype == np.uint64
-    assert found.tolist() == np.array(blocks, np.uint64).T.ravel().tolist()[:n_words]
+@pytest.mark.parametrize("start", [0, 7, 2**40])
+def test_blocks_are_those_of_the_reference(key, start):
+    numbers = range(start, start + 20)
+    expected = [threefish_256(key, [number, 0, 0, 0]) for number in numbers]
+    with jax.enable_x64(True):
+        found = jax.jit(blocks, static_argnums=1)(np.array(key, "u8"), 20, start)
+    assert np.array(expected, np.uint64).T.tolist() == np.array(found).tolist()
+
+
+@pytest.mark.parametrize("n_words", [0, 1, 2**14 - 1, 2**14, 2**14 + 1, 2**15 + 5])
+def test_words_come_in_pieces_of_one_shape(n_words):
+    """Code compiled for their number would tell of the records they are drawn for."""
+    key = np.array([1, 2, 3, 4], "u8")
+    compiled = _piece._cache_size() or 1
+    found = words_of(key, n_words)
+    assert _piece._cache_size() <= compiled
+    assert (found.dtype, found.shape) == (np.uint64, (n_words,))
+    for piece in range(0, n_words, 2**14):
+        first = threefish_256(key.tolist(), [piece // 4, 0, 0, 0])[0]
+        assert found[piece] == first
 
 
 def test_no_word_and_no_key_repeats_in_a_million():

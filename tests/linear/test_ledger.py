@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -15,6 +15,7 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPLeastSquaresRegressor,
+    HashKFold,
     LedgerError,
     PrivacyError,
     PrivacyLedger,
@@ -25,6 +26,8 @@ from privfeat import (
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import exit_code
 from tests.linear.dying import STEPS, fit_until_killed
+
+FOLDS = HashKFold(3, key=0)
 
 
 @pytest.fixture
@@ -168,7 +171,7 @@ def test_clones_and_pickles_charge_the_same_budget(estimator, ledger, three_clas
 
 def test_cross_validation_is_charged_for_every_fold(ledger, three_classes):
     clf = DPLeastSquares(rho=0.001, classes=range(3), ledger=ledger)
-    cross_val_score(clf, *three_classes, cv=KFold(3))
+    cross_val_score(clf, *three_classes, groups=range(31), cv=FOLDS)
     assert len(ledger.history) == 3
 
 
@@ -176,8 +179,8 @@ def check_grid_search(ledger, three_classes, n_jobs):
     """Two candidates in three folds, and the refit: seven fits."""
     clf = DPLeastSquares(rho=0.001, classes=range(3), ledger=ledger)
     search = GridSearchCV(
-        clf, {"ridge": [1.0, 10.0]}, cv=KFold(3), n_jobs=n_jobs, error_score="raise"
-    ).fit(*three_classes)
+        clf, {"ridge": [1.0, 10.0]}, cv=FOLDS, n_jobs=n_jobs, error_score="raise"
+    ).fit(*three_classes, groups=range(31))
     assert [charge.number for charge in ledger.history] == list(range(1, 8))
     expected = compose([search.best_estimator_.privacy_] * 7)
     assert ledger.spent.epsilon == expected.epsilon
@@ -195,9 +198,9 @@ def test_grid_search_in_four_processes_is_charged_exactly(ledger, three_classes)
 
 def test_grid_search_ends_where_the_budget_does(ledger, three_classes):
     clf = DPLeastSquares(rho=0.1, classes=range(3), ledger=ledger)
-    search = GridSearchCV(clf, {"ridge": [1.0, 10.0]}, cv=KFold(3), error_score="raise")
+    search = GridSearchCV(clf, {"ridge": [1.0, 10.0]}, cv=FOLDS, error_score="raise")
     with pytest.raises(BudgetExceededError):
-        search.fit(*three_classes)
+        search.fit(*three_classes, groups=range(31))
     assert len(ledger.history) == 2
     assert ledger.spent.epsilon <= 3.0
 

@@ -8,13 +8,14 @@ import shutil
 import joblib
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV
 
 from privfeat import (
     DPFC,
     DPAdamLinear,
     DPLeastSquares,
     DPRandomizedSearch,
+    HashKFold,
     PrivacyLedger,
     compose,
 )
@@ -22,6 +23,8 @@ from privfeat.core import noise
 from privfeat.linear import _base
 from privfeat.selection import search as searching
 from tests.pitfalls.conftest import prices
+
+FOLDS = HashKFold(3, key=0)
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 EVERY_FIT = [DPLeastSquares, DPFC, DPAdamLinear]
@@ -45,8 +48,8 @@ def new_ledger(tmp_path):
 def check_05(make, data, ledger, n_jobs=1):
     """Two candidates in three folds, the refit, and a clone in each of two jobs."""
     fit = make(rho=0.01, epsilon=None, random_state=None, ledger=ledger)
-    grid = GridSearchCV(fit, {"alpha": [0.1, 1.0]}, cv=KFold(3), n_jobs=n_jobs)
-    best = grid.fit(*data).best_estimator_
+    grid = GridSearchCV(fit, {"alpha": [0.1, 1.0]}, cv=FOLDS, n_jobs=n_jobs)
+    best = grid.fit(*data, groups=range(31)).best_estimator_
     jobs = (joblib.delayed(clone(fit).fit)(*data) for _ in range(2))
     joblib.Parallel(n_jobs=n_jobs)(jobs)
     assert [charge.number for charge in ledger.history] == list(range(1, 10))
