@@ -1,7 +1,6 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
-import secrets
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
 from privfeat.core.folds import covered_rows
+from privfeat.core.keys import KeyStream
 
 
 class HashKFold(BaseCrossValidator):
@@ -116,8 +116,9 @@ class HashKFold(BaseCrossValidator):
             raise ValueError(
                 "groups must hold one id for each record, got another size."
             )
-        key = secrets.randbits(128) if self.key is None else self.key
-        folds = _dealt(ids, self.n_splits, key.to_bytes(16))
+        fresh = KeyStream(None).draw_words(2).tobytes()
+        key = fresh if self.key is None else self.key.to_bytes(16)
+        folds = _dealt(ids, self.n_splits, key)
         for fold in range(self.n_splits):
             test = folds == fold
             yield covered_rows(np.flatnonzero(~test)), np.flatnonzero(test)
