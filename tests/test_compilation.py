@@ -111,6 +111,7 @@ for n in (100, 101, 1025, 20_000):
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_tells_no_number_of_records(tmp_path):
     """Whatever is fitted: a record more, more than fill a chunk, or a block of coins.
 

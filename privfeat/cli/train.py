@@ -217,10 +217,10 @@ def _charge(clf: Any, n_units: int) -> str:
     cost = f"epsilon = {rounded_up(epsilon)} at delta = {clf.delta:g}"
     if ledger is None:
         return f"this fit costs {cost}; no ledger is charged"
-    name, left = ledger.budget.dataset, rounded_down(ledger.remaining.epsilon)
+    budget = ledger.budget  # what is left of it takes minutes where records are sampled
     return (
-        f"this fit costs {cost}, charged to {name!r} unless it was "
-        f"when it began; one fit may cost epsilon = {left} now"
+        f"this fit costs {cost}, charged to {budget.dataset!r}, whose whole budget is "
+        f"epsilon = {rounded_down(budget.epsilon)}, unless it was when it began"
     )
 
 

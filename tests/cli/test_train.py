@@ -95,7 +95,7 @@ def test_train_charges_a_ledger(folder, capsys):
     before = printed.partition("model saved")[0]
     assert "this fit costs epsilon = " in before
     assert "at delta = 1e-05, charged to 'photos'" in before
-    assert "one fit may cost epsilon = 200 now" in before
+    assert "whose whole budget is epsilon = 200" in before
     (charge,) = ledger.history
     assert charge.statement == load(folder / "model").privacy_
     assert charge.status == "fitted"

@@ -82,6 +82,7 @@ def test_a_device_is_checked_once(monkeypatch):
     assert len(calls) == len(jax.local_devices())
 
 
+@pytest.mark.slow
 def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """

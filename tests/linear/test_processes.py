@@ -84,6 +84,7 @@ def test_two_processes_on_one_file_give_the_model_of_one(shared, alone):
         check_same(found, alone)
 
 
+@pytest.mark.slow
 def test_two_processes_with_their_own_rows_give_the_model_of_one(tmp_path, data, alone):
     for found in run(tmp_path, data, "own"):
         check_same(found, alone)
@@ -100,11 +101,13 @@ def test_two_processes_keep_the_same_records_of_a_user(shared, data):
         np.testing.assert_allclose(found["users_coef"], users.coef_, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_unseeded_processes_share_one_noise(tmp_path, data):
     first, second = run(tmp_path, data, "unseeded")
     np.testing.assert_array_equal(first["coef"], second["coef"])
 
 
+@pytest.mark.slow
 def test_processes_refuse_what_would_count_twice(tmp_path, data):
     messages = {
         "differs": "all processes must have the same fit",
@@ -136,6 +139,7 @@ def test_what_cannot_be_compared_is_refused(value):
         _described(privfeat.DPFC(classes=value))
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_others_with_a_sentence(tmp_path, data):
     message, status = run(tmp_path, data, "killed")
     assert "process 1 ended or cannot be reached" in message
@@ -154,6 +158,7 @@ def test_every_parameter_is_compared_but_those_named():
             assert (other == expected) is same, parameter
 
 
+@pytest.mark.slow
 def test_eight_devices_give_the_model_of_one(tmp_path, data, alone):
     flags = "--xla_force_host_platform_device_count=8"
     (found,) = run(tmp_path, data, "shared", size=1, flags=flags)

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -69,8 +70,17 @@ def steps_in(folder):
     return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
 
 
-@pytest.mark.parametrize("n_draws", [1, 3, 6])
-@pytest.mark.parametrize("optimizer", ["adam", "nesterov"])
+@pytest.mark.parametrize(
+    ("optimizer", "n_draws"),
+    [
+        ("adam", 3),
+        *(
+            pytest.param(name, n_draws, marks=pytest.mark.slow)
+            for name, n_draws in product(["adam", "nesterov"], [1, 3, 6])
+            if (name, n_draws) != ("adam", 3)
+        ),
+    ],
+)
 def test_interrupted_equals_uninterrupted_bit_for_bit(
     tmp_path, records, interrupted, n_draws, optimizer
 ):
@@ -269,7 +279,7 @@ def test_a_checkpoint_holds_releases_alone(tmp_path, records, interrupted):
     assert contents[0] == contents[1]  # so that no seed is in it
 
 
-@pytest.mark.parametrize("n_draws", [1, 5])
+@pytest.mark.parametrize("n_draws", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     """Before the first checkpoint nothing is known of the charge, so it stands."""
     path = tmp_path / "x.ledger"

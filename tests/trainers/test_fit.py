@@ -28,6 +28,7 @@ def same_parameters(left, right):
     )
 
 
+@pytest.mark.slow
 def test_classifier_learns_digits():
     X, y = load_digits(return_X_y=True)
     clf = DPSGDClassifier(
