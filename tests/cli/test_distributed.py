@@ -54,6 +54,7 @@ def two_shells(features, out, port, index, *options):
     )
 
 
+@pytest.mark.slow
 def test_fit_of_two_plain_shells_saves_one_model(features, tmp_path):
     out = tmp_path / "model"
     with held_port() as port:

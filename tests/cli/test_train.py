@@ -130,6 +130,7 @@ def test_train_says_where_it_goes_on(folder, capsys, monkeypatch):
     assert "this fit costs epsilon = " in printed.out
 
 
+@pytest.mark.slow
 def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
     """Full batches, whose accounting is quick."""
     pytest.importorskip("jax_privacy")
@@ -163,6 +164,7 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
     assert "must be a folder of images" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_train_protects_users(folder, capsys):
     table = folder / "patients.csv"
     names = [f"train/{name}/{i}.png" for name in ("bright", "dark") for i in range(12)]

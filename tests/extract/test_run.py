@@ -110,7 +110,11 @@ def test_extract_refuses_to_continue_with_other_arguments(run, child, tmp_path):
 
 @needs_posix
 @pytest.mark.parametrize(
-    ("limit", "stage"), [(300_000, "train.features.col"), (900_000, "out.h5 could")]
+    ("limit", "stage"),
+    [
+        (300_000, "train.features.col"),
+        pytest.param(900_000, "out.h5 could", marks=pytest.mark.slow),
+    ],
 )
 def test_extract_on_a_full_disk_is_one_line_and_can_continue(
     run, child, tmp_path, limit, stage

@@ -187,6 +187,7 @@ def check_grid_search(ledger, three_classes, n_jobs):
     assert {charge.status for charge in ledger.history} == {"fitted"}
 
 
+@pytest.mark.slow
 def test_grid_search_in_two_processes_is_charged_exactly(ledger, three_classes):
     check_grid_search(ledger, three_classes, n_jobs=2)
 

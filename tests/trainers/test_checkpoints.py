@@ -94,6 +94,7 @@ def test_interrupted_equals_uninterrupted_bit_for_bit(
         assert np.array_equal(clf.parameters_[name], leaf)
 
 
+@pytest.mark.slow
 def test_fits_of_users_go_on_alike(tmp_path, records, interrupted):
     """With the same records of each user, in the same orders, where there is a seed."""
     data = (*records, np.arange(30) // 4)
@@ -119,6 +120,7 @@ def test_fit_goes_on_after_the_last_checkpoint(tmp_path, records, interrupted, d
     assert len(drawn) == 5 + 3
 
 
+@pytest.mark.slow
 def test_no_noise_comes_twice_without_a_seed(tmp_path, records, interrupted, drawn):
     interrupted(make_classifier(tmp_path), 5).fit(*records)
     size = len(drawn[0])
