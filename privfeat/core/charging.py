@@ -37,9 +37,9 @@ def charged(
     if ledger is None:
         if choice is not None and statement.private:
             warnings.warn(
-                f"fits inside {choice} have statements that hold for their training "
-                "records alone and do not compose: one record more can move others "
-                "between folds. Pass cv=privfeat.HashKFold().",
+                "a statement holds for the records that a fit was given, and does not "
+                "compose where one record more can move or change others, got "
+                f"{choice.what}. {choice.remedy}",
                 PrivacyWarning,
                 stacklevel=4,
             )
@@ -52,8 +52,8 @@ def charged(
             if choice is not None:
                 raise PrivacyError(
                     "a fit with a ledger must be on all records or in folds of "
-                    "HashKFold, for which its charge holds: in others one record more "
-                    f"can move many, got {choice}. Pass cv=privfeat.HashKFold()."
+                    "HashKFold, as they are, for which its charge holds: elsewhere one "
+                    f"record more can move many, got {choice.what}. {choice.remedy}"
                 )
             if number is None:
                 number = ledger.charge(statement, estimator=estimator)
