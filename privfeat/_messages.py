@@ -23,7 +23,7 @@ R = TypeVar("R")
 _REWORDED = {
     "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
     "Complex data not supported": "Complex data not supported: X must be real.",
-    "could not convert string": "X must hold numbers, got text.",
+    "could not convert string": "X and y must hold numbers, got text.",
     "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
     "y should be a 1d array": "y should be a 1d array, got another shape.",
     "inhomogeneous shape": "X and y must be rectangular: rows of one length.",

@@ -24,6 +24,7 @@ SCORES = {"score", "predict", "predict_proba", "decision_function", "best_score_
 # Unseeded fits in other processes, and what their tests ask of them for every noise.
 FRESH = {
     "linear/dying.py fit_until_killed": "that a killed fit stays charged",
+    "linear/processes.py different": "that the fits are refused",
     "linear/processes.py main": "that all processes have one model",
     "linear/processes.py refusal": "that the fit is refused",
     "linear/test_rows.py code": "that the fit is refused",

@@ -66,6 +66,7 @@ RULES = {
         ours=SHARED
         | {
             "privfeat._compilation",
+            "privfeat._encoding",
             "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",

@@ -30,6 +30,7 @@ NOT_RUN = {
     "privfeat-extract overlap private.h5": "your files: tests/extract/test_overlap.py",
     "torchrun": "8 GPUs: tests/extract/test_ranks.py",
     "srun": "a launcher: tests/linear/test_processes.py",
+    "privfeat fit --distributed": "two hosts: tests/cli/test_distributed.py",
     "privfeat train --data images/": "your images: tests/cli/test_train.py",
     "python benchmarks/reproduce_tables.py": "hours: tests/benchmarks",
 }

@@ -19,7 +19,7 @@ checkpoint the first to write another goes on, and all others end without a rele
   before be gone on with instead: its owner must throw the other away.
 """
 
-import secrets
+import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -78,7 +78,7 @@ def newest_checkpoint(
     with ledger._store.transaction(write=True) as found:
         charge = rows.find_charges(found, ledger.budget)[number - 1]
         _check_newest(ledger, charge, tokens)
-        token = secrets.token_hex(16)
+        token = uuid.uuid4().hex
         rows.mark_fitted(found, ledger.budget, number, token)
         yield [token, charge.token]
 

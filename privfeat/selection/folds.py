@@ -1,7 +1,6 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
-import secrets
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
 from privfeat.core.folds import covered_rows, uncovered_choice
+from privfeat.core.keys import KeyStream
 
 
 class HashKFold(BaseCrossValidator):
@@ -121,8 +121,9 @@ class HashKFold(BaseCrossValidator):
                 "groups must be ids that records keep whatever the others are, got the "
                 "row numbers, which one record more shifts. Pass None."
             )
-        key = secrets.randbits(128) if self.key is None else self.key
-        folds = _dealt(ids, self.n_splits, key.to_bytes(16))
+        fresh = KeyStream(None).draw_words(2).tobytes()
+        key = fresh if self.key is None else self.key.to_bytes(16)
+        folds = _dealt(ids, self.n_splits, key)
         # asked here and not where folds are fitted, perhaps in another process
         covered = uncovered_choice("replace_one") is None
         return self._folds(folds, covered_rows if covered else np.array)

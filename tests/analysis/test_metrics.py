@@ -69,7 +69,7 @@ def test_empty_bins_are_nan_and_do_not_count():
         ([0], [[0.5, 0.6]], "sum to 1"),
         ([0], [[np.nan, 1.0]], "sum to 1"),
         ([0], [[1.5, -0.5]], ">= 0"),
-        ([0, 1], [[0.5, 0.5]], "shapes"),
+        ([0, 1], [[0.5, 0.5]], "one entry for each row"),
         ([7], [[0.5, 0.5]], "among classes"),
         ([0.5], [[0.5, 0.5]], "among classes"),
         ([0], [0.5], "shape"),

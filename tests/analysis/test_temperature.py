@@ -131,6 +131,9 @@ class Neighbours(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         return self
 
+    def __sklearn_is_fitted__(self):
+        return True
+
     def predict_proba(self, X):
         z = (X[:, 0] - X[:, 0].mean()) / (X[:, 0].std() + 1e-9)
         p = 1 / (1 + np.exp(-20 * z))

@@ -51,8 +51,8 @@ def test_check_noise_finds_one_key_for_all_classes(one_step, clusters, monkeypat
 @pytest.mark.statistical
 def test_check_noise_finds_one_key_for_all_steps(one_step, clusters, monkeypatch):
     """Equal releases have a correlation of one: always found."""
-    key = KeyStream(1).draw()
-    monkeypatch.setattr(KeyStream, "draw", lambda self: key)
+    key = KeyStream(1).draw_noise_key()
+    monkeypatch.setattr(KeyStream, "draw_noise_key", lambda self: key)
     assert check_noise(one_step(n_iter=2), *clusters).p_repeated < 1e-12
 
 

@@ -187,7 +187,7 @@ def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, monkeypatc
     """Before the first one's value is sent to all, the others hold the exact sum."""
 
     class Other(Team):
-        def from_first(self, values):
+        def from_first(self, values, *_):
             return values
 
     monkeypatch.setattr(mechanisms, "current_team", lambda: Other(1, 2))
@@ -198,7 +198,7 @@ def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, monkeypatc
 class Alone(Team):
     """Says what it holds itself; nothing is sent."""
 
-    def from_first(self, values):
+    def from_first(self, values, *_):
         return values
 
 

@@ -64,7 +64,8 @@ def test_overlap_with_a_higher_threshold_finds_less(run, files):
 
 def test_overlap_of_rows_of_zeros_is_none(run, files, tmp_path):
     zeros = tmp_path / "zeros.h5"
-    write_features(zeros, {"train": labelled(np.zeros((3, 16)))})
+    with pytest.warns(UserWarning, match="all zeros"):
+        write_features(zeros, {"train": labelled(np.zeros((3, 16)))})
     assert "zeros.h5: 0 of 3 rows" in run("overlap", zeros, files[0])[1]
 
 

@@ -232,8 +232,8 @@ def test_check_independence_notices_one_key_for_all_classes(
 def test_check_independence_notices_one_key_for_all_steps(
     three_classes, spy, monkeypatch
 ):
-    key = KeyStream(1).draw()
-    monkeypatch.setattr(KeyStream, "draw", lambda self: key)
+    key = KeyStream(1).draw_noise_key()
+    monkeypatch.setattr(KeyStream, "draw_noise_key", lambda self: key)
     DPAdamLinear(epsilon=2.0, n_iter=3).fit(*three_classes)
     with pytest.raises(AssertionError):
         check_independence(spy.calls)
