@@ -49,15 +49,15 @@ def charged(
         with _interrupt_noted("The fit had begun: its budget is spent."):
             yield None
         return
-    refusal = None
-    if team.index == 0:
+    refusal: Exception | None = None
+    if choice is not None:
+        refusal = PrivacyError(
+            "a fit with a ledger must be on all records or in folds of HashKFold, as "
+            "they are, for which its charge holds: elsewhere one record more can move "
+            f"many, got {choice.what}. {choice.remedy}"
+        )
+    elif team.index == 0:
         try:
-            if choice is not None:
-                raise PrivacyError(
-                    "a fit with a ledger must be on all records or in folds of "
-                    "HashKFold, as they are, for which its charge holds: elsewhere one "
-                    f"record more can move many, got {choice.what}. {choice.remedy}"
-                )
             if number is None:
                 number = ledger.charge(statement, estimator=estimator)
             else:
@@ -70,7 +70,7 @@ def charged(
             error.add_note("Whether it was charged, the history of its ledger says.")
             raise
     if any(team.each(refusal is not None)):
-        raise refusal or PrivacyError("the first process could not charge the ledger.")
+        raise refusal or PrivacyError("another process could not charge the ledger.")
     named = "" if number is None else f", as number {number} of its ledger"
     with _interrupt_noted(f"The fit was charged{named}: its budget is spent."):
         yield number

@@ -19,6 +19,8 @@ from jaxtyping import Int
 
 from privfeat._types import Adjacency
 
+# imbalanced-learn draws records by the labels of all.
+_CHOOSERS = ("sklearn", "imblearn")
 # What scikit-learn hands on whole: all rows that it was given, or none.
 _WHOLE = (
     "sklearn.base",
@@ -80,7 +82,7 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     outermost, job = "", ""  # of scikit-learn; what it was sent to do, if it is a job
     while frame is not None:
         module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-        if module.split(".")[0] == "sklearn":
+        if module.split(".")[0] in _CHOOSERS:
             if not _hands_on(module, function, frame) or (
                 # a record replaced by one of another class makes training sets of other
                 # sizes, which a fit under replace-one takes for public

@@ -65,6 +65,7 @@ def test_what_hands_on_all_records_is_covered(module, function):
         (VALIDATION, "_a_new_function"),
         ("sklearn.model_selection._a_new_module", "fit"),
         ("sklearn.pipelines", "fit"),
+        ("imblearn.pipeline", "fit"),
         ("sklearn.ensemble._bagging", "_parallel_build_estimators"),
         ("sklearn.ensemble._stacking", "fit"),
         ("sklearn", "fit"),
