@@ -10,7 +10,7 @@ place where a sum becomes a ``Release``), ``observation`` (how audits watch that
 ``release_record`` and ``statement`` (what is said of it; ``statement_json`` and
 ``statement_words`` write it), ``repetition``, ``selection`` and ``composition`` (what
 several fits cost), and ``budget``, ``ledger``, ``ledger_rows``, ``event_json``,
-``ledger_store``, ``ledger_log``, ``ledger_file``, ``ledger_sqlite``,
+``ledger_store``, ``ledger_log``, ``ledger_file``, ``ledger_runs``, ``ledger_sqlite``,
 ``ledger_postgres``, ``ledger_postgres_tables`` and ``charging`` (how they are held to a
 budget, and why no charge can vanish). ``confidence`` is one
 sum more, with its bound; ``processes`` lets several hosts share one fit.

@@ -7,6 +7,7 @@ from typing import Any
 
 from privfeat.core.folds import uncovered_choice
 from privfeat.core.ledger import PrivacyLedger
+from privfeat.core.ledger_runs import Tokens, check_running
 from privfeat.core.processes import current_team
 from privfeat.core.statement import PrivacyStatement
 from privfeat.exceptions import LedgerError, PrivacyError, PrivacyWarning
@@ -19,11 +20,13 @@ def charged(
     *,
     estimator: str,
     number: int | None = None,
+    tokens: Tokens = (None,),
 ) -> Iterator[int | None]:
     """Charge the fit that the body makes, before the body starts.
 
     The body is given the number of the charge. A fit that goes on where it was
-    interrupted passes the ``number`` that it was given, and is not charged again.
+    interrupted passes the ``number`` that it was given, with the ``tokens`` of its
+    checkpoint, and is not charged again.
 
     If the body fails the charge stands. Without a ledger nothing is charged. In folds
     that one record can change, where a charge would say too little, the fit is refused
@@ -37,35 +40,37 @@ def charged(
     if ledger is None:
         if choice is not None and statement.private:
             warnings.warn(
-                f"fits inside {choice} have statements that hold for their training "
-                "records alone and do not compose: one record more can move others "
-                "between folds. Pass cv=privfeat.HashKFold().",
+                "a statement holds for the records that a fit was given, and does not "
+                "compose where one record more can move or change others, got "
+                f"{choice.what}. {choice.remedy}",
                 PrivacyWarning,
                 stacklevel=4,
             )
         with _interrupt_noted("The fit had begun: its budget is spent."):
             yield None
         return
-    refusal = None
-    if team.index == 0:
+    refusal: Exception | None = None
+    if choice is not None:
+        refusal = PrivacyError(
+            "a fit with a ledger must be on all records or in folds of HashKFold, as "
+            "they are, for which its charge holds: elsewhere one record more can move "
+            f"many, got {choice.what}. {choice.remedy}"
+        )
+    elif team.index == 0:
         try:
-            if choice is not None:
-                raise PrivacyError(
-                    "a fit with a ledger must be on all records or in folds of "
-                    "HashKFold, for which its charge holds: in others one record more "
-                    f"can move many, got {choice}. Pass cv=privfeat.HashKFold()."
-                )
             if number is None:
                 number = ledger.charge(statement, estimator=estimator)
             else:
-                _check_running(ledger, number, statement, estimator)
+                check_running(
+                    ledger, number, tokens, statement=statement, estimator=estimator
+                )
         except Exception as error:  # noqa: BLE001 - the others wait to hear of it
             refusal = error
         except KeyboardInterrupt as error:
             error.add_note("Whether it was charged, the history of its ledger says.")
             raise
     if any(team.each(refusal is not None)):
-        raise refusal or PrivacyError("the first process could not charge the ledger.")
+        raise refusal or PrivacyError("another process could not charge the ledger.")
     named = "" if number is None else f", as number {number} of its ledger"
     with _interrupt_noted(f"The fit was charged{named}: its budget is spent."):
         yield number
@@ -89,25 +94,6 @@ def _interrupt_noted(sentence: str) -> Iterator[None]:
     except KeyboardInterrupt as error:
         error.add_note(sentence)
         raise
-
-
-def _check_running(
-    ledger: PrivacyLedger, number: int, statement: PrivacyStatement, estimator: str
-) -> None:
-    """Raise PrivacyError unless this fit was charged by that number, and runs."""
-    charges = {charge.number: charge for charge in ledger.history}
-    charge = charges.get(number)
-    if charge is None or (charge.estimator, charge.statement) != (estimator, statement):
-        raise PrivacyError(
-            f"charge {number} of {ledger.budget.dataset!r} must be that of the "
-            "interrupted fit, got another. Start the fit anew."
-        )
-    if charge.fitted is not None:
-        raise PrivacyError(
-            f"charge {number} of {ledger.budget.dataset!r} must be of a fit that was "
-            "interrupted, got one that is finished: to go on would be a second fit. "
-            "Start it anew."
-        )
 
 
 def check_ledger(ledger: Any) -> None:

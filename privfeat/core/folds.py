@@ -3,12 +3,15 @@
 A charge says what a fit costs one record **of the data set**. That is the cost of its
 statement if neighbouring data sets give neighbouring (or equal) training sets: if
 nothing but a record itself decides whether it is trained on. Stratified and positional
-folds break this, one record moves others. A fit cannot see who chose its records, so
-the code that calls it is looked at, and what is not known is not covered.
+folds break this, one record moves others; so do steps of a pipeline that learn from
+all records how to change each. A fit cannot see who made its records, so the code that
+calls it is looked at, and what is not known is not covered. A job in another thread or
+process does not show who sent it: then only folds that were marked before are known.
 """
 
 import hashlib
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +19,12 @@ from jaxtyping import Int
 
 from privfeat._types import Adjacency
 
+# imbalanced-learn draws records by the labels of all.
+_CHOOSERS = ("sklearn", "imblearn")
 # What scikit-learn hands on whole: all rows that it was given, or none.
 _WHOLE = (
     "sklearn.base",
     "sklearn.compose",
-    "sklearn.ensemble._stacking",
-    "sklearn.ensemble._voting",
     "sklearn.model_selection._search",
     "sklearn.model_selection._search_successive_halving",
     "sklearn.multiclass",
@@ -39,7 +42,16 @@ _AROUND_FOLDS = (
     "learning_curve",
     "validation_curve",
 )
+_JOBS = "sklearn.utils.parallel"
 _MARK = "privfeat: one record moves no other"
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """What made the records of a fit so that no charge covers it, and what to do."""
+
+    what: str
+    remedy: str = "Pass cv=privfeat.HashKFold()."
 
 
 def covered_rows(rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -60,23 +72,40 @@ def are_covered(rows: Any) -> bool:
     return bool(rows.dtype.metadata.get(_MARK) == _checksum(rows))
 
 
-def uncovered_choice(adjacency: Adjacency) -> str | None:
-    """Return the function of scikit-learn that chose records as no charge covers.
+def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
+    """Return what in scikit-learn made records as no charge covers.
 
     None if all functions of scikit-learn around this call hand on all records, or those
-    of `covered_rows`. A choice in other code cannot be seen.
+    of `covered_rows`, as they are. A choice in other code cannot be seen.
     """
     frame = sys._getframe(1)
+    outermost, job = "", ""  # of scikit-learn; what it was sent to do, if it is a job
     while frame is not None:
         module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-        if module.split(".")[0] == "sklearn" and (
-            not _hands_on(module, function, frame)
-            # a record replaced by one of another class makes training sets of other
-            # sizes, which a fit under replace-one takes for public
-            or (adjacency == "replace_one" and function == "_fit_ovo_binary")
-        ):
-            return f"{module}.{function}"
+        if module.split(".")[0] in _CHOOSERS:
+            if not _hands_on(module, function, frame) or (
+                # a record replaced by one of another class makes training sets of other
+                # sizes, which a fit under replace-one takes for public
+                adjacency == "replace_one" and function == "_fit_ovo_binary"
+            ):
+                return Uncovered(f"{module}.{function}")
+            for step in _steps_before(module, frame.f_locals):
+                if learns(step):
+                    return Uncovered(
+                        f"what {type(step).__name__} learned from all of them",
+                        "Pass steps that learn nothing, or fit them on public records "
+                        "and wrap them in sklearn.frozen.FrozenEstimator.",
+                    )
+            if module != _JOBS:
+                job = f"{module}.{function}"
+            outermost = module
         frame = frame.f_back  # type: ignore[assignment]
+    # The mark on the rows of a fold was made only where all around it was covered.
+    if outermost == _JOBS and job not in {f"{_VALIDATION}.{f}" for f in _ON_FOLDS}:
+        return Uncovered(
+            f"a parallel job, which does not show who sent it ({job or 'unknown'})",
+            "Pass n_jobs=None to what is around the estimator.",
+        )
     return None
 
 
@@ -86,6 +115,28 @@ def _hands_on(module: str, function: str, frame: Any) -> bool:
             return are_covered(frame.f_locals.get("train"))
         return function in _AROUND_FOLDS
     return any(module == name or module.startswith(f"{name}.") for name in _WHOLE)
+
+
+def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
+    """Return what changed the records before the fit that this function calls."""
+    if module == "sklearn.pipeline":
+        return [step for _, step in getattr(names.get("self"), "steps", ())[:-1]]
+    if module == "sklearn.compose._target":
+        return [getattr(names.get("self"), "transformer_", None)]
+    return []
+
+
+def learns(step: Any) -> bool:
+    """Return whether a step of a pipeline learns anything from the records."""
+    if step is None or isinstance(step, str):  # "passthrough"
+        return False
+    for parts in ("steps", "transformer_list", "transformers"):
+        if hasattr(step, parts):
+            return any(learns(part[1]) for part in getattr(step, parts))
+    if type(step).__module__.startswith("sklearn.frozen"):
+        return False
+    tags = getattr(step, "__sklearn_tags__", None)
+    return tags is None or bool(tags().requires_fit)
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:

@@ -19,6 +19,8 @@ from privfeat.exceptions import LedgerError
 VERSION = 2  # 1: the checksum of a budget did not cover the charges
 _BUDGET = tuple(field.name for field in fields(Budget))
 _CHARGE = ("number", "estimator", "asked", "statement", "event")
+# Stands, before a token, where the time of a finished fit goes.
+_CHECKPOINT = "checkpoint "
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Charge:
         When it was finished. None: it is running, it failed, or it was killed; it may
         have released everything that its statement says.
     sha256 : str
-        Checksum of all but ``fitted``.
+        Checksum of all but ``fitted`` and ``token``.
+    token : str or None
+        Of the newest checkpoint, from which alone a fit may go on; None without one.
     """
 
     number: int
@@ -47,6 +51,7 @@ class Charge:
     statement_json: str
     fitted: str | None = None
     sha256: str = field(default="", repr=False)
+    token: str | None = field(default=None, repr=False)
 
     @property
     def status(self) -> str:
@@ -119,10 +124,12 @@ def add_charge(
     return number
 
 
-def mark_fitted(rows: Transaction, budget: Budget, number: int) -> None:
-    """Note that a charged fit is finished."""
-    key = {"dataset": budget.dataset, "number": number}
-    rows.update(CHARGES, {**key, "fitted": now()})
+def mark_fitted(
+    rows: Transaction, budget: Budget, number: int, token: str | None = None
+) -> None:
+    """Note that a charged fit is finished; with a token, its newest checkpoint."""
+    said = now() if token is None else _CHECKPOINT + token
+    rows.update(CHARGES, {"dataset": budget.dataset, "number": number, "fitted": said})
 
 
 def _read(rows: Transaction, dataset: str) -> tuple[Budget | None, list[Charge]]:
@@ -159,14 +166,18 @@ def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
         ):
             why = f"charge {number} is not as written"
             raise damaged(f"of {budget.dataset!r}", why)
+        said, token = row.get("fitted"), ""
+        if isinstance(said, str) and said.startswith(_CHECKPOINT):
+            token, said = said.removeprefix(_CHECKPOINT), None
         found.append(
             Charge(
                 number,
                 row["estimator"],
                 row["asked"],
                 row["statement"],
-                row.get("fitted"),
+                said,
                 row["sha256"],
+                token or None,
             )
         )
     return found

@@ -34,7 +34,10 @@ def read_sqlite(path: str) -> list[Any]:
     LedgerError
         If it is no ledger, if it cannot be written, or if it or what stands beside it
         is damaged. Not noticed are: a write-ahead log removed, or emptied, together
-        with the ``-shm`` file; and what an undamaged older copy does not hold.
+        with the ``-shm`` file; what an undamaged older copy does not hold; and charges
+        made under a second name by a bind mount of the file alone, which are in the
+        write-ahead log beside that name: close the ledger there, by an older release
+        or `sqlite3`, before this one opens it under any name.
     """
     try:
         with open(path, "rb") as file:

@@ -139,11 +139,25 @@ class TeamLostError(PrivacyError):
 
 _ALONE = Team()
 _team: ContextVar[Team] = ContextVar("team", default=_ALONE)
+_entered: list[Team] = []  # of several processes, by any thread of this one
 
 
 def current_team() -> Team:
-    """Return the processes that fits of this context run on; by default this one."""
-    return _team.get()
+    """Return the processes that fits of this context run on; by default this one.
+
+    Raises
+    ------
+    PrivacyError
+        In another thread than the one that is inside `all_processes`, which would fit
+        alone, and be charged, in every process.
+    """
+    team = _team.get()
+    if team.size == 1 and _entered:
+        raise PrivacyError(
+            "a fit must run in the thread that entered all_processes(), got another. "
+            "Call it there, without threads and with n_jobs=None."
+        )
+    return team
 
 
 def leave_at_once() -> None:
@@ -193,7 +207,9 @@ def all_processes(rows: RowSource = "shared") -> Iterator[None]:
     processes under ``"own"``. Equal shards are refused; shards that overlap in part
     cannot be told.
 
-    Every process must call the same fits in the same order. All get the same releases,
+    Every process must call the same fits in the same order, in the thread that entered
+    (the processes of a joblib pool are no part of the team: each fits by itself, and is
+    charged). All get the same releases,
     and the same as one process would have with the same noise, bit for bit: exact sums
     do not depend on who adds them. Before each sum and each release the processes
     compare its name, unit, shape and position: what differs is not added. A process
@@ -207,11 +223,15 @@ def all_processes(rows: RowSource = "shared") -> Iterator[None]:
     ...     clf = DPLeastSquares(epsilon=1, classes=[0, 1]).fit([[1], [2]], [0, 1])
     """
     check_choice("rows", rows, ("shared", "own"))
-    token = _team.set(Team(jax.process_index(), jax.process_count(), rows))
+    team = Team(jax.process_index(), jax.process_count(), rows)
+    token = _team.set(team)
+    _entered.extend([team] if team.size > 1 else [])
     try:
         yield
     finally:
         _team.reset(token)
+        if team.size > 1:
+            _entered.remove(team)
 
 
 def _digest(content: bytes) -> int:

@@ -15,6 +15,7 @@ from privfeat._types import Adjacency
 from privfeat.core.accounting import gaussian_epsilon
 from privfeat.core.calibration import plan_releases
 from privfeat.core.composition import TotalCost
+from privfeat.core.folds import learns
 from privfeat.core.plan import Query
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.selection._inputs import BUDGET
@@ -47,7 +48,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     cost : TotalCost
         ``epsilon`` of the coefficients of all fits together, were they all released
         and the scores thrown away: what a ledger charges. ``inf`` for folds that may
-        depend on other records, in which a ledger refuses the fits.
+        depend on other records, and after steps of a pipeline that learn from them,
+        where a ledger refuses the fits.
         ``private`` is False.
 
     Raises
@@ -87,7 +89,9 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         raise UnsupportedEventError("adjacency must be the same for all candidates.")
     adjacency = adjacencies.pop()
     mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
-    covered = type(search.cv) is HashKFold
+    steps = [step for _, step in getattr(search.estimator, "steps", ())[:-1]]
+    in_folds = type(search.cv) is HashKFold
+    covered = in_folds and not any(map(learns, steps))
     n_splits = _n_splits(search.cv)
     squares = [n_splits * mu**2 if covered else math.inf for mu in mus]
     if search.refit is not False:
@@ -96,9 +100,9 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     delta = costs[0][1] if delta is None else delta
     epsilon = gaussian_epsilon(mu, delta) if math.isfinite(mu) else math.inf
     not_covered: tuple[str, ...] = NOT_COVERED
-    if hasattr(search.estimator, "steps"):
+    if steps:
         not_covered += (
-            "whatever the earlier steps of the pipeline learn from records",
+            "what the earlier steps of the pipeline compute of several records at once",
         )
     warnings.warn(
         "the scores of a search and what it selects by them have no privacy guarantee "
@@ -114,6 +118,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         method="exact curve of the composed Gaussians, of the fits alone"
         if math.isfinite(mu)
         else "no bound: one record can move others between folds. Pass cv=HashKFold(k)"
+        if not in_folds
+        else "no bound: earlier steps of the pipeline learn from all records"
         if not covered
         else "a fit without privacy",
         n_fits=len(mus) * n_splits + (search.refit is not False),

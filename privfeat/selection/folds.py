@@ -1,7 +1,7 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
-from privfeat.core.folds import covered_rows
+from privfeat.core.folds import covered_rows, uncovered_choice
 from privfeat.core.keys import KeyStream
 
 
@@ -88,7 +88,7 @@ class HashKFold(BaseCrossValidator):
     def split(
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the row numbers of each training set and of its test set.
+        """Return the row numbers of each training set and of its test set, one by one.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class HashKFold(BaseCrossValidator):
         ------
         TypeError, ValueError
             If an id is neither a whole number nor a string, their number is not that of
-            the records, or there is a ``key`` without ids.
+            the records, they are the row numbers, or there is a ``key`` without ids.
         """
         n_samples = int(X.shape[0] if hasattr(X, "shape") else len(X))
         if groups is None and self.key is not None:
@@ -116,12 +116,24 @@ class HashKFold(BaseCrossValidator):
             raise ValueError(
                 "groups must hold one id for each record, got another size."
             )
+        if groups is not None and n_samples > 9 and ids == list(range(n_samples)):
+            raise ValueError(
+                "groups must be ids that records keep whatever the others are, got the "
+                "row numbers, which one record more shifts. Pass None."
+            )
         fresh = KeyStream(None).draw_words(2).tobytes()
         key = fresh if self.key is None else self.key.to_bytes(16)
         folds = _dealt(ids, self.n_splits, key)
+        # asked here and not where folds are fitted, perhaps in another process
+        covered = uncovered_choice("replace_one") is None
+        return self._folds(folds, covered_rows if covered else np.array)
+
+    def _folds(
+        self, folds: NDArray[np.int64], marked: Callable[..., NDArray[np.int64]]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         for fold in range(self.n_splits):
             test = folds == fold
-            yield covered_rows(np.flatnonzero(~test)), np.flatnonzero(test)
+            yield marked(np.flatnonzero(~test)), np.flatnonzero(test)
 
 
 def _as_list(groups: Any) -> list[Any]:

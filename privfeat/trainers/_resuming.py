@@ -55,16 +55,17 @@ class ResumedRuns(DPSGDParameters):
         with open_checkpoints(
             self.checkpoint_dir, self.checkpoint_every, json.dumps(configuration)
         ) as checkpoints:
-            number = None
+            number, tokens = None, Checkpoint.tokens
             found = checkpoints.newest(state) if checkpoints is not None else None
             if found is not None:
-                state, number = found.state, found.charge
+                state, number, tokens = found.state, found.charge, found.tokens
                 self._tell_what_was_found(state.step, trainer.n_iter)
                 trainer.keys.skip_to(found.position)
                 trainer.mechanism.count_as_drawn(GRADIENT, state.step)
             steps = self._steps(state.step, trainer.n_iter)
+            name = type(self).__name__
             with charged(
-                self.ledger, statement, estimator=type(self).__name__, number=number
+                self.ledger, statement, estimator=name, number=number, tokens=tokens
             ) as number:
                 # From here on the budget is spent, whatever happens: the statement
                 # stands, and parameters of an earlier fit do not.
@@ -75,7 +76,8 @@ class ResumedRuns(DPSGDParameters):
                     if checkpoints is not None:
                         at = trainer.keys.position
                         checkpoints.keep(
-                            Checkpoint(state, at, number, kept),
+                            Checkpoint(state, at, number, fitted=kept),
+                            self.ledger,
                             last=state.step == trainer.n_iter,
                         )
                 trainer.mechanism.check_complete()

@@ -37,8 +37,12 @@ error. `DPSGDModel.restore` returns its model to those who ask for it. Hence:
 - a fit of other parameters, plan, shapes or ledger is refused, and so is one that is
   finished, or whose charge is of a fit that is finished.
 
-What this cannot see: a folder that is copied and gone on with twice is two fits. What
-an interrupted write left, which nobody may have read, is removed.
+- of a charged fit only the newest checkpoint can be gone on with, and only once,
+  whatever copies of the folder there are: `privfeat.core.ledger_runs`.
+
+What this cannot see: a folder of a fit without a ledger that is copied and gone on with
+twice is two fits. What an interrupted write left, which nobody may have read, is
+removed.
 """
 
 import fcntl
@@ -56,6 +60,8 @@ import numpy as np
 
 from privfeat._checks import check_int
 from privfeat._extras import require
+from privfeat.core.ledger import PrivacyLedger
+from privfeat.core.ledger_runs import Tokens, newest_checkpoint
 from privfeat.exceptions import PrivacyError
 from privfeat.trainers.loop import TrainState
 
@@ -76,6 +82,8 @@ class Checkpoint:
         Of the key stream.
     charge : int or None
         Number of the charge in the ledger.
+    tokens : list of str or None
+        Its own, and that of the checkpoint before; see `ledger_runs`.
     fitted : dict or None
         Of a finished fit, as JSON: what its model needs beside parameters. Public.
     """
@@ -83,6 +91,7 @@ class Checkpoint:
     state: TrainState
     position: int = 0
     charge: int | None = None
+    tokens: Tokens = (None,)
     fitted: dict[str, Any] | None = None
 
 
@@ -91,6 +100,7 @@ class Checkpoints:
 
     def __init__(self, manager: Any, every: int, configuration: str) -> None:
         self._manager = manager
+        self._tokens: Tokens = (None,)  # of the newest
         self._every = every
         self._digest = hashlib.sha256(configuration.encode()).hexdigest()
 
@@ -123,7 +133,10 @@ class Checkpoints:
             charge = found["charge"]
             if charge is not None:
                 check_int("charge", charge, low=1)
-            return Checkpoint(state, position, charge, found.get("fitted"))
+            # checkpoints of older releases have none
+            self._tokens = list(found.get("tokens", (None,)))
+            fitted = found.get("fitted")
+            return Checkpoint(state, position, charge, self._tokens, fitted)
 
     def finished(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the parameters of a finished fit, and what its model needs else.
@@ -146,20 +159,36 @@ class Checkpoints:
             state = self._read(step, "state", None, arrays=True)
             return state["parameters"] | (state["average"] or {}), fitted
 
-    def keep(self, checkpoint: Checkpoint, *, last: bool) -> None:
-        """Write a checkpoint if one is due; it replaces the one before."""
-        from orbax.checkpoint import args
+    def keep(
+        self, checkpoint: Checkpoint, ledger: PrivacyLedger | None, *, last: bool
+    ) -> None:
+        """Write a checkpoint if one is due; it replaces the one before.
 
-        state = checkpoint.state
+        Raises
+        ------
+        PrivacyError
+            If another run has gone on with the charge. Nothing was written.
+        """
+        state, number = checkpoint.state, checkpoint.charge
         if state.step % self._every and not last:
             return
         public = {
             "configuration": self._digest,
             "position": checkpoint.position,
-            "charge": checkpoint.charge,
+            "charge": number,
         }
         if last:
             public["fitted"] = checkpoint.fitted
+        if ledger is None or number is None:
+            self._save(state, public)
+            return
+        with newest_checkpoint(ledger, number, self._tokens) as tokens:
+            self._save(state, public | {"tokens": tokens})
+        self._tokens = tokens[:1]
+
+    def _save(self, state: TrainState, public: dict[str, Any]) -> None:
+        from orbax.checkpoint import args
+
         self._manager.save(
             state.step,
             args=args.Composite(

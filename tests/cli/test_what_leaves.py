@@ -106,19 +106,19 @@ def test_model_folder_and_predictions_hold_what_is_listed(
 @pytest.mark.slow
 def test_folders_of_a_network_hold_what_is_listed(tmp_path):
     pytest.importorskip("flax")
-    from privfeat import DPSGDClassifier, save
+    from privfeat import DPSGDClassifier, PrivacyLedger, save
 
     X, y = make_split(60, 0)
+    ledger = PrivacyLedger(tmp_path / "x", dataset="x", epsilon=5.0, delta=1e-5)
     network = DPSGDClassifier(
         model="mlp",
         classes=range(3),
         n_iter=1,
         expected_batch_size=10,
         checkpoint_dir=tmp_path / "kept",
-        random_state=0,
+        ledger=ledger,
     )
-    with pytest.warns(match="random_state"):
-        save(network.fit(X, y), tmp_path / "model")
+    save(network.fit(X, y), tmp_path / "model")
     check_model(tmp_path / "model")
     (public,) = (tmp_path / "kept").glob("*/public/metadata")
     found = {f"public.{key}" for key in json.loads(public.read_text())}

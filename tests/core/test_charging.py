@@ -5,6 +5,7 @@ import pytest
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core import charging
 from privfeat.core.charging import charged, check_ledger
+from privfeat.core.folds import Uncovered
 from privfeat.core.processes import Team
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement
@@ -91,7 +92,19 @@ def test_charged_does_not_start_what_the_first_process_could_not_charge(
 ):
     as_second(1, 1)
     with (
-        pytest.raises(PrivacyError, match="first process could not charge"),
+        pytest.raises(PrivacyError, match="another process could not charge"),
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        pytest.fail("the body ran")
+
+
+def test_charged_refuses_folds_that_the_first_process_does_not_have(
+    ledger, fit, as_second, monkeypatch
+):
+    as_second(1, 0)  # it has a ledger, and charged it
+    monkeypatch.setattr(charging, "uncovered_choice", lambda _: Uncovered("folds"))
+    with (
+        pytest.raises(PrivacyError, match="one record more can move many, got folds"),
         charged(ledger, fit, estimator="DPFC"),
     ):
         pytest.fail("the body ran")

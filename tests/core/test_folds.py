@@ -17,7 +17,8 @@ def call(module, function, train=None, adjacency="add_remove"):
     made = types.ModuleType(module)
     made.ask = uncovered_choice
     exec(source, vars(made))
-    return getattr(made, function)(train)
+    found = getattr(made, function)(train)
+    return found and found.what
 
 
 def test_mark_holds_for_all_rows_alone():
@@ -48,7 +49,7 @@ def test_fits_on_folds_are_covered_by_the_mark(function):
         (VALIDATION, "validation_curve"),
         ("sklearn.model_selection._search", "fit"),
         ("sklearn.pipeline", "fit"),
-        ("sklearn.utils.parallel", "__call__"),
+        ("sklearn.utils", "__call__"),
         ("sklearnlike", "choose"),
         ("own.sklearn", "choose"),
     ],
@@ -64,7 +65,9 @@ def test_what_hands_on_all_records_is_covered(module, function):
         (VALIDATION, "_a_new_function"),
         ("sklearn.model_selection._a_new_module", "fit"),
         ("sklearn.pipelines", "fit"),
+        ("imblearn.pipeline", "fit"),
         ("sklearn.ensemble._bagging", "_parallel_build_estimators"),
+        ("sklearn.ensemble._stacking", "fit"),
         ("sklearn", "fit"),
     ],
 )
@@ -87,3 +90,25 @@ def test_every_caller_is_looked_at():
     made = types.ModuleType("sklearn.unknown")
     exec("def inside(f):\n    return f()", vars(made))
     assert made.inside(outer) == "sklearn.unknown.inside"
+
+
+def as_job(work):
+    """Call in what scikit-learn wraps a job with."""
+    made = types.ModuleType("sklearn.utils.parallel")
+    exec("def __call__(f):\n    return f()", vars(made))
+    return vars(made)["__call__"](work)
+
+
+def test_a_job_whose_sender_is_not_seen_is_covered_by_the_mark_alone():
+    rows = covered_rows(np.arange(4))
+    assert as_job(lambda: call(VALIDATION, "_fit_and_score", rows)) is None
+    for module, function in (
+        ("sklearn.multiclass", "_fit_binary"),
+        (VALIDATION, "cross_validate"),
+        ("elsewhere", "fit"),
+    ):
+        found = as_job(lambda m=module, f=function: call(m, f))
+        assert found.startswith("a parallel job")
+    made = types.ModuleType("sklearn.multiclass")  # sends the job in this very thread
+    exec("def fit(f):\n    return f()", vars(made))
+    assert made.fit(lambda: as_job(lambda: call("sklearn.multiclass", "f"))) is None

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -207,3 +208,18 @@ def test_what_knows_of_one_process_alone_runs_in_one():
 def test_all_processes_refuses_other_sources():
     with pytest.raises(ValueError, match="rows must be one of"), all_processes("mine"):
         pass
+
+
+def test_fits_in_other_threads_of_a_team_are_refused(monkeypatch):
+    """They would fit alone in every process, each with a charge."""
+    monkeypatch.setattr(processes_of_core.jax, "process_count", lambda: 2)
+
+    def ask():
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(current_team).result()
+
+    with all_processes():
+        assert current_team().size == 2
+        with pytest.raises(PrivacyError, match="in the thread that entered"):
+            ask()
+    assert ask().size == current_team().size == 1

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
@@ -23,14 +26,21 @@ from sklearn.model_selection import (
     permutation_test_score,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-from privfeat import DPLeastSquares, HashKFold, PrivacyLedger, search_cost
+from privfeat import (
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    HashKFold,
+    PrivacyLedger,
+    search_cost,
+)
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 
 N = 24
 IDS = [f"image-{i}.png" for i in range(N)]
+IDS_OF_MANY = range(9000, 18000)
 FOLDS = HashKFold(3, key=0)
 GRID = {"ridge": [1.0, 10.0]}
 
@@ -92,7 +102,7 @@ def test_records_of_one_id_share_a_fold_and_a_record_is_tested_once():
 
 
 def test_ids_are_known_by_their_text_whatever_holds_them():
-    ids = np.arange(50)
+    ids = 50 + np.arange(50)
     expected = folds_of(ids.tolist(), FOLDS)
     for others in (ids, ids.astype(np.int8), ids.astype(np.uint64)):
         assert list(folds_of(others, FOLDS).values()) == list(expected.values())
@@ -101,7 +111,7 @@ def test_ids_are_known_by_their_text_whatever_holds_them():
 
 
 def test_folds_without_a_key_are_fresh_and_with_one_are_not():
-    ids = list(range(200))
+    ids = list(range(1, 201))
     assert folds_of(ids, FOLDS) == folds_of(ids, clone(FOLDS, safe=False))
     # equal with probability 3**-200
     assert folds_of(ids, HashKFold(3)) != folds_of(ids, HashKFold(3))
@@ -116,7 +126,7 @@ def test_folds_without_a_key_are_fresh_and_with_one_are_not():
 @pytest.mark.statistical
 def test_folds_are_uniform():
     """Fixed key; false-positive rate 1e-6 over keys."""
-    sizes = [len(test) for _, test in FOLDS.split(np.zeros(9000), None, range(9000))]
+    sizes = [len(test) for _, test in FOLDS.split(np.zeros(9000), None, IDS_OF_MANY)]
     assert abs(np.subtract(sizes, 3000)).max() < 5 * math.sqrt(9000 * 2 / 9)
 
 
@@ -137,6 +147,8 @@ def test_split_refuses_ids_whose_text_may_depend_on_others(ids):
 def test_split_refuses_a_key_for_places():
     with pytest.raises(ValueError, match="key must be None without ids"):
         next(FOLDS.split(np.zeros((2, 1))))
+    with pytest.raises(ValueError, match=r"got the row numbers.*Pass None"):
+        FOLDS.split(np.zeros((10, 1)), None, np.arange(10))
     with pytest.raises(ValueError, match="groups must hold one id"):
         next(FOLDS.split(np.zeros((2, 1)), None, [1]))
     for bad in ({"n_splits": 1}, {"n_splits": 2.5}, {"key": -1}, {"key": "a"}):
@@ -230,9 +242,90 @@ def test_ledger_looks_at_the_outer_folds_as_well(fit, ledger, data):
     assert ledger.history == []
 
 
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda fit: OneVsRestClassifier(fit, n_jobs=2),
+        lambda fit: GridSearchCV(
+            fit, GRID, cv=HashKFold(2), n_jobs=2, error_score="raise"
+        ),
+    ],
+)
+def test_ledger_refuses_jobs_sent_from_folds_that_they_do_not_show(
+    fit, ledger, data, inner
+):
+    """A thread of joblib has another stack than the folds that it belongs to."""
+    with (
+        parallel_config("threading"),
+        pytest.raises(PrivacyError, match="one record more can move many"),
+    ):
+        cross_val_score(
+            inner(fit),
+            *data,
+            cv=StratifiedKFold(2),
+            scoring=lambda *_: 0.0,
+            error_score="raise",
+        )
+    assert ledger.history == []
+
+
+def test_ledger_charges_jobs_in_folds_that_are_marked(fit, ledger, data):
+    nested = GridSearchCV(fit, GRID, cv=HashKFold(2), n_jobs=2, refit=False)
+    with parallel_config("threading"):
+        cross_val_score(
+            nested, *data, cv=HashKFold(2), scoring=lambda *_: 0.0, error_score="raise"
+        )
+    assert len(ledger.history) == 2 * 2 * len(GRID["ridge"])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        make_pipeline(Normalizer(), StandardScaler()),
+        make_union(Normalizer(), StandardScaler()),
+        ColumnTransformer([("scaled", StandardScaler(), [0])]),
+    ],
+)
+def test_ledger_refuses_fits_after_steps_that_learn(fit, ledger, data, step):
+    """Each row that comes out of them depends on every record."""
+    pipeline = make_pipeline(step, Normalizer(), fit)
+    with pytest.raises(PrivacyError, match=r"learned from all.*FrozenEstimator"):
+        pipeline.fit(*data)
+    assert ledger.history == []
+    search = GridSearchCV(pipeline, {"dpleastsquares__ridge": [1.0]}, cv=FOLDS)
+    with pytest.warns(PrivacyWarning, match="no privacy guarantee"):
+        cost = search_cost(search)
+    assert cost.epsilon == math.inf
+    assert "earlier steps" in cost.method
+    with pytest.warns(PrivacyWarning, match="one record more can move or change"):
+        pipeline.set_params(dpleastsquares__ledger=None).fit(*data)
+
+
+def test_ledger_charges_fits_after_steps_that_learn_nothing(fit, ledger, data):
+    scaler = FrozenEstimator(StandardScaler().fit(np.eye(3)))
+    step = make_union(make_pipeline(scaler, Normalizer()), "passthrough")
+    columns = ColumnTransformer([("all", "passthrough", [0, 1, 2])])
+    make_pipeline(step, columns, None, fit).fit(*data)
+    assert len(ledger.history) == 1
+
+
+def test_ledger_refuses_targets_that_were_scaled_by_all(ledger, data):
+    target = data[0][:, 0]
+    fit = DPLeastSquaresRegressor(rho=0.005, target_bounds=(-9, 9), ledger=ledger)
+    with pytest.raises(PrivacyError, match="StandardScaler learned"):
+        TransformedTargetRegressor(fit, transformer=StandardScaler()).fit(
+            data[0], target
+        )
+    assert ledger.history == []
+    half = {"func": lambda y: y / 2, "inverse_func": lambda y: y * 2}
+    TransformedTargetRegressor(fit, **half).fit(data[0], target)
+    assert len(ledger.history) == 1
+
+
 def test_fit_without_a_ledger_warns_in_other_folds_alone(data):
     fit = DPLeastSquares(rho=0.005, classes=[0, 1])
-    with pytest.warns(PrivacyWarning, match="do not compose"):
+    with pytest.warns(PrivacyWarning, match="does not compose"):
         cross_val_score(fit, *data, cv=2)
     for ours in (cross_val_score, cross_val_predict):  # warnings are errors here
         ours(fit, *data, groups=IDS, cv=FOLDS)

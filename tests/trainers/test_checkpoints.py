@@ -1,6 +1,7 @@
 """Fits that are interrupted and go on: the same result, one charge, no noise twice."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +12,18 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from privfeat import PrivacyError, PrivacyLedger, PrivacyWarning, load, save
+from privfeat import (
+    LedgerError,
+    PrivacyError,
+    PrivacyLedger,
+    PrivacyWarning,
+    load,
+    save,
+)
 from privfeat.audit.recorder import recording
-from privfeat.core import noise
+from privfeat.core import ledger_file, noise
 from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.trainers import checkpoints
 from privfeat.trainers.checkpoints import open_checkpoints
 from tests.trainers.dying import make_charged, make_classifier, make_records
 
@@ -297,6 +306,78 @@ def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     kept = ["fitted"] if n_draws == 5 else ["asked", "fitted"]
     assert [charge.status for charge in ledger.history] == kept
     assert ledger.history[-1].statement == clf.privacy_
+
+
+@pytest.fixture
+def charged(tmp_path):
+    """Return what makes a charged fit in a folder, and its ledger."""
+    path = tmp_path / "x.ledger"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
+    return lambda name: make_charged(tmp_path / name, ledger), ledger
+
+
+def test_of_two_copies_one_goes_on(tmp_path, records, interrupted, charged, drawn):
+    """What the other draws until its next checkpoint stays in its process."""
+    make, ledger = charged
+    interrupted(make("kept"), 3)
+    shutil.copytree(tmp_path / "kept", tmp_path / "copy")
+    running, copy = make("kept"), make("copy")
+    release = GaussianMechanism.release
+    calls = iter(range(99))
+
+    def release_while_the_copy_goes_on(self, *args, **kwargs):
+        if next(calls) == 0:
+            copy.fit(*records)
+        return release(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianMechanism, "release", release_while_the_copy_goes_on)
+        with pytest.raises(PrivacyError, match="got one that is finished"):
+            running.fit(*records)
+    assert "parameters_" not in vars(running)
+    assert steps_in(tmp_path / "kept") == ["2"]
+    assert len(copy.parameters_) > 0
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+def test_an_older_checkpoint_does_not_go_on(
+    tmp_path, records, interrupted, charged, drawn
+):
+    make, ledger = charged
+    interrupted(make("kept"), 3)
+    shutil.copytree(tmp_path / "kept", tmp_path / "older")
+    interrupted(make("kept"), 3)  # goes on from step 2 to the checkpoint of step 4
+    assert [charge.status for charge in ledger.history] == ["asked"]
+    drawn.clear()
+    with pytest.raises(PrivacyError, match="newest checkpoint, got an older one"):
+        make("older").fit(*records)
+    assert drawn == []
+    make("kept").fit(*records)
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+@pytest.mark.parametrize("fails", ["_save", "_append"])
+def test_a_fit_goes_on_whatever_write_failed(
+    tmp_path, records, charged, monkeypatch, fails
+):
+    """Of the checkpoint, or of the ledger after it."""
+    make, ledger = charged
+    place = {"_save": checkpoints.Checkpoints, "_append": ledger_file}[fails]
+    original, calls = getattr(place, fails), iter(range(99))
+
+    def fail(*args):
+        if next(calls) == (1 if fails == "_save" else 2):  # the first is the charge
+            raise OSError("disk full")
+        original(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, fails, fail)
+        with pytest.raises((LedgerError, OSError), match="disk full"):
+            make("kept").fit(*records)
+    written = "2" if fails == "_save" else "4"
+    assert steps_in(tmp_path / "kept") == [written]
+    make("kept").fit(*records)
+    assert [charge.status for charge in ledger.history] == ["fitted"]
 
 
 def test_ledgers_cannot_be_changed_on_the_way(tmp_path, records, interrupted, drawn):
