@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from .arguments import parse
-from .errors import ExtractError
+from .errors import ExtractError, say
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,20 +48,18 @@ def _reported(command: Callable[[], None]) -> int:
         where = f": {error.filename}" if error.filename else ""
         return _fail(f"{error.strerror or error}{where}")
     except KeyboardInterrupt:
-        print(
-            "\nprivfeat-extract: interrupted; run the same command again to continue",
-            file=sys.stderr,
-        )
+        sys.stderr.write("\n")
+        say("interrupted; run the same command again to continue")
         return 130
     return 0
 
 
 def _show_warning(message: Warning | str, *place: object) -> None:
-    print(f"privfeat-extract: warning: {message}", file=sys.stderr)
+    say(f"warning: {message}")
 
 
 def _fail(message: str) -> int:
-    print(f"privfeat-extract: error: {' '.join(message.split())}", file=sys.stderr)
+    say(f"error: {message}")
     return 1
 
 

@@ -1,4 +1,6 @@
-"""The one error that the command reports in a line."""
+"""The one error that the command reports in a line, and how it prints lines."""
+
+import sys
 
 
 class ExtractError(Exception):
@@ -10,3 +12,8 @@ def one_line(error: Exception, limit: int = 300) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return text.rstrip(".") + "."
+
+
+def say(text: str) -> None:
+    """Print one line on stderr, to the person who started the command."""
+    sys.stderr.write(f"privfeat-extract: {' '.join(text.split())}\n")

@@ -7,7 +7,6 @@ images are among them, nearly the same.
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +18,14 @@ from privfeat._files import write_atomically
 from privfeat.data import FeatureFile, open_features
 
 from .arguments import count_or_zero, path_argument
-from .errors import ExtractError
+from .errors import ExtractError, say
 
 BLOCK_ROWS = 4096
 # Features of files that differ in one of these cannot be compared.
 _MADE_BY = ("model", "model_kwargs", "weights_sha256", "pooling", "resize", "crop")
 _MADE_BY += ("mean", "std", "n_features")
 _WARNING = (
-    "privfeat-extract: warning: counts and pairs tell of the records of both files. If "
+    "warning: counts and pairs tell of the records of both files. If "
     "one is private, so is this result: no privacy statement covers it."
 )
 
@@ -91,7 +90,7 @@ def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
 def main(argv: Sequence[str]) -> None:
     """Compare two files, print what is near, and write it where asked."""
     options = _parser().parse_args(argv)
-    print(_WARNING, file=sys.stderr)
+    say(_WARNING)
     with open_features(options.a) as a, open_features(options.b) as b:
         found = dict(zip("ab", nearest(a, b), strict=True))
         pairs = _pairs(a, b, found["a"], options.threshold)

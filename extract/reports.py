@@ -1,17 +1,12 @@
-"""What the command says on stderr, beside errors, to the person who started it."""
+"""What the command warns of: gaps in what it wrote, and shards that it left alone."""
 
-import sys
 from pathlib import Path
 
 from privfeat.data import open_features
 from privfeat.data.gaps import find_gaps
 
+from .errors import say
 from .ranks import Rank
-
-
-def say(text: str) -> None:
-    """Print one line."""
-    sys.stderr.write(f"privfeat-extract: {text}\n")
 
 
 def report_gaps(path: Path) -> None:
@@ -21,7 +16,7 @@ def report_gaps(path: Path) -> None:
             say(f"warning: {sentence}")
 
 
-def report_strangers(out: Path, rank: Rank) -> None:
+def report_unused_shards(out: Path, rank: Rank) -> None:
     """Say which shards are not of this number of processes; nothing reads them."""
     own = rank.targets(out)
     for path in sorted(own[0].parent.glob("*-of-*.h5")):

@@ -18,11 +18,11 @@ from privfeat.data.journal import JOURNAL, partial_folder
 from privfeat.data.pixels import DECODING
 
 from .arguments import Options
-from .errors import ExtractError
+from .errors import ExtractError, say
 from .groups import Groups, read_groups, rows_of
 from .joining import join_shards, require_made_by
 from .ranks import Rank, read_rank, require_lists
-from .reports import report_gaps, report_strangers, say
+from .reports import report_gaps, report_unused_shards
 from .sources import Source, digest_of_rows, open_source
 
 LIBRARIES = (
@@ -126,7 +126,7 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
             if rank.alone:
                 raise
             # A shard was lost: if it is that of this process, it is made again.
-    report_strangers(options.out, rank)
+    report_unused_shards(options.out, rank)
     if rank.alone:
         origin = {"arguments": arguments}
         summary = _write(options, source, extractor, rank, groups, origin)

@@ -11,12 +11,12 @@ from privfeat._model_files import damaged
 if TYPE_CHECKING:
     from privfeat.core.statement import PrivacyStatement
 
-# Of an epsilon that another release of dp-accounting found.
+# Relative. Another release of dp-accounting may find a slightly larger epsilon.
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-9
 
 
-def agrees(statement: "PrivacyStatement") -> bool:
+def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
     """Return whether a statement promises no more than its own releases give.
 
     Epsilon, mu and rho are computed anew, from the noise multipliers, counts and
@@ -40,8 +40,9 @@ def agrees(statement: "PrivacyStatement") -> bool:
         elif any(record.sampling_prob < 1.0 for record in statement.releases):
             if statement.mu is not None or statement.rho is not None:
                 return False
-            # quick, a little too large: what is far off takes the other minutes
-            if rdp_epsilon(statement.event(), statement.delta) > _far(statement):
+            # Rényi divergences take milliseconds and give a little too much. Privacy
+            # loss distributions take minutes if epsilon is far above the stated one.
+            if rdp_epsilon(statement.event(), statement.delta) > _rdp_limit(statement):
                 return False
             epsilon = pld_epsilon(statement.event(), statement.delta)
         else:
@@ -58,8 +59,8 @@ def agrees(statement: "PrivacyStatement") -> bool:
     return statement.epsilon >= epsilon * (1.0 - _TOLERANCE)
 
 
-def _far(statement: "PrivacyStatement") -> float:
-    """Return what an epsilon by Rényi divergences stays below, if all is true."""
+def _rdp_limit(statement: "PrivacyStatement") -> float:
+    """Return what epsilon by Rényi divergences is below if the stated one is true."""
     return 3.0 * statement.epsilon + 5.0 if statement.epsilon < 30.0 else math.inf
 
 

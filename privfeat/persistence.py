@@ -19,7 +19,7 @@ import numpy as np
 
 from privfeat._encoding import as_strings, decode, encode
 from privfeat._model_checks import (
-    agrees,
+    agrees_with_its_releases,
     check_network,
     check_shapes,
     check_values,
@@ -269,6 +269,6 @@ def _statement(
         statement = PrivacyStatement.from_json(json.dumps(document["privacy"]))
     except PrivacyError as error:
         raise damaged(path, "it holds no privacy statement") from error
-    if not agrees(statement):
+    if not agrees_with_its_releases(statement):
         raise damaged(path, "its statement promises more than its releases give")
     return statement

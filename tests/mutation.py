@@ -26,15 +26,17 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
-# The core, but for ``processes`` (its tests start some, which import it unchanged),
-# ``ledger_postgres`` and ``ledger_postgres_tables`` (need a server) and names without
-# code.
+# The core, but for ``processes`` and ``leaving`` (their tests start processes, which
+# import them unchanged), and ``ledger_postgres`` and ``ledger_postgres_tables`` (need a
+# server).
 MODULES = (
     *("sensitivity", "replacement", "accounting", "calibration"),
     *("noise_levels", "plan", "pld"),
     *("composition", "selection", "repetition", "confidence", "rounding"),
-    *("mechanisms", "keys", "noise", "discrete", "exact", "release", "observation"),
+    *("mechanisms", "keys", "threefish", "noise", "discrete", "exact"),
+    *("release", "observation"),
     *("clipping", "grid", "losses", "records", "statistics", "totals", "kernels"),
+    *("devices", "folds"),
     *("statement", "statement_json", "statement_words", "release_record"),
     *("budget", "charging", "event_json", "ledger", "ledger_rows", "ledger_store"),
     *("ledger_file", "ledger_log", "ledger_runs", "ledger_sqlite"),

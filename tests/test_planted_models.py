@@ -14,7 +14,7 @@ from privfeat import (
     save,
 )
 from privfeat._encoding import decode
-from privfeat._model_checks import agrees
+from privfeat._model_checks import agrees_with_its_releases
 from privfeat.persistence import ModelFileError, load_statement
 from tests.trainers.tiny import TINY
 
@@ -188,7 +188,7 @@ def test_load_refuses_networks_that_are_not_those_named(
 
 def test_statements_of_fits_agree(models):
     for model in models.values():
-        assert agrees(model.privacy_)
+        assert agrees_with_its_releases(model.privacy_)
 
 
 def test_what_is_decoded_is_what_was_encoded():

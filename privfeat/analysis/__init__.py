@@ -1,4 +1,4 @@
-"""Practice tools: none of them decides or changes a privacy statement.
+"""Practice tools. Only ``temperature`` touches privacy: it releases, states and charges.
 
 Each is a module of its own:
 

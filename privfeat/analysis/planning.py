@@ -24,11 +24,9 @@ ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
 LARGEST_LEAD = 0.5
 # Memory of one matrix, in float64, that is still at ease on a laptop.
 _MATRIX_BYTES = 2**30
-# The queries that tell classes apart; the others are the mean and curvature.
-_EVIDENCE = (
-    *("class_sums", "gradient"),
-    *("class_sums_and_gram", "gradient_and_gram"),  # in units of the former
-)
+# The queries that tell classes apart, the last two in units of the first two; the
+# others are the mean and curvature.
+_EVIDENCE = ("class_sums", "gradient", "class_sums_and_gram", "gradient_and_gram")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 

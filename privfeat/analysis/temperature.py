@@ -1,12 +1,4 @@
-"""Temperature scaling of a fitted classifier, private or on public records.
-
-References
-----------
-.. [1] Guo, Pleiss, Sun & Weinberger. On Calibration of Modern Neural Networks.
-   ICML 2017. Section 4.2.
-.. [2] Clarté, Loureiro, Krzakala & Zdeborová. Expectation Consistency for Calibration
-   of Neural Networks. UAI 2023.
-"""
+"""Temperature scaling of a fitted classifier, private or on public records."""
 
 import math
 from typing import Any, Self
@@ -45,7 +37,8 @@ from privfeat.persistence import is_ours
 # Base-2 logarithms of the temperatures to choose from.
 LOG_RANGE = (-4.0, 4.0)
 _SMALLEST = 1e-12
-_FORGETFUL = (
+# Assumed of a classifier that is not ours.
+_NO_MEMORY = (
     "that the classifier, which got one record at a time, keeps nothing of a record "
     "for the next"
 )
@@ -57,7 +50,7 @@ class TemperatureScaling(
     """Make a fitted classifier as confident as it is accurate.
 
     Probabilities ``p`` become ``p**(1/T)``, normalized: for a softmax, its scores are
-    divided by the temperature ``T``. Predicted classes do not change.
+    divided by the temperature ``T`` [1]_. Predicted classes do not change.
 
     Parameters
     ----------
@@ -92,14 +85,13 @@ class TemperatureScaling(
     **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
     sum over records of the confidence at the temperature in question, minus 1 where the
     prediction is correct; sensitivity 1, and under replace-one 2 minus one over the
-    number of classes: see
-    `privfeat.core.confidence.confidence_gap`. Bounded by construction, so nothing is
-    clipped. What is computed of a record must depend on that record alone: estimators
-    of privfeat see to that, and all others are called with one row at a time, so that
-    batch statistics, ranks or padding cannot mix records. Confidence falls as ``T``
-    grows and correctness stays, so the sign of the sum says on which side of ``T`` mean
-    confidence equals accuracy, the condition of [2]_. A wrong sign costs little: it
-    happens where the two are nearly equal.
+    number of classes (`privfeat.core.confidence.confidence_gap`). What is computed of a
+    record must depend on that record alone: estimators of privfeat see to that, and all
+    others are called with one row at a time, so that batch statistics, ranks or padding
+    cannot mix records. Confidence falls as ``T`` grows and correctness stays, so the
+    sign of the sum says on which side of ``T`` mean confidence equals accuracy, the
+    condition of [2]_. A wrong sign costs little: it happens where the two are nearly
+    equal.
 
     **Public.** ``estimator``, ``classes_``, that all labels are among them and all
     values finite, all parameters but ``random_state``; and of an ``estimator`` that is
@@ -110,6 +102,7 @@ class TemperatureScaling(
 
     References
     ----------
+    .. [1] Guo et al. On Calibration of Modern Neural Networks. ICML 2017. Section 4.2.
     .. [2] Clarté et al. Expectation Consistency for Calibration of Neural Networks.
        UAI 2023.
 
@@ -192,14 +185,15 @@ class TemperatureScaling(
             warn_of_weak_choices(
                 plan, classes_read=False, seeded=keys.seeded, n_units=len(features)
             )
+            replaces = self.adjacency == "replace_one"
             statement = PrivacyStatement.from_plan(
                 plan,
                 public=(
                     "the classifier, its classes, and all constructor parameters but "
                     "random_state",
                     "that all values are finite and all labels among the classes",
-                    *_counted(self.adjacency),
-                    *([_FORGETFUL] if one_by_one else []),
+                    *(["the number of records"] if replaces else []),
+                    *([_NO_MEMORY] if one_by_one else []),
                 ),
                 seeded=keys.seeded,
             )
@@ -228,17 +222,19 @@ class TemperatureScaling(
         n_steps = check_int("n_steps", self.n_steps, low=1, high=20)
         gap = confidence_gap(self.adjacency, len(self.estimator.classes_))
         query = Query("confidence_gap", gap, count=n_steps)
+        epsilon, delta = self.epsilon, self.delta
         return plan_releases(
-            [query],
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=self.adjacency,
+            [query], epsilon=epsilon, delta=delta, adjacency=self.adjacency
         )
 
     def _log_probabilities(self, X: Any) -> NDArray[np.float64]:
-        given = without_data(_probabilities, self.estimator, X)
-        if given.ndim != 2 or not np.all(np.isfinite(given)):
-            raise ValueError("estimator must predict finite probabilities.")
+        predicted = without_data(self.estimator.predict_proba, X)
+        given = array_of(predicted, np.float64)
+        shape = (len(self.estimator.classes_),)
+        if given.shape[1:] != shape or not np.all(np.isfinite(given)):
+            raise ValueError(
+                "estimator must predict finite probabilities, one for each class."
+            )
         logarithms: NDArray[np.float64] = np.log(np.maximum(given, _SMALLEST))
         return logarithms
 
@@ -249,13 +245,10 @@ class TemperatureScaling(
 
         What is computed of a record depends on that record and its slot alone.
         """
-        n_classes = len(self.estimator.classes_)
         parts = []
         for chunk in full_chunks(features):
             calls = np.split(chunk, len(chunk)) if one_by_one else [chunk]
             parts += [self._log_probabilities(rows) for rows in calls]
-            if any(part.shape[1:] != (n_classes,) for part in parts[-len(calls) :]):
-                raise ValueError("estimator must predict a probability for each class.")
         log_p = np.concatenate(parts)
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
@@ -291,14 +284,6 @@ def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
     if labels.ndim != 1 or not found:
         raise ValueError("y must hold one label a row, each among the classes.")
     return codes
-
-
-def _probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
-    return np.asarray(estimator.predict_proba(X), np.float64)
-
-
-def _counted(adjacency: Adjacency) -> tuple[str, ...]:
-    return ("the number of records",) if adjacency == "replace_one" else ()
 
 
 def _likeliest_temperature(

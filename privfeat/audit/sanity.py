@@ -243,7 +243,8 @@ def pattern_test(
         patches = rng.choice([-1.0, 1.0], size=(n_patterns, patch, patch))
         classes = rng.integers(n_classes, size=n_patterns)
         y = rng.integers(n_classes, size=len(users))
-        chosen = users  # which pattern an image has, if there is one of this number
+        # An image of this number has the pattern of the number; there are n_patterns.
+        chosen = users
         if not one_user:
             chosen = rng.integers(4 * n_patterns, size=len(users))
         marked = chosen < n_patterns

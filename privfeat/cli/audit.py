@@ -16,11 +16,13 @@ from privfeat.cli.common import (
     CommandError,
     add_budget_options,
     budget_parameters,
+    load_classifier,
     make_estimator,
     open_split,
     parse_settings,
     progress,
     single_labels,
+    with_params,
 )
 
 _NOTICE = """\
@@ -164,29 +166,6 @@ def run(args: argparse.Namespace) -> None:
 
 def _verdict(ok: bool) -> str:
     return "no fault found" if ok else "FAULT"
-
-
-def load_classifier(path: str) -> Any:
-    """Return a saved classifier of one label a record."""
-    from privfeat import persistence
-
-    model = persistence.load(path)
-    if not hasattr(model, "predict_proba") or getattr(model, "multilabel_", False):
-        raise CommandError("--model is for classifiers with one label a record.")
-    return model
-
-
-def with_params(model: Any, params: dict[str, Any]) -> Any:
-    """Return an unfitted copy of a model, with other parameters where given."""
-    from sklearn.base import clone
-
-    unknown = sorted(set(params) - set(model.get_params(deep=False)))
-    if unknown:
-        raise CommandError(f"{type(model).__name__} has no parameter {unknown[0]!r}.")
-    budgets = {"epsilon", "rho", "noise_multiplier"} & set(model.get_params(deep=False))
-    if budgets & set(params):  # one budget takes the place of another
-        params = dict.fromkeys(budgets) | params
-    return clone(model).set_params(**params)
 
 
 def _data(args: argparse.Namespace, model: Any) -> tuple[Any, Any, int]:

@@ -1,4 +1,4 @@
-"""What the verbs share: feature arguments, budget options, output folders."""
+"""What the verbs share: arguments, budget options, output folders, warnings."""
 
 import argparse
 import ast
@@ -171,6 +171,49 @@ def single_labels(split: "FeatureSplit", argument: str) -> Any:
     return split.y
 
 
+def ledger_parameter(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameter for ``--ledger`` and ``--dataset``, if they were given."""
+    if (args.ledger is None) != (args.dataset is None):
+        raise CommandError("--ledger and --dataset must be given together, got one.")
+    if args.ledger is None:
+        return {}
+    from privfeat import PrivacyLedger
+
+    return {"ledger": PrivacyLedger(args.ledger, dataset=args.dataset)}
+
+
+def load_classifier(path: str) -> Any:
+    """Return a saved classifier of one label a record."""
+    from privfeat import persistence
+
+    model = persistence.load(path)
+    if not hasattr(model, "predict_proba") or getattr(model, "multilabel_", False):
+        raise CommandError("--model is for classifiers with one label a record.")
+    return model
+
+
+def with_params(model: Any, params: dict[str, Any]) -> Any:
+    """Return an unfitted copy of a model, with other parameters where given."""
+    from sklearn.base import clone
+
+    unknown = sorted(set(params) - set(model.get_params(deep=False)))
+    if unknown:
+        raise CommandError(f"{type(model).__name__} has no parameter {unknown[0]!r}.")
+    budgets = {"epsilon", "rho", "noise_multiplier"} & set(model.get_params(deep=False))
+    if budgets & set(params):  # one budget takes the place of another
+        params = dict.fromkeys(budgets) | params
+    return clone(model).set_params(**params)
+
+
+def refuse_to_replace(args: argparse.Namespace) -> None:
+    """Raise CommandError if ``--out`` holds a model, unless it may be replaced."""
+    if (Path(args.out) / "model.json").exists() and not args.overwrite:
+        raise CommandError(
+            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
+            "replace it; its budget stays spent."
+        )
+
+
 @contextmanager
 def output_folder(path: str) -> Iterator[Path]:
     """Make a folder and see that it can be written, before any budget is spent.
@@ -212,3 +255,8 @@ def progress(args: argparse.Namespace, text: str) -> None:
     """Tell on a terminal what is being done, unless told to be quiet."""
     if sys.stderr.isatty() and not args.quiet:
         print(text, file=sys.stderr, flush=True)
+
+
+def warn(sentence: str) -> None:
+    """Print a warning to the person who started the command."""
+    print(f"privfeat: warning: {sentence}", file=sys.stderr)

@@ -3,9 +3,6 @@
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privfeat.cli.common import (
@@ -14,12 +11,16 @@ from privfeat.cli.common import (
     add_budget_options,
     budget_parameters,
     interrupt_explained,
+    ledger_parameter,
     make_estimator,
     open_split,
     output_folder,
     parse_settings,
     progress,
+    refuse_to_replace,
+    warn,
 )
+from privfeat.cli.job import add_job_options, all_of_job, joined_job
 from privfeat.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -102,23 +103,7 @@ def add_parser(verbs: Any) -> None:
         default=[],
         help="another parameter of the estimator; may be repeated",
     )
-    parser.add_argument(
-        "--distributed",
-        action="store_true",
-        help="fit by all processes of the job together: start this command in each, by "
-        "srun, mpirun or another launcher that JAX knows; the first saves the model",
-    )
-    parser.add_argument(
-        "--coordinator",
-        metavar="HOST:PORT",
-        help="with --distributed, without a launcher: process 0, and a free port",
-    )
-    parser.add_argument(
-        "--processes", metavar="N", type=int, help="with --coordinator: how many"
-    )
-    parser.add_argument(
-        "--process", metavar="I", type=int, help="with --coordinator: this one, from 0"
-    )
+    add_job_options(parser)
     parser.add_argument("--quiet", action="store_true", help="print warnings alone")
     add_budget_options(parser)
     parser.add_argument(
@@ -132,40 +117,12 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Fit, save, then report; alone, or with all processes of a job."""
-    address = (args.coordinator, args.processes, args.process)
-    if any(value is not None for value in address):
-        if not args.distributed or None in address:
-            raise CommandError(
-                "--coordinator, --processes and --process must be given together, "
-                "with --distributed."
-            )
-        if not 0 <= args.process < args.processes:
-            raise CommandError(
-                f"--process must be in [0, {args.processes}), got {args.process}."
-            )
-    if not args.distributed:
-        _fit(args)
-        return
-    _join_job(args)
-    from privfeat.core.processes import leave_at_once
-
-    try:
-        _fit(args)
-    except BaseException:
-        leave_at_once()
-        raise
-
-
-def _fit(args: argparse.Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
-    with interrupt_explained() as begun:
+    with joined_job(args), interrupt_explained() as begun:
         _run(args, begun)
 
 
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
-    from privfeat import PrivacyLedger
-
     settings = parse_settings(args.set)
     for name in settings:
         if name in _RESERVED:
@@ -178,22 +135,15 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
         if getattr(args, name) is not None:
             params[name] = getattr(args, name)
     groups = _groups(args, train)
-    if (args.ledger is None) != (args.dataset is None):
-        raise CommandError("--ledger and --dataset must be given together, got one.")
-    if args.ledger is not None:
-        params["ledger"] = PrivacyLedger(args.ledger, dataset=args.dataset)
+    params |= ledger_parameter(args)
     estimator = make_estimator(args.estimator, **params)
     begun.append(estimator)
-    if (Path(args.out) / "model.json").exists() and not args.overwrite:
-        raise CommandError(
-            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
-            "replace it; its budget stays spent."
-        )
+    refuse_to_replace(args)
     with output_folder(args.out) as folder:
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
             estimator.set_params(verbose=1)
-        with _processes(args.distributed) as first:
+        with all_of_job(args) as first:
             if first:
                 _report_gaps(args, train, test)
             estimator.fit(train.X, train.y, groups=groups)
@@ -238,10 +188,7 @@ def _report_gaps(
     if test is not None:
         splits[f"--test {args.test}"] = test
     for sentence in find_gaps(splits, everywhere=False):
-        print(
-            f"privfeat: warning: {sentence} (About records: no statement covers it.)",
-            file=sys.stderr,
-        )
+        warn(f"{sentence} (About records: no statement covers it.)")
 
 
 def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
@@ -262,38 +209,6 @@ def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
     # --no-groups is an answer to this warning
     warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
     return None
-
-
-def _join_job(args: argparse.Namespace) -> None:
-    from privfeat.distributed import initialize
-
-    address: dict[str, Any] = {}
-    if args.coordinator is not None:
-        address = {
-            "coordinator_address": args.coordinator,
-            "num_processes": args.processes,
-            "process_id": args.process,
-        }
-    try:
-        initialize(**address)
-    except (RuntimeError, ValueError) as error:
-        raise CommandError(
-            "--distributed must run under a launcher that JAX knows, such as srun or "
-            "mpirun, or be given --coordinator, --processes and --process: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
-
-
-@contextmanager
-def _processes(distributed: bool) -> Iterator[bool]:
-    """Fit with all processes of the job if asked; give whether this is the first."""
-    if not distributed:
-        yield True
-        return
-    from privfeat.core.processes import all_processes, current_team
-
-    with all_processes():
-        yield current_team().index == 0
 
 
 def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:

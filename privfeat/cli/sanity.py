@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
-from privfeat.cli.audit import load_classifier, with_params
 from privfeat.cli.common import (
     ESTIMATORS,
     CommandError,
     add_budget_options,
     budget_parameters,
+    load_classifier,
     make_estimator,
     parse_settings,
     progress,
+    with_params,
 )
 
 

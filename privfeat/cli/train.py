@@ -10,9 +10,12 @@ from privfeat._types import ADJACENCIES
 from privfeat.cli.common import (
     CommandError,
     interrupt_explained,
+    ledger_parameter,
     output_folder,
     parse_settings,
     progress,
+    refuse_to_replace,
+    warn,
 )
 
 
@@ -121,17 +124,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
-    from privfeat import DPSGDClassifier, PrivacyLedger, persistence
+    from privfeat import DPSGDClassifier, persistence
     from privfeat.data.users import read_users
     from privfeat.trainers import read_folder
 
-    if (Path(args.out) / "model.json").exists() and not args.overwrite:
-        raise CommandError(
-            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
-            "replace it; its budget stays spent."
-        )
-    if (args.ledger is None) != (args.dataset is None):
-        raise CommandError("--ledger and --dataset must be given together, got one.")
+    refuse_to_replace(args)
+    ledger = ledger_parameter(args)
     root = Path(args.data)
     if not root.is_dir():
         raise CommandError(f"--data must be a folder, got {args.data!r}.")
@@ -155,12 +153,10 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     groups = None
     if args.groups is not None:
         groups = read_users(args.groups, [below + file for file in files])
-    params = _parameters(args) | {"classes": range(len(names))}
+    params = _parameters(args) | ledger | {"classes": range(len(names))}
     unknown = sorted(set(params) - set(DPSGDClassifier().get_params()))
     if unknown:
         raise CommandError(f"DPSGDClassifier has no parameter {unknown[0]!r}.")
-    if args.ledger is not None:
-        params["ledger"] = PrivacyLedger(args.ledger, dataset=args.dataset)
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
@@ -197,11 +193,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
 def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
     """Warn the person who has the files, before anything is charged."""
     for place in sorted(set(range(len(names))) - {*labels.tolist()}):
-        print(
-            f"privfeat: warning: {folder / names[place]} holds no image that was read. "
-            "It stays a class, since folders are public: remove it everywhere if it is "
-            "none.",
-            file=sys.stderr,
+        warn(
+            f"{folder / names[place]} holds no image that was read. It stays a class, "
+            "since folders are public: remove it everywhere if it is none."
         )
 
 

@@ -29,8 +29,8 @@ def charged(
     checkpoint, and is not charged again.
 
     If the body fails the charge stands. Without a ledger nothing is charged. In folds
-    that one record can change, where a charge would say too little, the fit is refused
-    with a ledger and warned of without. Of several
+    where one record can move others, so that the charge would be too small, a fit with
+    a ledger is refused, and one without warns. Of several
     processes that fit together the first charges, once for all; none starts the body
     unless it could.
     """

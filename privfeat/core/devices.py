@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, UInt64
 
 from privfeat.core import kernels
+from privfeat.core.clipping import clip_rows
 from privfeat.core.grid import GRID_BITS
 from privfeat.core.records import CHUNK_ROWS
 from privfeat.exceptions import PrivacyError
@@ -51,13 +52,24 @@ def check_settings() -> None:
         )
 
 
-def check_backend() -> None:
-    """Raise `PrivacyError` on devices whose float64 is not that of IEEE 754."""
+def check_devices(*, private: bool) -> None:
+    """Raise `PrivacyError` unless the devices compute as the proofs of sums suppose.
+
+    Without privacy only the kind of the devices counts.
+    """
     if jax.default_backend() not in EXACT_BACKENDS:
         raise PrivacyError(
             f"the device must be one of {EXACT_BACKENDS}, got "
             f"{jax.default_backend()!r}. Exact sums need IEEE float64."
         )
+    if not private:
+        return
+    if not _bounds_hold():
+        raise PrivacyError(
+            "XLA must compute as IEEE 754 says, and does not: rows that are not "
+            "finite would not be left out. Take fast math out of XLA_FLAGS."
+        )
+    check_exact_products()
 
 
 def check_exact_products() -> None:
@@ -78,6 +90,16 @@ def check_exact_products() -> None:
                 "emulates or shortens float64, update the driver, or set "
                 "JAX_PLATFORMS=cpu."
             )
+
+
+@lru_cache(maxsize=1)
+def _bounds_hold() -> bool:
+    """Return whether rows of subnormal numbers and of NaN are bounded as proved."""
+    rows = np.array([[2.3e-308, 5e-324], [np.nan, 1.0]])
+    bounded = clip_rows(rows, clip_norm=1.0, row_scaling="unit")
+    # on the host: what breaks the bounds in XLA may break the comparison as well
+    short, empty = np.asarray(bounded, np.float64)
+    return bool(np.linalg.norm(short) <= 2**20 and np.all(empty == 0.0))
 
 
 @lru_cache(maxsize=256)

@@ -5,10 +5,7 @@ their exact totals, formed before the noise. The first process alone draws the n
 and hands the noisy value to the others.
 """
 
-import atexit
 import hashlib
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +19,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Num
 
 from privfeat._checks import check_choice
+from privfeat.core.leaving import leave_at_once
 from privfeat.exceptions import PrivacyError
 
 RowSource = Literal["shared", "own"]
@@ -121,16 +119,12 @@ class Team:
                 return np.array(sum_parts(parts))
         except jax.errors.JaxRuntimeError:
             leave_at_once()
+            other = 1 - self.index if self.size == 2 else f"another than {self.index}"
             raise TeamLostError(
-                f"all {self.size} processes must run to the end, and {self._others()} "
+                f"all {self.size} processes must run to the end, and process {other} "
                 "ended or cannot be reached. What the ledger charged for this fit "
                 "stays charged; see the other's output, then start all anew."
             ) from None
-
-    def _others(self) -> str:
-        if self.size == 2:
-            return f"process {1 - self.index}"
-        return f"another than process {self.index}"
 
 
 class TeamLostError(PrivacyError):
@@ -158,21 +152,6 @@ def current_team() -> Team:
             "Call it there, without threads and with n_jobs=None."
         )
     return team
-
-
-def leave_at_once() -> None:
-    """Let this process end without waiting for the others, once it ends.
-
-    JAX would wait minutes for those that ended already, or that wait for this one, and
-    would abort. Ended, this process closes its connections: the others notice.
-    """
-    atexit.register(_leave)
-
-
-def _leave() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(1)
 
 
 def check_alone(what: str) -> None:

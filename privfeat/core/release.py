@@ -1,6 +1,6 @@
 """A value that may leave the core: what solvers and estimators work on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 @dataclass(frozen=True)
 class Release:
-    """A statistic after noise, with how it was made. Built by ``mechanisms`` alone.
+    """A statistic after the noise of ``mechanisms``, with how it was made.
 
     Attributes
     ----------
@@ -27,3 +27,13 @@ class Release:
     value: Float[np.ndarray, "..."]
     noise_stddev: float
     symmetric: bool
+
+    def unscaled(self, scale: float, name: str) -> "Release":
+        """Return what was released times ``scale``, a block of a stack, by itself.
+
+        Post-processing: value and noise are divided by ``scale``, > 0.
+        """
+        value = np.asarray(self.value / scale)
+        value.setflags(write=False)
+        stddev = self.noise_stddev / scale
+        return replace(self, name=name, value=value, noise_stddev=stddev)

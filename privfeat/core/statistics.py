@@ -115,13 +115,13 @@ def exact_gradient(
     total = Total(private, coef.shape)
     whole, unit = kernels.whole_coef(coef, private)
     limit = float(clip_norm) if private else None
+    radius = float(residual_clip_norm)
     for chunk in rows.chunks():
         kept = None if sampler is None else sampler(len(chunk.rows))
         with jax.enable_x64(True):
             total.add(
                 kernels.gradient_of(
-                    *(chunk, whole, unit * step, kept, loss, limit),
-                    radius=float(residual_clip_norm),
+                    chunk, whole, unit * step, kept, loss, limit, radius
                 )
             )
     grid = grid_step(largest_residual(loss)) if private else 1.0

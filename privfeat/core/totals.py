@@ -81,7 +81,8 @@ class Total:
             if isinstance(part, np.ndarray):
                 self._parts[where] += part.astype(self._dtype)
             else:
-                # also the first: its code must not tell that there was another chunk
+                # The first part too: code that is compiled for a second part alone
+                # would tell how many chunks there were.
                 self._parts[where] = kernels.added(self._parts[where], part)
         self._n_parts += 1
         if self._n_parts == _CHUNKS_BEFORE_CARRY:

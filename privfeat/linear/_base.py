@@ -7,12 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._compilation import keep_compiled_code
@@ -38,18 +33,18 @@ from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
-    check_team,
-    count_units,
+    FLOATS,
     public_facts,
     refuse_dates,
     seed_of,
+    validated,
     warn_of_unused_groups,
     warn_of_weak_choices,
 )
 from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows, scaled_rows
+from privfeat.linear._team import check_team, count_units
 
-_FLOATS = (np.float64, np.float32, np.float16)
 _PREDICT_ROWS = 2**14
 
 
@@ -254,6 +249,10 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
         self.center_ = np.zeros(self.n_features_in_)
         return rows
 
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return features and targets as arrays, or as a feature file has them."""
+        return validated(self, X, y)
+
     def _n_steps(self) -> int:
         """Return the number of noisy steps; 1 for a closed form."""
         return 1
@@ -292,29 +291,6 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         refuse_dates("X", X)
-        features = without_data(validate_data, self, X, dtype=_FLOATS, reset=False)
+        features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)
-
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        refuse_dates("X", X)
-        refuse_dates("y", y)
-        if not isinstance(X, LazyFeatures):
-            X, y = without_data(
-                validate_data, self, X, y, dtype=_FLOATS, multi_output=True
-            )
-            return X, y
-        y = without_data(
-            check_array,
-            y,
-            accept_sparse="csr",
-            dtype=None,
-            ensure_2d=False,
-            ensure_min_samples=0,
-            input_name="y",
-        )
-        without_data(check_consistent_length, X, y)
-        if not y.shape[0]:
-            raise ValueError("X must have at least 1 row, got 0.")
-        self.n_features_in_ = X.shape[1]
-        return X, y

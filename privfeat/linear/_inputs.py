@@ -1,30 +1,26 @@
-"""Seeds, scores, warnings, and what is assumed public."""
+"""Rows and labels as they are given, seeds, scores, warnings, and public facts."""
 
-import json
+import math
 import warnings
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._encoding import encode
 from privfeat._messages import without_data
 from privfeat._types import Adjacency
-from privfeat._version import __version__
 from privfeat.core.plan import ReleasePlan
-from privfeat.core.processes import Team
-from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.core.statement import PrivacyStatement
-from privfeat.exceptions import PrivacyError, PrivacyWarning
-from privfeat.linear._groups import Users
-from privfeat.linear._problem import Problem
+from privfeat.data import LazyFeatures
+from privfeat.exceptions import PrivacyWarning
 
+FLOATS = (np.float64, np.float32, np.float16)
 LARGE_DELTA = 1e-4
 LARGE_EPSILON = 20.0
 
@@ -71,6 +67,34 @@ def refuse_dates(name: str, table: Any) -> None:
             )
 
 
+def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return what ``fit`` was given as arrays, or a feature file as it is.
+
+    Sets ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+    """
+    refuse_dates("X", X)
+    refuse_dates("y", y)
+    if not isinstance(X, LazyFeatures):
+        X, y = without_data(
+            validate_data, estimator, X, y, dtype=FLOATS, multi_output=True
+        )
+        return X, y
+    y = without_data(
+        check_array,
+        y,
+        accept_sparse="csr",
+        dtype=None,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        input_name="y",
+    )
+    without_data(check_consistent_length, X, y)
+    if not y.shape[0]:
+        raise ValueError("X must have at least 1 row, got 0.")
+    estimator.n_features_in_ = X.shape[1]
+    return X, y
+
+
 def seed_of(random_state: Any) -> int | None:
     """Return a seed for the key stream, or None for operating-system entropy.
 
@@ -110,39 +134,35 @@ def is_large_delta(delta: float, n_units: int) -> bool:
     return delta > LARGE_DELTA or delta * n_units > 1.0
 
 
-def count_units(n_samples: int, users: Users | None, team: Team) -> int:
-    """Return the number of records, or of users, of all processes. Sensitive."""
-    # asked first: every process takes part, whether or not it has users
-    n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
-    return n_records if users is None else len(set(users.ids.tolist()))
-
-
 def warn_of_weak_choices(
-    plan: ReleasePlan, *, classes_read: bool, seeded: bool, n_units: int
+    cost: ReleasePlan | PrivacyStatement,
+    *,
+    classes_read: bool,
+    seeded: bool,
+    n_units: int,
 ) -> None:
     """Warn of what is legal and weakens privacy; called by ``fit``."""
     messages = []
-    if plan.epsilon > LARGE_EPSILON:
+    if cost.epsilon > LARGE_EPSILON:
         messages.append(
             f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
-            f"{plan.epsilon:.6g}."
+            f"{cost.epsilon:.6g}."
         )
-    if not plan.private:
-        classes_read = seeded = False
-    if classes_read:
+    private = math.isfinite(cost.epsilon)
+    if private and classes_read:
         messages.append(
             "classes=None reads the set of labels from y and treats it as public. "
             "Pass classes= to keep a rare label from showing."
         )
-    if seeded:
+    if private and seeded:
         messages.append(
             "random_state makes the noise reproducible: not private against anyone who "
             "knows or guesses the seed. Pass None for a real release."
         )
-    if plan.private and is_large_delta(plan.delta, n_units):
+    if private and is_large_delta(cost.delta, n_units):
         messages.append(
             f"delta should be well below one over the number of records, got "
-            f"{plan.delta!r}."
+            f"{cost.delta!r}."
         )
     for message in messages:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
@@ -162,88 +182,6 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
             PrivacyWarning,
             stacklevel=3,
         )
-
-
-def check_team(
-    team: Team,
-    estimator: BaseEstimator,
-    seed: int | None,
-    statement: PrivacyStatement,
-    problem: Problem,
-    features: Any,
-    grouped: bool,
-) -> None:
-    """Refuse what would count a record or a user in more than one process.
-
-    Of features only the first chunk is compared, of targets all: rows that a process
-    shuffled or drew for itself have their targets in another order.
-
-    Raises
-    ------
-    PrivacyError, ValueError
-        If the processes do not run the same fit; if they hold different rows that they
-        should share; or with rows of their own: if classes are not given, there are
-        groups, or two processes hold the same rows.
-    """
-    description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"
-    team.check_same("fit", f"{description} {_described(estimator)}".encode())
-    first = np.ascontiguousarray(features[:CHUNK_ROWS])
-    content = first.tobytes() + problem.targets.tobytes()
-    if team.rows == "shared":
-        team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
-        return
-    if problem.classes_read:
-        raise ValueError(
-            "classes must be given if every process has its own rows, got None: each "
-            "would read others."
-        )
-    if grouped:
-        raise PrivacyError(
-            "groups must be None if every process has its own rows: a user may have "
-            "records in several. Pass the same rows to all processes."
-        )
-    if sum(team.each(features.shape[0])) > MAX_ROWS:
-        raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
-    team.check_distinct("rows", content)
-
-
-# Seeds are compared as they were read, a ledger by what it charges; progress bars are
-# for one process.
-_NOT_COMPARED = ("random_state", "ledger", "verbose")
-_SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
-
-
-def _described(estimator: BaseEstimator) -> str:
-    """Return, as text, all that decides what a fit computes, beside its records."""
-    params = estimator.get_params(deep=True)
-    ledger = params.get("ledger")
-    content = [
-        f"{type(estimator).__module__}.{type(estimator).__qualname__}",
-        {
-            name: _comparable(name, value)
-            for name, value in params.items()
-            if name not in _NOT_COMPARED
-        },
-        None if ledger is None else ledger.budget.uid,
-        [__version__, jax.__version__, np.__version__, jax.default_backend()],
-        [str(jax.config.values[name]) for name in _SETTINGS],
-    ]
-    return json.dumps(content, sort_keys=True)
-
-
-def _comparable(name: str, value: Any) -> Any:
-    """Return a parameter as JSON; what has no such form cannot be compared."""
-    if hasattr(value, "__array__"):
-        value = np.asarray(value)
-    elif isinstance(value, Mapping):
-        value = dict(value)
-    try:
-        return encode(name, value)
-    except TypeError as error:
-        raise PrivacyError(
-            f"{name} must be made of numbers, strings, their lists or arrays with "
-            f"several processes, which compare it, got {type(value).__name__}."
-        ) from error
 
 
 def public_facts(

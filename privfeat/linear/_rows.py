@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any, Self
 
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
 from privfeat.core.clipping import clip_rows
-from privfeat.core.devices import check_backend, check_exact_products
+from privfeat.core.devices import check_devices
 from privfeat.core.grid import grid_step
 from privfeat.core.processes import current_team
 from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures
-from privfeat.exceptions import PrivacyError
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
@@ -54,14 +53,7 @@ class BoundedRows:
         kept: NDArray[np.bool_] | None = None,
         private: bool,
     ) -> None:
-        check_backend()
-        if private and not _arithmetic_is_ieee():
-            raise PrivacyError(
-                "XLA must compute as IEEE 754 says, and does not: rows that are not "
-                "finite would not be left out. Take fast math out of XLA_FLAGS."
-            )
-        if private:
-            check_exact_products()
+        check_devices(private=private)
         n_samples, n_features = features.shape
         if n_samples > MAX_ROWS:
             raise ValueError(
@@ -242,13 +234,3 @@ def _bounded(
     rows = jnp.where(kept[:, None], rows, jnp.float32(0.0))
     # a float64 norm can round down, the clip factor allows for it
     return rows, jnp.linalg.norm(rows.astype(jnp.float64), axis=1) * step, finite
-
-
-@lru_cache(maxsize=1)
-def _arithmetic_is_ieee() -> bool:
-    """Return whether rows of subnormal numbers and of NaN are bounded as proved."""
-    rows = np.array([[2.3e-308, 5e-324], [np.nan, 1.0]])
-    bounded = clip_rows(rows, clip_norm=1.0, row_scaling="unit")
-    # on the host: what breaks the bounds in XLA may break the comparison as well
-    short, empty = np.asarray(bounded, np.float64)
-    return bool(np.linalg.norm(short) <= 2**20 and np.all(empty == 0.0))

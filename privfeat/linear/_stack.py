@@ -10,8 +10,8 @@ from privfeat.core.totals import ExactSum
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2
-# The same in a stack, where it is free: two records that move class sums or a gradient
-# the most have opposite rows, and one outer product.
+# The same in a stack, where it costs nothing: two records that move class sums or a
+# gradient the most have opposite rows, hence equal outer products, which cancel.
 STACKED_GRAM_WEIGHT = 0.25
 
 
@@ -43,8 +43,7 @@ class Stack:
         block = mechanism.release(
             self.query.name, exact.scaled(scale), symmetric=symmetric
         )
-        stddev = block.noise_stddev / scale
-        return Release(part, block.value / scale, stddev, symmetric)
+        return block.unscaled(scale, part)
 
     def fact(self) -> str:
         """Return what a reader of the statement must know."""

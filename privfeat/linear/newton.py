@@ -226,16 +226,23 @@ class DPNewton(DPLinearClassifier):
         return self._stacked(shape, "gradient", self._residual_bound(shape))
 
     def _stacks(self, shape: Shape) -> bool:
-        """Return whether one gradient and one matrix are all, and not worst at once."""
+        """Return whether a gradient and a matrix are all that is released, as a stack.
+
+        No two records move both the most, unless gradients are clipped further.
+        """
         longest = self._residual_bound(shape) * float(self.clip_norm)
-        once = self.adjacency == "replace_one" and self._n_steps() == 1
-        softmax = shape.loss == "softmax"
-        return once and softmax and self._gradient_bound(shape) == longest
+        return (
+            self.adjacency == "replace_one"
+            and shape.loss == "softmax"
+            and self._n_steps() == 1
+            and self._gradient_bound(shape) == longest
+        )
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         bound, residual = self._gradient_bound(shape), self._residual_bound(shape)
+        symmetric = self.hessian_noise == "symmetric"
         coef = self._initial_coef(shape, self.intercept_init)
         for step in self._steps(self._n_steps()):
             exact = exact_gradient(
@@ -247,7 +254,10 @@ class DPNewton(DPLinearClassifier):
             )
             gradient = self._release(mechanism, shape, "gradient", exact)
             if step == 0 and shape.loss == "softmax":
-                moved = self._first_step(rows, mechanism, gradient, shape)
+                gram = self._release(
+                    mechanism, shape, "gram", exact_gram(rows), symmetric=symmetric
+                )
+                moved = self._first_step(gradient, gram)
             else:
                 moved = self._step(rows, mechanism, gradient, coef, shape)
             coef -= self._rate(shape) * moved
@@ -261,7 +271,7 @@ class DPNewton(DPLinearClassifier):
         return min(bound, float(self.gradient_clip_norm))
 
     def _residual_bound(self, shape: Shape) -> float:
-        """Return the norm to which residuals are clipped, as only rounding demands.
+        """Return the largest norm of a residual; they are clipped to it in case.
 
         In a fit of one step all probabilities are public: residuals are then no longer
         than those of a record of one label, or of none.
@@ -280,19 +290,10 @@ class DPNewton(DPLinearClassifier):
         m = shape.n_outputs
         return (m - 1) / m if shape.loss == "softmax" else 1.0
 
-    def _first_step(
-        self,
-        rows: BoundedRows,
-        mechanism: GaussianMechanism,
-        gradient: Release,
-        shape: Shape,
-    ) -> NDArray[np.float64]:
+    def _first_step(self, gradient: Release, gram: Release) -> NDArray[np.float64]:
         """Return the step where all blocks are ``(m - 1) / m**2`` times one matrix."""
         n_outputs = len(gradient.value)
         curvature = (n_outputs - 1) / n_outputs**2
-        gram = self._release(
-            mechanism, shape, "gram", exact_gram(rows), symmetric=self._symmetric()
-        )
         ridge = noise_ridge(gram, scale=0.3)
         if self.ridge is not None:
             ridge = float(self.ridge) / curvature
@@ -311,14 +312,10 @@ class DPNewton(DPLinearClassifier):
         step = np.empty_like(coef)
         blocks = exact_curvature_grams(rows, coef, loss=shape.loss)
         for output, exact_block in enumerate(blocks):
-            block = mechanism.release(
-                "hessian", exact_block, symmetric=self._symmetric()
-            )
+            symmetric = self.hessian_noise == "symmetric"
+            block = mechanism.release("hessian", exact_block, symmetric=symmetric)
             ridge = noise_ridge(block, scale=1.0) if self.ridge is None else self.ridge
             step[output] = solve_regularized(
                 block, gradient.value[output], ridge=float(ridge)
             )
         return step
-
-    def _symmetric(self) -> bool:
-        return self.hessian_noise == "symmetric"

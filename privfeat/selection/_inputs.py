@@ -1,7 +1,5 @@
-"""What a search accepts, what it warns of, and what it says before it runs."""
+"""What a search accepts, and what it says before it runs."""
 
-import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,8 +14,7 @@ from privfeat._types import Adjacency, Arithmetic
 from privfeat.core.repetition import Selection
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
-from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
-from privfeat.linear._inputs import LARGE_EPSILON, is_large_delta
+from privfeat.exceptions import UnsupportedEventError
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
@@ -128,32 +125,3 @@ def statement_of(
         selection=selection,
         arithmetic=arithmetic,
     )
-
-
-def warn_of_weak_choices(
-    statement: PrivacyStatement, *, classes_given: bool, n_samples: int
-) -> None:
-    """Warn of what is legal and weakens privacy; called by ``fit``."""
-    messages, private = [], math.isfinite(statement.epsilon)
-    if statement.epsilon > LARGE_EPSILON:
-        messages.append(
-            f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
-            f"{statement.epsilon:.6g}."
-        )
-    if private and not classes_given:
-        messages.append(
-            "classes=None reads the set of labels from y and treats it as public. "
-            "Pass classes= to the estimator to keep a rare label from showing."
-        )
-    if private and statement.seeded:
-        messages.append(
-            "random_state makes the search reproducible: not private against anyone "
-            "who knows or guesses the seed. Pass None for a real release."
-        )
-    if private and is_large_delta(statement.delta, n_samples):
-        messages.append(
-            "delta should be well below one over the number of records, got "
-            f"{statement.delta!r}."
-        )
-    for message in messages:
-        warnings.warn(message, PrivacyWarning, stacklevel=3)

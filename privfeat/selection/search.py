@@ -23,10 +23,12 @@ from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
+    FLOATS,
     ScoredClassifier,
     refuse_dates,
     seed_of,
     warn_of_unused_groups,
+    warn_of_weak_choices,
 )
 from privfeat.selection._inputs import (
     check_candidates,
@@ -34,15 +36,8 @@ from privfeat.selection._inputs import (
     classes_of,
     in_memory,
     statement_of,
-    warn_of_weak_choices,
 )
-from privfeat.selection._runs import (
-    HoldoutScore,
-    PublicScore,
-    Runner,
-)
-
-_FLOATS = (np.float64, np.float32, np.float16)
+from privfeat.selection._runs import HoldoutScore, PublicScore, Runner
 
 
 class DPRandomizedSearch(
@@ -218,7 +213,7 @@ class DPRandomizedSearch(
         labels: NDArray[Any]
         refuse_dates("X", X)
         features, labels = without_data(
-            validate_data, self, in_memory(X), y, dtype=_FLOATS
+            validate_data, self, in_memory(X), y, dtype=FLOATS
         )
         given = self.estimator.classes
         classes = classes_of(labels) if given is None else given
@@ -238,7 +233,10 @@ class DPRandomizedSearch(
         )
         warn_of_unused_groups(X, None)
         warn_of_weak_choices(
-            statement, classes_given=given is not None, n_samples=len(features)
+            statement,
+            classes_read=given is None,
+            seeded=keys.seeded,
+            n_units=len(features),
         )
         score: HoldoutScore | PublicScore
         if X_val is None:
@@ -285,7 +283,7 @@ class DPRandomizedSearch(
     def _rows(self, X: Any) -> Any:
         if isinstance(X, LazyFeatures):
             return X
-        return without_data(validate_data, self, X, dtype=_FLOATS, reset=False)
+        return without_data(validate_data, self, X, dtype=FLOATS, reset=False)
 
     def _selection(self, scored_on: Any) -> Selection:
         """Return the law of the runs, and how private one must be for the budget."""

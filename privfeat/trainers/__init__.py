@@ -16,7 +16,7 @@ try:
     import flax  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "privfeat.trainers must have flax, found none. Run pip install privfeat[train]."
+        "privfeat.trainers needs flax. Run pip install 'privfeat[train]'."
     ) from error
 
 from privfeat.trainers.classifier import DPSGDClassifier

@@ -151,9 +151,12 @@ class DPSGDModel(ResumedRuns, ABC):
                 trainer, parts, rule, initial, *of_one
             )
         start = trainer.start(initial)
-        fitted |= {"input_shape_": tuple(records.shape[1:]), "n_outputs_": n_outputs}
-        fitted["n_iter_"] = n_iter
-        fitted["pixel_scale_"] = pixel_scale(self.model, self.weights)
+        fitted |= {
+            "input_shape_": tuple(records.shape[1:]),
+            "n_outputs_": n_outputs,
+            "n_iter_": n_iter,
+            "pixel_scale_": pixel_scale(self.model, self.weights),
+        }
         parameters = self._train(trainer, start, units, statement, fitted)
         return self._with_model(parameters, fitted)
 

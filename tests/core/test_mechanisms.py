@@ -242,6 +242,16 @@ def test_a_release_cannot_be_written_to(mechanism, exact):
         found.value[0] = 0.0
 
 
+def test_a_block_of_a_stack_is_unscaled_with_its_noise(mechanism, exact):
+    block = mechanism.release("gram", exact.scaled(4.0), symmetric=True)
+    found = block.unscaled(4.0, "part")
+    assert (found.name, found.symmetric) == ("part", True)
+    assert np.array_equal(found.value, block.value / 4.0)
+    assert found.noise_stddev == block.noise_stddev / 4.0
+    with pytest.raises(ValueError, match="read-only"):
+        found.value[0] = 0.0
+
+
 def test_mechanism_counts_that_nothing_was_drawn(mechanism, exact):
     mechanism.count_as_drawn("gram", 0)
     mechanism.release("gram", exact)

@@ -21,7 +21,7 @@ from privfeat.core.processes import (
 )
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
-from privfeat.linear._inputs import _described
+from privfeat.linear._team import _described
 from tests.linear import processes
 from tests.ports import held_port
 
