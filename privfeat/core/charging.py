@@ -51,9 +51,10 @@ def charged(
         try:
             if choice is not None:
                 raise PrivacyError(
-                    "a fit with a ledger must be on all records or in folds of "
-                    "HashKFold, for which its charge holds: in others one record more "
-                    f"can move many, got {choice}. Pass cv=privfeat.HashKFold()."
+                    "a fit with a ledger must get all records, or folds of HashKFold: "
+                    "in other folds one record more can move many others, which the "
+                    f"charge does not cover, got records chosen by {choice}. Pass "
+                    "cv=privfeat.HashKFold()."
                 )
             if number is None:
                 number = ledger.charge(statement, estimator=estimator)
