@@ -111,13 +111,17 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--coordinator",
         metavar="HOST:PORT",
-        help="with --distributed, without a launcher: process 0, and a free port",
+        help="with --distributed, without a launcher: the host of process 0, and a "
+        "port that is free there",
     )
     parser.add_argument(
         "--processes", metavar="N", type=int, help="with --coordinator: how many"
     )
     parser.add_argument(
-        "--process", metavar="I", type=int, help="with --coordinator: this one, from 0"
+        "--process",
+        metavar="I",
+        type=int,
+        help="with --coordinator: number of this one, from 0",
     )
     parser.add_argument("--quiet", action="store_true", help="print warnings alone")
     add_budget_options(parser)
@@ -139,6 +143,12 @@ def run(args: argparse.Namespace) -> None:
             raise CommandError(
                 "--coordinator, --processes and --process must be given together, "
                 "with --distributed."
+            )
+        host, _, port = args.coordinator.rpartition(":")
+        if not (host and port.isascii() and port.isdigit() and int(port) < 2**16):
+            raise CommandError(
+                "--coordinator must be HOST:PORT, such as localhost:9911, got "
+                f"{args.coordinator!r}."
             )
         if not 0 <= args.process < args.processes:
             raise CommandError(
