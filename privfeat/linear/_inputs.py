@@ -141,8 +141,8 @@ def warn_of_weak_choices(
         )
     if plan.private and is_large_delta(plan.delta, n_units):
         messages.append(
-            f"delta should be well below one over the number of records, got "
-            f"{plan.delta!r}."
+            "delta should be well below one over the number of records, got "
+            f"{plan.delta!r}. Pass a smaller one."
         )
     for message in messages:
         warnings.warn(message, PrivacyWarning, stacklevel=3)

@@ -153,7 +153,7 @@ def warn_of_weak_choices(
     if private and is_large_delta(statement.delta, n_samples):
         messages.append(
             "delta should be well below one over the number of records, got "
-            f"{statement.delta!r}."
+            f"{statement.delta!r}. Pass a smaller one."
         )
     for message in messages:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
