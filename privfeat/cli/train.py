@@ -21,16 +21,17 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "train",
         help="train a whole network on images by DP-SGD",
-        description="Train a network on a folder of images with differential privacy, "
-        "and save it with its privacy statement. Needs `pip install privfeat[train]`.",
+        description="Train a network on a folder of images with differential "
+        "privacy, and save it with its privacy statement. Needs `pip install "
+        "'privfeat[train]'`.",
     )
     parser.set_defaults(run=run)
     parser.add_argument(
         "--data",
         metavar="DIR",
         required=True,
-        help="a folder with train/CLASS/*.png, and test/ likewise if there is a test "
-        "set; or with CLASS/*.png. The names of the classes become public",
+        help="a folder with images train/CLASS/*, and test/ likewise if there is a "
+        "test set; or with CLASS/*. The names of the classes become public",
     )
     parser.add_argument(
         "--model", default="wrn_16_4", help="name of a network (default wrn_16_4)"
@@ -102,7 +103,7 @@ def add_parser(verbs: Any) -> None:
     training.add_argument(
         "--restore",
         action="store_true",
-        help="no fit: save the model of the finished fit in --checkpoints",
+        help="do not fit: save in --out the model of the finished fit of --checkpoints",
     )
     training.add_argument(
         "--set",
@@ -116,8 +117,15 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train, save, and print accuracy and statement."""
-    with interrupt_explained() as begun:
-        _run(args, begun)
+    try:
+        with interrupt_explained() as begun:
+            _run(args, begun)
+    except KeyboardInterrupt as error:
+        if args.checkpoints is not None:
+            error.add_note(
+                "The same command goes on from the last checkpoint, if there is one."
+            )
+        raise
 
 
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
@@ -219,8 +227,8 @@ def _charge(clf: Any, n_units: int) -> str:
         return f"this fit costs {cost}; no ledger is charged"
     name, left = ledger.budget.dataset, rounded_down(ledger.remaining.epsilon)
     return (
-        f"this fit costs {cost}, charged to {name!r} unless it was "
-        f"when it began; one fit may cost epsilon = {left} now"
+        f"this fit costs {cost}, charged to {name!r} (not again if it goes on from a "
+        f"checkpoint); the ledger has room for one fit of epsilon = {left}"
     )
 
 

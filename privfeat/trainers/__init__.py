@@ -1,4 +1,4 @@
-"""Full-network DP-SGD with JAX and flax: ``pip install privfeat[train]``.
+"""Full-network DP-SGD with JAX and flax: ``pip install 'privfeat[train]'``.
 
 ``classifier`` and ``regressor`` hold the estimators on the bases ``_base``,
 ``_resuming`` and ``_parameters``. One fit goes through ``images`` (records), ``units``
@@ -16,7 +16,7 @@ try:
     import flax  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "privfeat.trainers must have flax, found none. Run pip install privfeat[train]."
+        "privfeat.trainers needs flax. Run pip install 'privfeat[train]'."
     ) from error
 
 from privfeat.trainers.classifier import DPSGDClassifier
