@@ -23,7 +23,8 @@ R = TypeVar("R")
 _REWORDED = {
     "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
     "Complex data not supported": "Complex data not supported: X must be real.",
-    "could not convert string": "X and y must hold numbers, got text.",
+    "could not convert string": "X and y must hold numbers, got text. Leave such "
+    "columns out, or make one of 0 and 1 for each value of a public list.",
     "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
     "y should be a 1d array": "y should be a 1d array, got another shape.",
     "inhomogeneous shape": "X and y must be rectangular: rows of one length.",
@@ -39,7 +40,8 @@ _REWORDED = {
     "requires grad": "X and y must not require gradients. Pass tensor.detach().",
     "Unknown label type": "y must hold classes. Unknown label type: pass integers or "
     "strings, not continuous numbers.",
-    "contains NaN": "X and y must be finite: Input contains NaN.",
+    "contains NaN": "X and y must be finite: Input contains NaN. Fill gaps with a "
+    "public constant, not with the mean of the records.",
     "contains infinity": "X and y must be finite: Input contains infinity or a value "
     "too large for its type.",
     # scikit-learn's checks look for these words, with or without the number of records

@@ -1,4 +1,4 @@
-"""Practice tools. Only ``temperature`` touches privacy: it releases, states and charges.
+"""Practice tools. ``temperature`` alone releases something, and is charged for it.
 
 Each is a module of its own:
 

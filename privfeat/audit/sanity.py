@@ -51,7 +51,7 @@ class SanityResult:
     def __str__(self) -> str:
         """Return one line."""
         return (
-            f"{self.name}: {'pass' if self.passed else 'FAIL'}, mean "
+            f"{self.name}: {'pass' if self.passed else 'FAIL'}, learned "
             f"{sum(self.values) / len(self.values):.3f}, must be at "
             f"{'most' if self.must_stay_below else 'least'} {self.limit:.3f} (margin "
             f"{self.margin:+.3f}, chance {self.chance:.3f})"

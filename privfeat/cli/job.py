@@ -82,6 +82,12 @@ def _address(args: argparse.Namespace) -> dict[str, Any]:
             "--coordinator, --processes and --process must be given together, with "
             "--distributed."
         )
+    host, _, port = args.coordinator.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise CommandError(
+            "--coordinator must be HOST:PORT, such as localhost:9911, got "
+            f"{args.coordinator!r}."
+        )
     if not 0 <= args.process < args.processes:
         raise CommandError(
             f"--process must be in [0, {args.processes}), got {args.process}."

@@ -108,7 +108,7 @@ def _text(found: "Plan") -> str:
     for row in found.estimators:
         lines += [
             f"  {row.estimator:15} {release.query.count:4d} x {release.query.name:13} "
-            f"stddev {release.noise_stddev:10.4g}, for one record "
+            f"stddev {release.noise_stddev:10.4g}, stddev / n "
             f"{release.noise_stddev / found.n_samples:.2g}"
             for release in row.releases
         ]

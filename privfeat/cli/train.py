@@ -24,16 +24,17 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "train",
         help="train a whole network on images by DP-SGD",
-        description="Train a network on a folder of images with differential privacy, "
-        "and save it with its privacy statement. Needs `pip install privfeat[train]`.",
+        description="Train a network on a folder of images with differential "
+        "privacy, and save it with its privacy statement. Needs `pip install "
+        "'privfeat[train]'`.",
     )
     parser.set_defaults(run=run)
     parser.add_argument(
         "--data",
         metavar="DIR",
         required=True,
-        help="a folder with train/CLASS/*.png, and test/ likewise if there is a test "
-        "set; or with CLASS/*.png. The names of the classes become public",
+        help="a folder with images train/CLASS/*, and test/ likewise if there is a "
+        "test set; or with CLASS/*. The names of the classes become public",
     )
     parser.add_argument(
         "--model", default="wrn_16_4", help="name of a network (default wrn_16_4)"
@@ -105,7 +106,7 @@ def add_parser(verbs: Any) -> None:
     training.add_argument(
         "--restore",
         action="store_true",
-        help="no fit: save the model of the finished fit in --checkpoints",
+        help="do not fit: save in --out the model of the finished fit of --checkpoints",
     )
     training.add_argument(
         "--set",
@@ -119,8 +120,15 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train, save, and print accuracy and statement."""
-    with interrupt_explained() as begun:
-        _run(args, begun)
+    try:
+        with interrupt_explained() as begun:
+            _run(args, begun)
+    except KeyboardInterrupt as error:
+        if args.checkpoints is not None:
+            error.add_note(
+                "The same command goes on from the last checkpoint, if there is one."
+            )
+        raise
 
 
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
@@ -213,8 +221,9 @@ def _charge(clf: Any, n_units: int) -> str:
         return f"this fit costs {cost}; no ledger is charged"
     budget = ledger.budget  # what is left of it takes minutes where records are sampled
     return (
-        f"this fit costs {cost}, charged to {budget.dataset!r}, whose whole budget is "
-        f"epsilon = {rounded_down(budget.epsilon)}, unless it was when it began"
+        f"this fit costs {cost}, charged to {budget.dataset!r} (not again if it goes on "
+        "from a checkpoint), whose whole budget is epsilon = "
+        f"{rounded_down(budget.epsilon)}"
     )
 
 

@@ -52,9 +52,9 @@ def charged(
     refusal: Exception | None = None
     if choice is not None:
         refusal = PrivacyError(
-            "a fit with a ledger must be on all records or in folds of HashKFold, as "
-            "they are, for which its charge holds: elsewhere one record more can move "
-            f"many, got {choice.what}. {choice.remedy}"
+            "a fit with a ledger must get all records, or folds of HashKFold, as they "
+            "are: elsewhere one record more can move many others, which the charge "
+            f"does not cover, got {choice.what}. {choice.remedy}"
         )
     elif team.index == 0:
         try:

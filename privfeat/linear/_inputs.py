@@ -161,8 +161,8 @@ def warn_of_weak_choices(
         )
     if private and is_large_delta(cost.delta, n_units):
         messages.append(
-            f"delta should be well below one over the number of records, got "
-            f"{cost.delta!r}."
+            "delta should be well below one over the number of records, got "
+            f"{cost.delta!r}. Pass a smaller one."
         )
     for message in messages:
         warnings.warn(message, PrivacyWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Full-network DP-SGD with JAX and flax: ``pip install privfeat[train]``.
+"""Full-network DP-SGD with JAX and flax: ``pip install 'privfeat[train]'``.
 
 ``classifier`` and ``regressor`` hold the estimators on the bases ``_base``,
 ``_resuming`` and ``_parameters``. One fit goes through ``images`` (records), ``units``

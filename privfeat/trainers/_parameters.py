@@ -200,7 +200,8 @@ class DPSGDParameters(ShowsPrivacy, BaseEstimator):
         if not batch_size <= n_units:
             raise ValueError(
                 "expected_batch_size must be at most the number of records, or of "
-                f"users, got {self.expected_batch_size!r}. Lower it; None takes all."
+                f"users, got {self.expected_batch_size!r}. Lower it (`privfeat train "
+                "--batch`); None takes all."
             )
         steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
         return int(steps), batch_size

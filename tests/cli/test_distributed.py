@@ -87,6 +87,14 @@ def test_a_process_that_fails_ends_the_other_with_a_sentence(features, tmp_path)
             "--distributed --coordinator a:1 --processes 2 --process 2".split(),
             "--process must be in",
         ),
+        (
+            "--distributed --coordinator a --processes 2 --process 0".split(),
+            "--coordinator must be HOST:PORT, such as localhost:9911, got 'a'.",
+        ),
+        (
+            "--distributed --coordinator a:b --processes 2 --process 0".split(),
+            "--coordinator must be HOST:PORT",
+        ),
     ],
 )
 def test_fit_refuses_half_an_address(capsys, options, message):

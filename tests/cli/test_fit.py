@@ -333,6 +333,7 @@ def test_fit_warns_of_delta_on_stderr_alone(run, features, tmp_path):
     status, out, err = run(*fit_arguments(features, tmp_path / "m", *options))
     assert status == 0
     assert "warning: delta should be well below one over" in err
+    assert "got 0.01. Pass a smaller one." in err
     assert "well below" not in out
     assert "well below" not in (tmp_path / "m" / "model.json").read_text()
     assert "240" not in err

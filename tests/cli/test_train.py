@@ -56,6 +56,7 @@ def test_train_refuses_what_it_cannot_use(folder, capsys):
         (["--set", "no_such=1"], "no_such"),
         (["--set", "epochs=2", "--epochs", "1"], "repeat"),
         (["--data", str(folder / "nothing")], "folder"),
+        (["--batch", "1000"], "`privfeat train --batch`"),
         (["--data", str(folder / "train" / "dark")], "classes"),
     ):
         assert command(folder, *more) == 1
@@ -95,6 +96,7 @@ def test_train_charges_a_ledger(folder, capsys):
     before = printed.partition("model saved")[0]
     assert "this fit costs epsilon = " in before
     assert "at delta = 1e-05, charged to 'photos'" in before
+    assert "not again if it goes on from a checkpoint" in before
     assert "whose whole budget is epsilon = 200" in before
     (charge,) = ledger.history
     assert charge.statement == load(folder / "model").privacy_
@@ -122,7 +124,8 @@ def test_train_says_where_it_goes_on(folder, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(GaussianMechanism, "release", release)
         assert command(folder, *kept) == 130
-    capsys.readouterr()
+    said = capsys.readouterr().err
+    assert "The same command goes on from the last checkpoint" in said
     assert command(folder, *kept) == 0
     printed = capsys.readouterr()
     assert "holds 6 of 10 steps" in printed.err

@@ -50,7 +50,7 @@ def test_fit_warns_of_a_delta_above_one_over_the_records(n_rows, warned):
     y = np.arange(n_rows) % 2
     clf = DPLeastSquares(epsilon=1.0, delta=5e-5, classes=[0, 1])
     found = heard(clf, np.eye(2)[y], y)
-    assert found == ([f"{DELTA}, got 5e-05."] if warned else [])
+    assert found == ([f"{DELTA}, got 5e-05. Pass a smaller one."] if warned else [])
     assert "below one" not in clf.privacy_.to_json()
 
 
@@ -58,7 +58,8 @@ def test_the_warning_of_a_large_delta_tells_nothing_more(rows):
     """Where delta is large by itself, few records and many hear the same words."""
     clf = DPLeastSquares(epsilon=1.0, delta=0.02, classes=range(3))
     X, y = rows
-    assert heard(clf, X[:10], y[:10]) == heard(clf, X, y) == [f"{DELTA}, got 0.02."]
+    said = f"{DELTA}, got 0.02. Pass a smaller one."
+    assert heard(clf, X[:10], y[:10]) == heard(clf, X, y) == [said]
 
 
 def test_users_count_where_users_are_protected(rows):
@@ -164,3 +165,14 @@ def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, monkeypatch):
     assert notes(DPLeastSquares, "_solve") == [
         "The fit had begun: its budget is spent."
     ]
+
+
+def test_a_refusal_of_text_or_of_gaps_names_a_public_remedy(rows):
+    """A mean of the records would be a release of its own."""
+    X, y = rows
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf = DPLeastSquares(epsilon=1.0, classes=range(3))
+    with pytest.raises(ValueError, match=r"got text\. Leave such columns out"):
+        clf.fit(frame.assign(ward="north"), y)
+    with pytest.raises(ValueError, match="Fill gaps with a public constant"):
+        clf.fit(frame.assign(a=np.nan), y)
