@@ -221,8 +221,8 @@ def _charge(clf: Any, n_units: int) -> str:
         return f"this fit costs {cost}; no ledger is charged"
     budget = ledger.budget  # what is left of it takes minutes where records are sampled
     return (
-        f"this fit costs {cost}, charged to {budget.dataset!r} (not again if it goes on "
-        "from a checkpoint), whose whole budget is epsilon = "
+        f"this fit costs {cost}, charged to {budget.dataset!r} (not again if it goes "
+        "on from a checkpoint), whose whole budget is epsilon = "
         f"{rounded_down(budget.epsilon)}"
     )
 
