@@ -82,6 +82,7 @@ RULES = {
             "privfeat.data",
             "privfeat.linear._inputs",
             "privfeat._notebook",
+            "privfeat.persistence",
             "privfeat.selection",
         },
     ),

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
 
+from privfeat._messages import without_data
 from privfeat._types import Arithmetic
 from privfeat.core.accounting import rho_from_mu
 from privfeat.core.calibration import plan_releases
@@ -26,6 +27,7 @@ from privfeat.core.selection import SLACK, score_sensitivity
 from privfeat.core.statement import PrivacyStatement
 from privfeat.core.totals import ExactSum
 from privfeat.exceptions import PrivacyError
+from privfeat.persistence import is_ours
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,34 @@ class HoldoutScore:
         """Return one release of the sum, under the plan of a run."""
         exact = 0
         if len(self._X):
-            predicted = [fitted.predict(chunk) for chunk in full_chunks(self._X)]
-            correct = np.concatenate(predicted)[: len(self._y)] == self._y
+            predicted = np.concatenate([*self._predictions(fitted)])
+            correct = predicted[: len(self._y)] == self._y
             exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
         mechanism = GaussianMechanism(self._plan, self._keys, self._arithmetic)
         # on a fine grid, where the exact mode adds next to nothing to the noise
         total = ExactSum(np.array(exact * 2**20, np.int64), 2.0**-20)
         return float(mechanism.release("score", total).value)
 
+    def _predictions(self, fitted: Any) -> Iterator[NDArray[Any]]:
+        """Yield predictions, each of a record that depends on that record alone.
+
+        Estimators of privfeat see to that. Others get one row at a time: a prediction
+        by ranks or by means of the rows of a call would move with its neighbours.
+        """
+        for chunk in full_chunks(self._X):
+            calls = [chunk] if is_ours(fitted) else np.split(chunk, len(chunk))
+            yield from (without_data(_predicted, fitted, rows) for rows in calls)
+
     def records(self) -> tuple[ReleaseRecord, ...]:
         """Return what the statement of the search says of the released score."""
         return (ReleaseRecord.of(self._plan["score"]),)
+
+
+def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    predicted = np.asarray(fitted.predict(rows))
+    if predicted.shape != (len(rows),):
+        raise ValueError("one prediction a row")
+    return predicted
 
 
 class PublicScore:

@@ -139,25 +139,59 @@ def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
     assert plan["score"].noise_stddev == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("n_records", [3, 4, 1024, 1025, 2049])
-def test_score_of_a_record_does_not_depend_on_how_many_there_are(n_records):
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize("n_records", [3, 4, 1024, 1025])
+def test_score_of_a_record_does_not_depend_on_how_many_there_are(
+    n_records, ours, monkeypatch
+):
     """Products of matrices round differently for different numbers of rows."""
-    shapes = []
+    monkeypatch.setattr(_runs, "is_ours", lambda fitted: ours)
+    n_rows, shapes = CHUNK_ROWS if ours else 1, []
 
     class Rounding:
         def predict(self, X):
             shapes.append(X.shape)
             return np.full(len(X), len(X) % 5)
 
-    X, y = np.ones((n_records, 2)), np.full(n_records, CHUNK_ROWS % 5)
+    X, y = np.ones((n_records, 2)), np.full(n_records, n_rows % 5)
     runner = Runner(DPFC(classes=range(5)), {}, range(5), 0.5, _runs.KeyStream(1))
     seen = []
     with observe(lambda exact, release: seen.append(float(exact.value)) or release):
         for n in (n_records - 1, n_records):
             score = _runs.HoldoutScore(X[:n], y[:n], runner.score_plan(), runner._keys)
             score(Rounding())
-    assert set(shapes) == {(CHUNK_ROWS, 2)}
+    assert set(shapes) == {(n_rows, 2)}
     assert seen == [n_records - 1, n_records]
+
+
+def test_score_moves_by_one_record_whatever_another_makes_of_neighbours():
+    """A classifier that compares the rows of a call: the first moved all before."""
+
+    class ByRank:
+        def predict(self, X):
+            return (X[:, 0] >= np.max(X[:, 0])).astype(int)
+
+    runner = Runner(DPFC(classes=range(2)), {}, range(2), 0.5, _runs.KeyStream(1))
+    X, y, seen = np.ones((200, 2)), np.ones(200, int), []
+    with observe(lambda exact, release: seen.append(float(exact.value)) or release):
+        for first in (1.0, 9.0):
+            X[0] = first
+            score = _runs.HoldoutScore(X, y, runner.score_plan(), runner._keys)
+            score(ByRank())
+    assert seen == [200, 200]
+
+
+def test_score_shows_no_words_of_the_estimator():
+    class Talks:
+        def predict(self, X):
+            raise RuntimeError(f"secret {X!r}")
+
+    runner = Runner(DPFC(classes=range(2)), {}, range(2), 0.5, _runs.KeyStream(1))
+    plan, y = runner.score_plan(), np.ones(3, int)
+    score = _runs.HoldoutScore(np.ones((3, 2)), y, plan, runner._keys)
+    with pytest.raises(ValueError, match="kept back") as caught:
+        score(Talks())
+    assert caught.value.__cause__ is caught.value.__context__ is None
 
 
 def test_search_trains_and_scores_on_disjoint_records(make, data, monkeypatch):
