@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from privfeat._messages import without_data
 from privfeat.data.schema import FeatureFileError, refused_if_damaged
 from privfeat.data.shards import Rows
 
@@ -165,7 +166,7 @@ class LazyFeatures:
             raise IndexError(
                 f"rows must be some of those that there are, got {start} to {stop}."
             )
-        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+        rows = without_data(np.empty, (stop - start, self.shape[1]), self.dtype)
         if rows.size:
             with refused_if_damaged(self.path):
                 for part in self._open().parts:
@@ -209,11 +210,12 @@ class LazyFeatures:
         if int(index.min()) < -len(self) or int(index.max()) >= len(self):
             raise IndexError("indices must be of rows that there are.")
         index = np.where(index < 0, index + len(self), index).astype(np.intp)
-        rows = np.empty((len(index), self.shape[1]), self.dtype)
-        for part in self._open().parts:
-            here = np.flatnonzero((index >= part.start) & (index < part.stop))
-            if here.size:
-                rows[here] = _gather(part.dataset, index[here] - part.start)
+        rows = without_data(np.empty, (len(index), self.shape[1]), self.dtype)
+        with refused_if_damaged(self.path):
+            for part in self._open().parts:
+                here = np.flatnonzero((index >= part.start) & (index < part.stop))
+                if here.size:
+                    rows[here] = _gather(part.dataset, index[here] - part.start)
         return rows
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from privfeat.data.schema import (
     FeatureFileError,
     check_root,
     check_split,
+    open_hdf5,
     read_attributes,
     refused_if_damaged,
 )
@@ -281,14 +282,12 @@ def open_checked(path: str) -> h5py.File:
             f"{path} must be a feature file, but is a folder. Make one of images with "
             "privfeat-extract --data FOLDER."
         )
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise FeatureFileError(
-            f"{path} must be a readable HDF5 file, but is truncated, damaged or of "
-            f"another kind ({error}). Make one of images with privfeat-extract, of "
-            "arrays with privfeat.data.write_features."
-        ) from error
+    file = open_hdf5(
+        path,
+        "must be a readable HDF5 file, but is truncated, damaged or of another kind",
+        "Make one of images with privfeat-extract, of arrays with "
+        "privfeat.data.write_features.",
+    )
     try:
         with refused_if_damaged(path):
             check_root(file, path)

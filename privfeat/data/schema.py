@@ -26,6 +26,7 @@ raises ``FORMAT_VERSION``.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -102,7 +103,19 @@ def refused_if_damaged(path: str) -> Iterator[None]:
         raise FeatureFileError(
             f"{path} must be readable as a feature file, but is gone or damaged "
             f"({type(error).__name__}). Extract or copy it again."
-        ) from error
+        ) from None  # HDF5's own words hold sizes, and places of rows
+
+
+def open_hdf5(path: str, must: str, remedy: str) -> h5py.File:
+    """Return an open file, or raise `FeatureFileError` in these words.
+
+    None of HDF5's: they hold the size of a file, and with it the number of rows.
+    """
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        why = f" ({os.strerror(error.errno)})" if error.errno else ""
+    raise FeatureFileError(f"{path} {must}{why}. {remedy}")
 
 
 def chunk_rows(n_rows: int, row_bytes: int) -> int:

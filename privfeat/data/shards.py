@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.data.schema import FeatureFileError, read_attributes
+from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
 
 SHARDS = "shards"
 
@@ -85,13 +85,11 @@ def open_shard(path: str, shard: Shard) -> h5py.File:
             f"{path} needs its shard {shard.file}, but there is no such file. Move or "
             "copy the folder of the shards together with it, or extract it again."
         )
-    try:
-        source = h5py.File(place, "r")
-    except OSError as error:
-        raise FeatureFileError(
-            f"{place} must be a readable shard, but is truncated or damaged ({error}). "
-            "Delete it and run its extraction again."
-        ) from error
+    source = open_hdf5(
+        place,
+        "must be a readable shard, but is truncated or damaged",
+        "Delete it and run its extraction again.",
+    )
     if fingerprint(source) != shard.sha256:
         source.close()
         raise FeatureFileError(

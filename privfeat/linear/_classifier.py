@@ -187,7 +187,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         return rows.centred(self.center_)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        names = list(getattr(y, "columns", ()))
+        names = without_data(_column_names, y)
         named = len(names) > 1 and all(isinstance(name, str) for name in names)
         if named and self.classes is not None:
             given = np.asarray(self.classes).tolist()
@@ -276,3 +276,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         self.coef_ = coef[:, :n_features] * self._row_radius()
         constant = coef[:, n_features:] * shape.constant
         self.intercept_ = constant.sum(axis=1)
+
+
+def _column_names(y: Any) -> list[Any]:
+    return list(getattr(y, "columns", ()))

@@ -1,5 +1,6 @@
 """Records of the same user: how many of them count, and which."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
@@ -9,6 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import without_data
+
+# Objects that compare themselves could take two users for one.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    Integral: int,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+}
 
 
 @dataclass(frozen=True)
@@ -102,12 +110,12 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
         if given.dtype.kind in "iu":
-            return given
+            return np.asarray(given)
     values = without_data(_listed, given)
-    for kind in (Integral, str, bytes):
+    for kind, plain in _PLAIN.items():
         if all(isinstance(value, kind) for value in values):
             ids = np.empty(len(values), object)
-            ids[:] = without_data(_whole, values) if kind is Integral else values
+            ids[:] = without_data(list, map(plain, values))
             return ids
     raise TypeError(
         "groups must be one-dimensional and hold integers only or strings only, "
@@ -117,7 +125,3 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
 
 def _listed(groups: Any) -> list[Any]:
     return list(groups.tolist() if hasattr(groups, "tolist") else groups)
-
-
-def _whole(values: list[Any]) -> list[int]:
-    return [int(value) for value in values]

@@ -54,17 +54,25 @@ def refuse_dates(name: str, table: Any) -> None:
 
     The message names the column: names are part of the public schema.
     """
+    column = without_data(_column_of_dates, table)
+    if column is not None:
+        where = column and f" in column {column}"
+        raise TypeError(
+            f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
+            "the days since a public date."
+        )
+
+
+def _column_of_dates(table: Any) -> str | None:
+    """Return the first column of dates, "" if it has no name, None if there is none."""
     types = getattr(table, "dtypes", getattr(table, "dtype", ()))
     columns = getattr(table, "columns", None)
     if columns is None:
-        columns, types = [None], [types]
+        return "" if str(types).lower().startswith(_DATES) else None
     for column, kind in zip(columns, types, strict=False):
         if str(kind).lower().startswith(_DATES):
-            where = "" if column is None else f" in column {column!r}"
-            raise TypeError(
-                f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
-                "the days since a public date."
-            )
+            return repr(column)
+    return None
 
 
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:

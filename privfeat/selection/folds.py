@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
+from privfeat._messages import without_data
 from privfeat.core.folds import covered_rows, uncovered_choice
 from privfeat.core.keys import KeyStream
 
@@ -105,18 +106,19 @@ class HashKFold(BaseCrossValidator):
             If an id is neither a whole number nor a string, their number is not that of
             the records, they are the row numbers, or there is a ``key`` without ids.
         """
-        n_samples = int(X.shape[0] if hasattr(X, "shape") else len(X))
+        n_samples = without_data(_count_rows, X)
         if groups is None and self.key is not None:
             raise ValueError(
                 "key must be None without ids, got a key. Pass the ids of the records "
                 "as groups."
             )
-        ids = range(n_samples) if groups is None else _as_list(groups)
+        ids = range(n_samples) if groups is None else without_data(_as_list, groups)
         if len(ids) != n_samples:
             raise ValueError(
                 "groups must hold one id for each record, got another size."
             )
-        if groups is not None and n_samples > 9 and ids == list(range(n_samples)):
+        numbers = [*range(n_samples if groups is not None else 0)]
+        if len(numbers) > 9 and without_data(list.__eq__, ids, numbers):
             raise ValueError(
                 "groups must be ids that records keep whatever the others are, got the "
                 "row numbers, which one record more shifts. Pass None."
@@ -136,14 +138,21 @@ class HashKFold(BaseCrossValidator):
             yield marked(np.flatnonzero(~test)), np.flatnonzero(test)
 
 
+def _count_rows(X: Any) -> int:
+    return int(X.shape[0] if hasattr(X, "shape") else len(X))
+
+
 def _as_list(groups: Any) -> list[Any]:
     return list(groups.tolist() if hasattr(groups, "tolist") else groups)
 
 
+def _texts(ids: Any) -> list[str]:
+    return [str.__str__(one) if isinstance(one, str) else str(int(one)) for one in ids]
+
+
 def _dealt(ids: Any, n_splits: int, key: bytes) -> NDArray[np.int64]:
     """Return the fold of each id, by its text: 3 and "3" share a fold."""
-    folds = np.empty(len(ids), np.int64)
-    for row, one in enumerate(ids):
+    for one in ids:
         # A float is refused: one missing id makes floats of a column of whole numbers,
         # and their text is another.
         if isinstance(one, bool) or not isinstance(one, Integral | str):
@@ -151,7 +160,8 @@ def _dealt(ids: Any, n_splits: int, key: bytes) -> NDArray[np.int64]:
                 "groups must hold whole numbers or strings, got another type. Pass one "
                 "id for each record, none missing."
             )
-        text = one if isinstance(one, str) else str(int(one))
+    folds = np.empty(len(ids), np.int64)
+    for row, text in enumerate(without_data(_texts, ids)):
         digest = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=16, key=key
         ).digest()

@@ -242,10 +242,9 @@ class DPRandomizedSearch(
         if X_val is None:
             held_out = bernoulli(keys.draw_noise_key(), len(features), fraction)
             plan = runner.score_plan()
-            score = HoldoutScore(
-                features[held_out], labels[held_out], plan, keys, arithmetic
-            )
-            features, labels = features[~held_out], labels[~held_out]
+            scored, features = without_data(_parted, features, held_out)
+            score = HoldoutScore(scored, labels[held_out], plan, keys, arithmetic)
+            labels = labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)
         title = f"{type(self).__name__}({type(self.estimator).__name__})"
@@ -296,3 +295,9 @@ class DPRandomizedSearch(
 
     def _epsilon(self) -> Any:
         return DEFAULT_EPSILON if self.epsilon is None else self.epsilon
+
+
+def _parted(
+    rows: NDArray[Any], chosen: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    return rows[chosen], rows[~chosen]

@@ -56,8 +56,7 @@ def as_records(X: Any) -> NDArray[Any]:
         raise TypeError(
             f"X must hold images as bytes (uint8) or floats, got {records.dtype}."
         )
-    with np.errstate(over="ignore"):
-        records = records.astype(np.float32)
+    records = without_data(records.astype, np.float32)
     if not np.all(np.isfinite(records)):
         raise ValueError("X must be finite in float32, got NaN, infinity or overflow.")
     return records[..., None] if records.ndim == 3 else records

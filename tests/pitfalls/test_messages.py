@@ -1,5 +1,6 @@
 """No traceback and no warning shows data, whatever others raise while they read it."""
 
+import re
 import traceback
 import warnings
 
@@ -16,11 +17,14 @@ from privfeat import (
     DPRandomizedSearch,
     DPSGDClassifier,
     DPSGDRegressor,
+    HashKFold,
     audit,
 )
 from privfeat._messages import array_of, without_data
 from privfeat.analysis.metrics import calibration_report
 from privfeat.analysis.temperature import TemperatureScaling
+from privfeat.data import LazyFeatures, open_features, write_features
+from privfeat.trainers.images import as_records
 from tests.trainers.tiny import TINY
 
 SECRET = "patient0815"
@@ -55,6 +59,25 @@ def shouting(kind):
     return Shouting()
 
 
+class Secretive:
+    """Answers every question about itself with what it holds."""
+
+    def __getattr__(self, name):
+        raise OddError(SECRET)
+
+
+class Name(str):
+    """A string that cannot be compared."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __lt__(self, other):
+        raise OddError(SECRET)
+
+    __eq__ = __gt__ = __lt__
+
+
 KINDS = [AttributeError, KeyError, MemoryError, OSError, OddError, OverflowError]
 KINDS += [RuntimeError, TypeError, UnicodeError, UserWarning, ValueError, StopIteration]
 LABELS = {f"{SECRET}-{i}": i % 2 for i in range(N)}
@@ -81,6 +104,12 @@ ODD = {
     "deep": np.full((N, 1, 1, 1, 1), NUMBER),
     "masked": np.ma.masked_array(np.full((N, 2), NUMBER), True),
     "none": None,
+    "attributes": Secretive(),
+    "types": type("Table", (), {"dtypes": property(lambda self: Secretive().x)})(),
+    "names": [Name(f"{SECRET}-{i}") for i in range(N)],
+    "an array of its own": np.arange(N).view(
+        type("Odd", (np.ndarray,), {"__array_ufunc__": lambda *_, **__: Secretive().x})
+    ),
     **{f"raises {kind.__name__}": shouting(kind) for kind in KINDS},
     **{f"rows raise {kind.__name__}": [shouting(kind)] * N for kind in KINDS},
 }
@@ -145,13 +174,15 @@ def edges():
         "replay X": lambda odd: audit.replay(fitted, odd, y, record=0),
         "replay y": lambda odd: audit.replay(fitted, X, odd, record=0),
         "calibration": lambda odd: calibration_report(odd, np.full((N, 2), 0.5)),
+        "folds X": lambda odd: [*HashKFold(2).split(odd)],
+        "folds groups": lambda odd: [*HashKFold(2).split(X, groups=odd)],
     }
 
 
 EDGES = """fit X|fit y|fit y of strings|fit y without classes|fit groups|predict|score y
 regressor y|regressor score|network X|network y|network groups|network predict
 network score|network regressor y|temperature X|temperature y|search X|search y
-replay X|replay y|calibration""".replace("\n", "|").split("|")
+replay X|replay y|calibration|folds X|folds groups""".replace("\n", "|").split("|")
 
 
 @pytest.mark.parametrize("edge", EDGES)
@@ -202,3 +233,28 @@ def test_a_classifier_of_others_shows_nothing_to_temperature_scaling():
     said = said_by(lambda: TemperatureScaling(Odd()).fit(X, y))
     assert "kept back" in said
     assert not any(mark in said for mark in MARKS)
+
+
+def test_memory_that_is_not_there_shows_no_number_of_records(tmp_path):
+    """NumPy says which shape it could not allocate."""
+    many = np.broadcast_to(np.float64(1.0), (815_0815, 2**20, 2**8))
+    rows = LazyFeatures(
+        str(tmp_path / "x.h5"), "train/features", many.shape[:2], np.dtype("f8")
+    )
+    rows.shape = many.shape[0], 2**36
+    for call in (lambda: as_records(many), lambda: rows[:], lambda: rows[::2]):
+        said = said_by(call)
+        assert "must fit into memory" in said
+        assert "815" not in said
+
+
+@pytest.mark.parametrize("cut", [100, 3000])
+def test_a_damaged_file_shows_no_size(tmp_path, cut):
+    """HDF5 says how long a truncated file is and was, which tells how many rows."""
+    path = tmp_path / "features.h5"
+    write_features(path, {"train": (np.ones((400, 3)), np.zeros(400, int))})
+    content = path.read_bytes()
+    path.write_bytes(content[:cut])
+    said = said_by(lambda: open_features(path))
+    assert "truncated" in said
+    assert not {"eof", str(cut), str(len(content))} & {*re.findall(r"\w+", said)}
