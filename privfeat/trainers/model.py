@@ -16,6 +16,8 @@ Parameters: TypeAlias = dict[str, Float[Array, "..."]]
 
 # Operations that say what they do with a batch, or leave JAX, by words of their names.
 _OF_BATCHES = ("custom_vmap", "callback", "debug", "ffi_call", "infeed", "outfeed")
+# Kernels written by hand: what they keep from one record to the next is not known.
+_OF_BATCHES += ("pallas", "kernel")
 
 
 class Network:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from jax.experimental import pallas
 
 from privfeat import DPSGDClassifier
 from privfeat.audit import replay
@@ -123,7 +124,15 @@ def back(x):
 back.defvjp(lambda x: (x, None), lambda kept, g: (batch_centred(g),))
 
 
-@pytest.mark.parametrize("step", [batch_centred, called_back, shown, back])
+def by_hand(x):
+    def kernel(read, write):
+        write[...] = read[...]
+
+    call = pallas.pallas_call(kernel, jax.typeof(x), interpret=True)
+    return x + call(jax.lax.stop_gradient(x))
+
+
+@pytest.mark.parametrize("step", [batch_centred, called_back, shown, back, by_hand])
 @pytest.mark.parametrize("inside", [lambda f: f, jax.jit, jax.checkpoint])
 def test_operations_that_see_a_batch_under_vmap_are_refused(gated, step, inside):
     class Escaping(nnx.Module):
