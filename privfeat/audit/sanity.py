@@ -93,7 +93,7 @@ def random_label_test(
     n_features: int | tuple[int, ...] = 100,
     n_classes: int = 10,
     records_per_user: int | None = None,
-    n_fits: int = 10,
+    n_fits: int = 30,
     mu: float | None = None,
     rate: float = 1e-3,
     seed: int | None = None,
@@ -115,7 +115,8 @@ def random_label_test(
         Records of one user, all of one label. Default: 10 with ``max_group_size``,
         where users are passed to ``fit`` as groups, and 1 without.
     n_fits : int
-        Each on data of its own.
+        Each on data of its own. At epsilon 1 the limit for 10 classes is an accuracy of
+        0.44 for 30 fits and 0.68 for 10: fits of epsilon 10 exceed the first alone.
     mu : float, optional
         Gaussian-DP parameter that a fit is held to, of a user. Default: what its
         ``privacy_`` states, and 0 if that is infinite or there is none. With 0 the

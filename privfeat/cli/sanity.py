@@ -58,7 +58,7 @@ def add_parser(verbs: Any) -> None:
         "--n-patterns", type=int, default=1, help="planted in each fit (default 1)"
     )
     parser.add_argument(
-        "--n-fits", type=int, default=10, help="of each test (default 10)"
+        "--n-fits", type=int, help="of each test (default 30 of random labels, 10)"
     )
     parser.add_argument(
         "--calibrate",
@@ -85,7 +85,9 @@ def run(args: argparse.Namespace) -> None:
 
     estimator = make(**params)
     # two tests must not fail: together at most once in 1,000 runs of a correct fit
-    options: dict[str, Any] = {"n_fits": args.n_fits, "rate": 5e-4}
+    options: dict[str, Any] = {"rate": 5e-4}
+    if args.n_fits is not None:
+        options["n_fits"] = args.n_fits
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
     of_images: dict[str, Any] = {"n_users": args.n_users, "n_patterns": args.n_patterns}
     shape: Any = getattr(model, "input_shape_", ())
@@ -117,7 +119,7 @@ def run(args: argparse.Namespace) -> None:
         rest = {name: value for name, value in params.items() if name not in others}
         found = audit.calibrate_noise(
             lambda noise: make(**rest, noise_multiplier=noise),
-            partial(labels, mu=0.0),
+            partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")
     if not all(result.passed for result in results if result.must_stay_below):

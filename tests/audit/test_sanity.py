@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from privfeat import DPAdamLinear
+from privfeat import DPAdamLinear, DPNewton
 from privfeat.audit import (
     SanityResult,
     _sanity_law,
@@ -65,6 +65,16 @@ def test_pattern_of_all_users_is_learned():
 def test_pattern_test_passes_users_to_the_fit():
     result = PATTERN(make(1000.0, max_group_size=5))
     assert len(result.values) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_a_tenth_of_the_noise_fails_at_the_defaults():
+    """Fixed seed; 10 fits, the default before, let a fit of epsilon 10 pass for 1."""
+    weak = DPNewton(epsilon=10.0)
+    result = random_label_test(weak, mu=0.267, seed=0)
+    assert result.limit == pytest.approx(0.44, abs=0.01)
+    assert not result.passed
 
 
 @pytest.mark.parametrize(("n_fits", "p", "rate"), [(5, 0.16, 1e-3), (10, 0.3, 0.01)])

@@ -1,6 +1,6 @@
 import pytest
 
-FEW = ("--n-users", 100, "--quiet")
+FEW = ("--n-users", 100, "--n-fits", 10, "--quiet")
 
 
 def test_sanity_passes_with_noise_and_draws(run, tmp_path):
