@@ -15,9 +15,17 @@ from privfeat.trainers.tape import join
 Parameters: TypeAlias = dict[str, Float[Array, "..."]]
 
 # Operations that say what they do with a batch, or leave JAX, by words of their names.
-_OF_BATCHES = ("custom_vmap", "callback", "debug", "ffi_call", "infeed", "outfeed")
-# Kernels written by hand: what they keep from one record to the next is not known.
-_OF_BATCHES += ("pallas", "kernel")
+# What kernels written by hand keep from one record to the next is not known.
+_OF_BATCHES = (
+    "custom_vmap",
+    "callback",
+    "debug",
+    "ffi_call",
+    "infeed",
+    "outfeed",
+    "pallas",
+    "kernel",
+)
 
 
 class Network:
