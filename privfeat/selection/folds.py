@@ -1,6 +1,7 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
+import operator
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
@@ -118,7 +119,7 @@ class HashKFold(BaseCrossValidator):
                 "groups must hold one id for each record, got another size."
             )
         numbers = [*range(n_samples if groups is not None else 0)]
-        if len(numbers) > 9 and without_data(list.__eq__, ids, numbers):
+        if len(numbers) > 9 and without_data(operator.eq, ids, numbers):
             raise ValueError(
                 "groups must be ids that records keep whatever the others are, got the "
                 "row numbers, which one record more shifts. Pass None."
