@@ -1,6 +1,7 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
+import operator
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
@@ -117,7 +118,8 @@ class HashKFold(BaseCrossValidator):
             raise ValueError(
                 "groups must hold one id for each record, got another size."
             )
-        if groups is not None and n_samples > 9 and ids == list(range(n_samples)):
+        numbers = [*range(n_samples if groups is not None else 0)]
+        if len(numbers) > 9 and without_data(operator.eq, ids, numbers):
             raise ValueError(
                 "groups must be ids that records keep whatever the others are, got the "
                 "row numbers, which one record more shifts. Pass None."
