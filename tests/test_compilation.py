@@ -39,6 +39,7 @@ def test_compiled_code_is_kept_for_the_next_process(tmp_path):
     assert len(compiled(folder) - kept) <= len(kept) // 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", ["off", "/dev/null/no-folder"])
 def test_fit_runs_without_a_cache(tmp_path, chosen):
     assert run(tmp_path, PRIVFEAT_COMPILATION_CACHE=chosen) == "None"

@@ -34,6 +34,7 @@ def start(features, out, port, rank, size):
     )
 
 
+@pytest.mark.slow
 def test_fit_of_several_processes_saves_one_model(features, tmp_path):
     out = tmp_path / "model"
     with held_port() as port:

@@ -104,7 +104,7 @@ def test_charged_refuses_folds_that_the_first_process_does_not_have(
     as_second(1, 0)  # it has a ledger, and charged it
     monkeypatch.setattr(charging, "uncovered_choice", lambda _: Uncovered("folds"))
     with (
-        pytest.raises(PrivacyError, match="one record more can move many, got folds"),
+        pytest.raises(PrivacyError, match="which the charge does not cover, got folds"),
         charged(ledger, fit, estimator="DPFC"),
     ):
         pytest.fail("the body ran")

@@ -78,6 +78,7 @@ def test_extract_continues_after_a_kill(run, child, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.h5"]
 
 
+@pytest.mark.slow
 @needs_posix
 def test_extract_with_a_network_continues_after_a_kill(
     images, network, child, tmp_path

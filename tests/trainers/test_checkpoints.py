@@ -220,6 +220,7 @@ def test_going_on_with_other_data_moves_no_step_by_more_than_declared(
     assert "parameters_" in vars(clf)
 
 
+@pytest.mark.slow
 def test_checkpoints_of_another_fit_are_refused(tmp_path, records, interrupted, drawn):
     interrupted(make_classifier(tmp_path), 3)
     drawn.clear()
