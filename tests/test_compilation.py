@@ -46,6 +46,7 @@ def test_fit_runs_without_a_cache(tmp_path, chosen):
     assert not compiled(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_cache_that_jax_has_stays(tmp_path):
     theirs = str(tmp_path / "theirs")
     found = run(
@@ -69,6 +70,7 @@ for fit in range(2):
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_of_networks_holds_no_data(tmp_path):
     """Fits on other data of the same shapes compile nothing else."""
     pytest.importorskip("flax")

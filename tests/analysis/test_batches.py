@@ -13,6 +13,7 @@ def figure_5():
     return noise_by_batch_size(60_000, sizes, epsilon=2.0, delta=1e-5, n_epochs=10)
 
 
+@pytest.mark.slow
 def test_noise_is_the_least_that_meets_the_budget(figure_5):
     for row in figure_5:
         q = row.batch_size / 60_000

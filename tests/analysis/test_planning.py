@@ -33,6 +33,7 @@ def test_noise_is_what_the_fit_draws(name, adjacency):
     assert planned == drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [

@@ -18,6 +18,7 @@ def test_law_is_recovered_without_scatter():
     assert law.predict(16384) == pytest.approx((0.36, 0.36, 0.36))
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_interval_covers_a_new_run_as_often_as_it_says():
     """2,000 laws at level 0.9: false-positive rate below 1e-6 (5 stddev of 0.0067)."""

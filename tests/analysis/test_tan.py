@@ -32,6 +32,7 @@ def test_epsilons_of_the_paper(golden_tan):
         )
 
 
+@pytest.mark.slow
 def test_loss_distributions_prove_less_than_renyi(golden_tan):
     for row in golden_tan["table_6"]:
         tan = settings_of(row)

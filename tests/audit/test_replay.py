@@ -100,6 +100,7 @@ def test_replay_takes_a_regressor(few):
     assert replay(model, X, y, record=0).ok
 
 
+@pytest.mark.slow
 def test_replay_keeps_the_coins_of_sampled_records(one_step, clusters):
     clf = one_step(
         epsilon=None,

@@ -71,6 +71,7 @@ def mobilenet():
     return MobileNetV2((16, 16, 3), 3, stages=stages, n_features=10, rngs=rngs)
 
 
+@pytest.mark.slow
 def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
     """From many groups to few, and each by itself; more images than one part."""
     from privfeat.trainers.images import to_inputs

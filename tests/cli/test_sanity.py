@@ -3,6 +3,7 @@ import pytest
 FEW = ("--n-users", 100, "--n-fits", 10, "--quiet")
 
 
+@pytest.mark.slow
 def test_sanity_passes_with_noise_and_draws(run, tmp_path):
     pytest.importorskip("matplotlib")
     plots = tmp_path / "plots"

@@ -97,6 +97,7 @@ def test_extract_with_a_network_continues_after_a_kill(
     assert out.read_bytes() == expected
 
 
+@pytest.mark.slow
 @needs_posix
 def test_extract_refuses_to_continue_with_other_arguments(run, child, tmp_path):
     child(*DIGITS, kill_after=3)

@@ -36,6 +36,7 @@ def test_tradeoff_respects_epsilon_and_delta(epsilon):
         assert np.all(1 - rates <= np.exp(e) * (1 - reached) + d + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [0.8, 2.0])
 def test_tradeoff_of_sampled_records_bounds_the_best_attack(noise_multiplier):
     """On one step the likelihood ratio is monotone: thresholds are the best attacks."""

@@ -120,6 +120,7 @@ def test_fits_of_users_go_on_alike(tmp_path, records, interrupted):
         assert np.array_equal(clf.parameters_[name], leaf)
 
 
+@pytest.mark.slow
 def test_fit_goes_on_after_the_last_checkpoint(tmp_path, records, interrupted, drawn):
     clf = interrupted(make_classifier(tmp_path), 5)
     assert steps_in(tmp_path) == ["4"]
@@ -259,6 +260,7 @@ def test_damaged_checkpoints_are_refused(tmp_path, records, interrupted, drawn):
     assert drawn == []
 
 
+@pytest.mark.slow
 def test_what_an_interrupted_write_left_is_removed(tmp_path, records, interrupted):
     interrupted(make_classifier(tmp_path), 3)
     (tmp_path / "2").rename(tmp_path / "2.orbax-checkpoint-tmp")

@@ -167,6 +167,7 @@ _SLOW = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_slack")
 @pytest.mark.parametrize(
     "name",
@@ -248,6 +249,7 @@ def test_engines_agree_for_every_factor_and_style(
 
 
 # jax-privacy calls what optax has renamed
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:optax.global_norm is deprecated")
 def test_reference_equals_jax_privacy(rngs, make_batch, sum_of):
     clipping = pytest.importorskip("jax_privacy.clipping")

@@ -281,6 +281,7 @@ def test_the_other_parameters_work_with_groups(records, released, params):
     assert all(np.all(np.isfinite(leaf)) for leaf in clf.parameters_.values())
 
 
+@pytest.mark.slow
 def test_users_teach_a_regressor():
     draw = np.random.default_rng(0)
     X = draw.uniform(-1, 1, (900, 3))

@@ -58,6 +58,7 @@ def test_targets_that_are_no_numbers_are_not_shown(y):
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_images_as_bytes_are_learned():
     X, y = load_digits(return_X_y=True)
     kept = y < 2
@@ -145,6 +146,7 @@ def test_sums_are_divided_by_the_expected_batch_size(records):
     assert np.linalg.norm(start) <= np.sqrt(2) * 30 / 8
 
 
+@pytest.mark.slow
 def test_microbatches_change_nothing_but_rounding(records):
     fits = [
         DPSGDClassifier(**TINY | {"microbatch_size": size}).fit(*records)
@@ -177,6 +179,7 @@ def test_neighbours_have_the_same_fitted_shapes(records):
     assert states[0] == states[1]
 
 
+@pytest.mark.slow
 def test_frozen_parameters_stay(records):
     params = TINY | {"n_iter": 1}
     first = DPSGDClassifier(**params | {"frozen": ("layers/0", "layers/1")})

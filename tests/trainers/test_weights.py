@@ -106,6 +106,7 @@ def assert_outputs_are_those_of(theirs, ours, shape):
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "make", "shape"),
     [
