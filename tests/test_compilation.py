@@ -29,6 +29,7 @@ def compiled(folder):
     return {path.name for path in folder.rglob("*-cache")}
 
 
+@pytest.mark.slow
 def test_compiled_code_is_kept_for_the_next_process(tmp_path):
     folder = tmp_path / ".cache" / "privfeat" / "compiled"
     assert run(tmp_path) == str(folder)

@@ -13,6 +13,7 @@ ITERATIVE = [DPNewton, DPFC, DPAdamLinear]
 N_CLASSES = 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("cls", [*ITERATIVE, DPLeastSquares])
 def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):

@@ -293,6 +293,7 @@ def test_a_checkpoint_holds_releases_alone(tmp_path, records, interrupted):
     assert contents[0] == contents[1]  # so that no seed is in it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     """Before the first checkpoint nothing is known of the charge, so it stands."""

@@ -189,6 +189,7 @@ def test_fast_engine_equals_reference_for_every_layer(rngs, make_batch, sum_of, 
     assert_same(sum_of(module, batch, "fast"), sum_of(module, batch, "reference"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 2])
 def test_fast_engine_equals_reference_for_every_convolution(
     rngs, make_batch, sum_of, copies

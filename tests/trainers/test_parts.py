@@ -273,6 +273,7 @@ def test_bytes_are_scaled_as_the_weights_of_a_name_want_them():
         assert found.dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch):
     images = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)

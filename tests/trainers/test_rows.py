@@ -159,6 +159,7 @@ def test_sum_of_a_network_with_rows_in_another_order_moves_by_its_sensitivity(ma
         clf.set_params(engine="fast", trust_model=True).fit(X, draw.integers(0, 3, 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.float32])
 def test_sum_of_a_network_of_half_precision_moves_by_its_sensitivity(dtype, engine):
