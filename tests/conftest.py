@@ -53,3 +53,8 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_unconfigure():
+    """Let it collect all at the end, else the compiler calls what is left a leak."""
+    gc.unfreeze()
