@@ -16,6 +16,8 @@ import jax
 
 from tests.fuzz.conftest import TRIED
 
+pytest_plugins = ["tests.entropy"]  # doctests included: what they draw is no chance
+
 # Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library
 # asks for it where it needs it, and is tested as it is shipped.
 jax.config.update("jax_numpy_rank_promotion", "raise")
