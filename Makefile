@@ -22,6 +22,9 @@ BROWSER_STAMP := $(VENV)/.stamp-browser
 FULL_STAMP := $(VENV)/.stamp-test
 REQUIREMENTS := pyproject.toml constraints.txt privfeat/_version.py
 
+# Tests start many processes. Each would compile the package again if it kept no code.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres and not browser
 

@@ -35,6 +35,7 @@ def command(folder, *more):
     )
 
 
+@pytest.mark.slow
 def test_train_saves_a_model_that_predicts(folder, capsys):
     assert command(folder, "--seed", "1", "--noise-multiplier", "0.6") == 0
     printed = capsys.readouterr().out

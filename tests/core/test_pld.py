@@ -32,6 +32,7 @@ def test_pld_epsilon_of_a_composition_adds_mu_squared():
     assert exact <= pld_epsilon(event, 1e-6) <= exact * 1.01
 
 
+@pytest.mark.slow
 def test_pld_epsilon_falls_with_the_sampling_probability():
     def cost(probability):
         event = PoissonSampledDpEvent(probability, GaussianDpEvent(1.0))
@@ -42,7 +43,7 @@ def test_pld_epsilon_falls_with_the_sampling_probability():
 
 def test_pld_epsilons_are_those_of_each_delta():
     event = SelfComposedDpEvent(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)), 10)
-    deltas = [1e-9, 1e-5, 0.1, 0.9]
+    deltas = [1e-5, 0.9]
     found = pld_epsilons(event, deltas)
     assert found == [pld_epsilon(event, delta) for delta in deltas]
     assert found == sorted(found, reverse=True)

@@ -63,6 +63,7 @@ def whole_digits(run, tmp_path):
     return data
 
 
+@pytest.mark.slow
 @needs_posix
 def test_extract_continues_after_a_kill(run, child, tmp_path):
     expected = whole_digits(run, tmp_path)

@@ -80,6 +80,7 @@ def check_same(found, expected):
             np.testing.assert_allclose(found[name], values, rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_file_give_the_model_of_one(shared, alone):
     for found in shared:
         check_same(found, alone)
@@ -91,6 +92,7 @@ def test_two_processes_with_their_own_rows_give_the_model_of_one(tmp_path, data,
         check_same(found, alone)
 
 
+@pytest.mark.slow
 def test_two_processes_keep_the_same_records_of_a_user(shared, data):
     X, y = data
     users = privfeat.DPFC(

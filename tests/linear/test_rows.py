@@ -191,6 +191,7 @@ def test_predict_refuses_a_file_with_other_columns(split, estimator, tmp_path):
         clf.predict(open_features(path)["test"].X)
 
 
+@pytest.mark.slow
 def test_rows_are_refused_where_xla_is_told_to_be_fast_and_wrong():
     """Rows of NaN would not be left out, and one record could be a sum of 2**63."""
     code = (
