@@ -133,7 +133,7 @@ ALSO_ALLOWED = {
     "privfeat/core/ledger_postgres.py": {"psycopg", "sqlalchemy"},
     "privfeat/core/event_json.py": {"dp_accounting"},
     "privfeat/core/noise_levels.py": {"dp_accounting"},
-    "privfeat/core/repetition.py": {"dp_accounting"},
+    "privfeat/core/statement_selection.py": {"dp_accounting"},
     "privfeat/core/plan.py": {"dp_accounting"},
     "privfeat/core/statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},

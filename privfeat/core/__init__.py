@@ -13,9 +13,9 @@ Read in this order:
   costs: ``discrete``, ``exact``;
 - the only place where noise is added: ``mechanisms``, which makes a ``release`` of a
   sum; ``observation`` lets audits watch it;
-- what is said of a fit: ``release_record``, ``statement``, ``statement_json``,
-  ``statement_words``;
-- what several fits cost: ``repetition``, ``selection``, ``composition``;
+- what is said of a fit: ``release_record``, ``statement``, ``statement_selection``,
+  ``statement_json``, ``statement_words``;
+- what several fits cost: ``run_count``, ``selection``, ``composition``;
 - how they are held to a budget, and why no charge can vanish: ``budget``, ``ledger``,
   ``ledger_rows``, ``event_json``, ``ledger_store``; in a file ``ledger_log``,
   ``ledger_file`` and ``ledger_sqlite``; in a database ``ledger_postgres`` and

@@ -15,6 +15,7 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, Int, UInt64
 
+from privfeat.core.run_count import RunCount
 from privfeat.core.threefish import NoiseKey, blocks, checked, n_blocks_for, words_of
 
 
@@ -85,6 +86,11 @@ def bernoulli(
 ) -> Bool[np.ndarray, " n"]:
     """Return an independent inclusion mask: Poisson sampling of records."""
     return np.asarray(_uniform(key, n_samples) < probability)
+
+
+def number_of_runs(key: NoiseKey, runs: RunCount) -> int:
+    """Return one draw of ``runs``, by inversion of a uniform of 52 bits. Sensitive."""
+    return runs.count_at(uniform(key))
 
 
 def uniform(key: NoiseKey) -> float:

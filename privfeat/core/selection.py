@@ -26,7 +26,7 @@ from privfeat.core.accounting import (
     gaussian_mu,
 )
 from privfeat.core.calibration import MIN_DELTA
-from privfeat.core.repetition import RunCount
+from privfeat.core.run_count import RunCount
 
 # Covers the rounding of everything below; epsilon rounds up, mu down.
 SLACK = 1e-9

@@ -22,7 +22,7 @@ from privfeat._version import __version__
 from privfeat.core import statement_json
 from privfeat.core.plan import ReleasePlan, composed_event
 from privfeat.core.release_record import ReleaseRecord
-from privfeat.core.repetition import Selection
+from privfeat.core.statement_selection import Selection
 from privfeat.core.statement_words import words
 from privfeat.exceptions import PrivacyError
 

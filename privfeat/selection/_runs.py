@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterSampler
 
 from privfeat._messages import without_data
 from privfeat._types import Arithmetic
+from privfeat.core import noise
 from privfeat.core.accounting import rho_from_mu
 from privfeat.core.calibration import plan_releases
 from privfeat.core.keys import KeyStream
@@ -22,7 +23,7 @@ from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import Query, ReleasePlan
 from privfeat.core.records import full_chunks
 from privfeat.core.release_record import ReleaseRecord
-from privfeat.core.repetition import RunCount
+from privfeat.core.run_count import RunCount
 from privfeat.core.selection import SLACK, score_sensitivity
 from privfeat.core.statement import PrivacyStatement
 from privfeat.core.totals import ExactSum
@@ -151,7 +152,8 @@ class Runner:
         with warnings.catch_warnings():
             # A warning of a run that is not released would tell of it.
             warnings.simplefilter("ignore")
-            for _ in range(runs.draw(self._keys)):
+            n_runs = noise.number_of_runs(self._keys.draw_noise_key(), runs)
+            for _ in range(n_runs):
                 run = self._run(X, y, score)
                 if best is None or run.score > best.score:
                     best = run

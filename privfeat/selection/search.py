@@ -19,8 +19,9 @@ from privfeat.core.keys import KeyStream
 from privfeat.core.ledger import PrivacyLedger
 from privfeat.core.noise import bernoulli
 from privfeat.core.processes import check_alone
-from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.run_count import RunCount
 from privfeat.core.selection import check_run_delta, selection_mu
+from privfeat.core.statement_selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
     FLOATS,

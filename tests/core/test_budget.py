@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from privfeat.core.accounting import gaussian_epsilon
 from privfeat.core.budget import left_of, new_budget, spent_of
 from privfeat.core.composition import compose
-from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.run_count import RunCount
 from privfeat.core.selection import selection_epsilon
+from privfeat.core.statement_selection import Selection
 from tests.core.ledgers import make_statement
 
 DELTA = 1e-5

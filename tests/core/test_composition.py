@@ -15,8 +15,9 @@ from privfeat.core.accounting import gaussian_epsilon
 from privfeat.core.calibration import plan_releases
 from privfeat.core.composition import compose
 from privfeat.core.plan import Query
-from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.run_count import RunCount
 from privfeat.core.selection import selection_epsilon
+from privfeat.core.statement_selection import Selection
 from privfeat.exceptions import UnsupportedEventError
 
 

@@ -18,8 +18,9 @@ from privfeat.core import ledger_rows
 from privfeat.core.composition import compose
 from privfeat.core.ledger import find_datasets
 from privfeat.core.ledger_store import BUDGETS, CHARGES
-from privfeat.core.repetition import RunCount, Selection
+from privfeat.core.run_count import RunCount
 from privfeat.core.statement import PrivacyStatement
+from privfeat.core.statement_selection import Selection
 from tests.core.ledgers import (
     CONTEXT,
     charge_for_ever,

@@ -12,7 +12,7 @@ from scipy import stats
 
 from privfeat.core import selection
 from privfeat.core.accounting import gaussian_epsilon, gaussian_mu
-from privfeat.core.repetition import RunCount
+from privfeat.core.run_count import RunCount
 from privfeat.core.selection import (
     score_sensitivity,
     selection_epsilon,

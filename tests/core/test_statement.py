@@ -6,7 +6,7 @@ import pytest
 
 from privfeat import PrivacyStatement, __version__
 from privfeat.core.calibration import plan_releases
-from privfeat.core.repetition import Selection
+from privfeat.core.statement_selection import Selection
 from tests.core.statements import PLANS, PUBLIC, QUERIES, state
 
 NOT_POSITIVE = [0.0, -1.0, math.nan, math.inf, "1", None, True]

@@ -3,7 +3,7 @@ import math
 from privfeat import __version__
 from privfeat.core.calibration import plan_releases
 from privfeat.core.plan import Query
-from privfeat.core.repetition import Selection
+from privfeat.core.statement_selection import Selection
 from tests.core.statements import PUBLIC, QUERIES, state
 
 
