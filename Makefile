@@ -63,8 +63,8 @@ test-repeat: $(FULL_STAMP)
 	@for number in $$(seq $(TIMES)); do \
 	  echo "$$number of $(TIMES)"; \
 	  $(PYTEST) -q -m "$(NOT_HERE)" -k "kill or eight_processes" \
-	    tests/core/test_ledger.py tests/core/test_ledger_file.py \
-	    tests/core/test_ledger_names.py tests/core/test_ledger_sqlite.py \
+	    tests/core/ledger/test_privacy_ledger.py tests/core/ledger/test_file_store.py \
+	    tests/core/ledger/test_names.py tests/core/ledger/test_sqlite_store.py \
 	    tests/linear/test_ledger.py || exit 1; \
 	done
 
@@ -83,7 +83,7 @@ SERVER := ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
 coverage: $(FULL_STAMP)
 	@marks="not gpu and not realdata"; \
 	if ! { $(SERVER); } >/dev/null 2>&1; then \
-	  marks="$(NOT_HERE)"; export LEFT_OUT="privfeat/core/ledger_postgres*.py"; \
+	  marks="$(NOT_HERE)"; export LEFT_OUT="privfeat/core/ledger/postgres_store*.py"; \
 	  echo "PostgreSQL is not installed: $$LEFT_OUT is left out, and NOT covered."; \
 	fi; \
 	$(PYTEST) -q -m "$$marks" --cov=privfeat/core --cov-branch --cov-fail-under=100 \

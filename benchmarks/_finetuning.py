@@ -14,9 +14,9 @@ import numpy as np
 from flax import nnx
 from PIL import Image
 
-from privfeat.trainers import load_timm_weights
-from privfeat.trainers.images import to_inputs
-from privfeat.trainers.networks import MobileNetV2, build
+from privfeat.networks import load_timm_weights
+from privfeat.networks.images import to_inputs
+from privfeat.networks.models import MobileNetV2, build
 
 NAMES = ("mobilenetv2_100", "mobilenetv2_100_same")
 _RECORDS = 64

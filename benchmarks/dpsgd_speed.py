@@ -32,12 +32,12 @@ from _processes import Failed, run_fresh
 from _results import keep_tables, markdown_table, write_json
 from flax import nnx
 
-from privfeat.core import noise
-from privfeat.trainers.batches import flatten
-from privfeat.trainers.engine import ClipRule, clipped_sum
-from privfeat.trainers.losses import cross_entropy
-from privfeat.trainers.model import Network
-from privfeat.trainers.networks import build
+from privfeat.core.noise import draws
+from privfeat.networks.batches import flatten
+from privfeat.networks.engine import ClipRule, clipped_sum
+from privfeat.networks.losses import cross_entropy
+from privfeat.networks.model import Network
+from privfeat.networks.models import build
 
 SIX_CONVOLUTIONS = "simpleVGG-32(2)-64(2)-128(2)-128"
 # model, shape of an image, batch size, physical batch
@@ -179,7 +179,7 @@ def make_step(
             else:
                 jax.block_until_ready(found)
         if private:
-            total += noise.gaussian(np.arange(4, dtype=np.uint64), total.shape, 1.0)
+            total += draws.gaussian(np.arange(4, dtype=np.uint64), total.shape, 1.0)
 
     return step, needed / 2**20
 

@@ -22,8 +22,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import privfeat
-from privfeat.core.discrete import discrete_gaussian
-from privfeat.core.keys import KeyStream
+from privfeat.core.noise.discrete import discrete_gaussian
+from privfeat.core.noise.keys import KeyStream
 
 ARITHMETICS = ("float64", "exact")
 

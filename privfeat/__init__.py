@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from privfeat._version import __version__
 
 if TYPE_CHECKING:
-    from privfeat.core.composition import TotalCost, compose
-    from privfeat.core.ledger import PrivacyLedger
-    from privfeat.core.statement import PrivacyStatement
+    from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+    from privfeat.core.statement.composition import TotalCost, compose
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
     from privfeat.data import FeatureFileError, open_features
     from privfeat.exceptions import (
         BudgetExceededError,
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         DPLeastSquaresRegressor,
         DPNewton,
     )
+    from privfeat.networks import DPSGDClassifier, DPSGDRegressor
     from privfeat.persistence import ModelFileError, load, save
     from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
-    from privfeat.trainers import DPSGDClassifier, DPSGDRegressor
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
 _HOMES = {
@@ -41,18 +41,18 @@ _HOMES = {
     "DPLeastSquaresRegressor": "privfeat.linear",
     "DPNewton": "privfeat.linear",
     "DPRandomizedSearch": "privfeat.selection",
-    "DPSGDClassifier": "privfeat.trainers",
-    "DPSGDRegressor": "privfeat.trainers",
+    "DPSGDClassifier": "privfeat.networks",
+    "DPSGDRegressor": "privfeat.networks",
     "FeatureFileError": "privfeat.data",
     "HashKFold": "privfeat.selection",
     "LedgerError": "privfeat.exceptions",
     "ModelFileError": "privfeat.persistence",
     "PrivacyError": "privfeat.exceptions",
-    "PrivacyLedger": "privfeat.core.ledger",
-    "PrivacyStatement": "privfeat.core.statement",
+    "PrivacyLedger": "privfeat.core.ledger.privacy_ledger",
+    "PrivacyStatement": "privfeat.core.statement.privacy_statement",
     "PrivacyWarning": "privfeat.exceptions",
-    "TotalCost": "privfeat.core.composition",
-    "compose": "privfeat.core.composition",
+    "TotalCost": "privfeat.core.statement.composition",
+    "compose": "privfeat.core.statement.composition",
     "load": "privfeat.persistence",
     "open_features": "privfeat.data",
     "save": "privfeat.persistence",

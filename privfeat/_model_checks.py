@@ -9,7 +9,7 @@ import numpy as np
 from privfeat._model_files import damaged
 
 if TYPE_CHECKING:
-    from privfeat.core.statement import PrivacyStatement
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 # Relative. Another release of dp-accounting may find a slightly larger epsilon.
 _TOLERANCE = 1e-3
@@ -22,9 +22,9 @@ def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
     Epsilon, mu and rho are computed anew, from the noise multipliers, counts and
     sampling probabilities that it states, or from its selection.
     """
-    from privfeat.core.accounting import gaussian_epsilon, rho_from_mu
-    from privfeat.core.pld import pld_epsilon, rdp_epsilon
-    from privfeat.core.selection import selection_epsilon
+    from privfeat.core.accounting.conversions import gaussian_epsilon, rho_from_mu
+    from privfeat.core.accounting.pld import pld_epsilon, rdp_epsilon
+    from privfeat.core.accounting.selection import selection_epsilon
 
     if not math.isfinite(statement.epsilon):
         return True
@@ -120,7 +120,7 @@ def check_network(
         raise damaged(path, "its model is no name")
     if shape.ndim != 1 or n_outputs != len(arrays.get("classes_", range(n_outputs))):
         raise damaged(path, "its shapes do not agree")
-    from privfeat.trainers.networks import shapes_of
+    from privfeat.networks.models import shapes_of
 
     try:
         wanted = shapes_of(estimator.model, tuple(shape.tolist()), n_outputs)

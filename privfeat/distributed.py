@@ -16,8 +16,8 @@ import atexit
 import sys
 from typing import Any
 
-from privfeat.core.leaving import leave_at_once
-from privfeat.core.processes import Team, all_processes
+from privfeat.core.sums.leaving import leave_at_once
+from privfeat.core.sums.processes import Team, all_processes
 
 __all__ = ["all_processes", "initialize"]
 

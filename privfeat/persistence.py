@@ -36,7 +36,7 @@ from privfeat._version import __version__
 from privfeat.exceptions import PrivacyError
 
 if TYPE_CHECKING:
-    from privfeat.core.statement import PrivacyStatement
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 __all__ = ["ModelFileError", "load", "load_class_names", "load_statement", "save"]
 
@@ -148,7 +148,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{str(path)!r} holds an estimator {name!r} that is not one of {_known()}."
         )
     arrays = read_arrays(path, document["arrays"])
-    network = name in _HOMES["privfeat.trainers"]
+    network = name in _HOMES["privfeat.networks"]
     parameters = {
         key.removeprefix(_PARAMETER): arrays.pop(key)
         for key in list(arrays)
@@ -214,7 +214,7 @@ _HOMES = {
         "DPLeastSquaresRegressor",
         "DPNewton",
     ),
-    "privfeat.trainers": ("DPSGDClassifier", "DPSGDRegressor"),
+    "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
 }
 
 
@@ -237,7 +237,7 @@ def _known() -> str:
 
 def _names(estimator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the fitted arrays and numbers of an estimator."""
-    if estimator in _HOMES["privfeat.trainers"]:
+    if estimator in _HOMES["privfeat.networks"]:
         return _NETWORK_ARRAYS, _NETWORK_COUNTS
     return _LINEAR_ARRAYS, _LINEAR_COUNTS
 
@@ -263,7 +263,7 @@ def _written_arrays(estimator: Any) -> tuple[dict[str, np.ndarray], list[str]]:
 def _statement(
     path: str | os.PathLike[str], document: dict[str, Any]
 ) -> "PrivacyStatement":
-    from privfeat.core.statement import PrivacyStatement
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
 
     try:
         statement = PrivacyStatement.from_json(json.dumps(document["privacy"]))

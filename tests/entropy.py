@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from privfeat import _random
-from privfeat.core import keys
+from privfeat.core.noise import keys
 
 LIMIT = 1e-6
 MARKER = "fresh_noise"

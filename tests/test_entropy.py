@@ -15,7 +15,7 @@ import pytest
 import privfeat
 from privfeat import DPFC, DPLeastSquares
 from privfeat._random import make_rng
-from privfeat.core.keys import KeyStream
+from privfeat.core.noise.keys import KeyStream
 from tests.entropy import ENTROPY, LIMIT, total_rate
 
 TESTS = Path(__file__).parent

@@ -59,7 +59,7 @@ RULES = {
     "privfeat/core": rule(["jax", "jaxtyping"], ours=SHARED | {"privfeat.core"}),
     "privfeat/solvers": rule(
         ["jax", "jaxtyping"],
-        ours=SHARED | {"privfeat.core.release", "privfeat.solvers"},
+        ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
@@ -86,7 +86,7 @@ RULES = {
             "privfeat.selection",
         },
     ),
-    "privfeat/trainers": rule(
+    "privfeat/networks": rule(
         ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
         | {
@@ -98,7 +98,7 @@ RULES = {
             "privfeat.linear._groups",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",
-            "privfeat.trainers",
+            "privfeat.networks",
         },
         lazy=["PIL", "orbax", "safetensors"],
     ),
@@ -128,22 +128,22 @@ RULES = {
 ALSO_ALLOWED = {
     "privfeat/analysis/tan.py": {"dp_accounting"},
     "privfeat/audit/_jax_privacy.py": {"jax_privacy"},
-    "privfeat/core/pld.py": {"dp_accounting"},
-    "privfeat/core/composition.py": {"dp_accounting"},
-    "privfeat/core/ledger_postgres.py": {"psycopg", "sqlalchemy"},
-    "privfeat/core/event_json.py": {"dp_accounting"},
-    "privfeat/core/noise_levels.py": {"dp_accounting"},
-    "privfeat/core/statement_selection.py": {"dp_accounting"},
-    "privfeat/core/plan.py": {"dp_accounting"},
-    "privfeat/core/statement.py": {"dp_accounting"},
+    "privfeat/core/accounting/pld.py": {"dp_accounting"},
+    "privfeat/core/statement/composition.py": {"dp_accounting"},
+    "privfeat/core/ledger/postgres_store.py": {"psycopg", "sqlalchemy"},
+    "privfeat/core/statement/event_json.py": {"dp_accounting"},
+    "privfeat/core/accounting/noise_levels.py": {"dp_accounting"},
+    "privfeat/core/statement/selection.py": {"dp_accounting"},
+    "privfeat/core/accounting/plan.py": {"dp_accounting"},
+    "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},
 }
 # Standard modules that open a way around the design, and who may use them.
 RESTRICTED = {
     "pickle": {"extract/weights.py"},  # for the name of an error that torch raises
     "random": set(),
-    "secrets": {"privfeat/core/keys.py"},
-    "sqlite3": {"privfeat/core/ledger_sqlite.py"},
+    "secrets": {"privfeat/core/noise/keys.py"},
+    "sqlite3": {"privfeat/core/ledger/sqlite_store.py"},
 }
 
 
@@ -270,20 +270,36 @@ def test_every_exception_is_still_needed():
 @pytest.mark.parametrize(
     ("path", "source", "problem"),
     [
-        ("privfeat/core/noise.py", "import torch", "torch is not for"),
-        ("privfeat/core/noise.py", "import sklearn.utils", "sklearn is not for"),
-        ("privfeat/core/noise.py", "from privfeat import data", "privfeat is not"),
-        ("privfeat/core/noise.py", "import dp_accounting", "dp_accounting is not"),
-        ("privfeat/core/noise.py", "from .. import linear", "privfeat is not for"),
-        ("privfeat/core/noise.py", "import random", "random is restricted"),
-        ("privfeat/core/noise.py", "import sqlite3", "sqlite3 is restricted"),
-        ("privfeat/core/ledger.py", "import sqlalchemy", "sqlalchemy is not for"),
+        ("privfeat/core/noise/draws.py", "import torch", "torch is not for"),
+        ("privfeat/core/noise/draws.py", "import sklearn.utils", "sklearn is not for"),
+        (
+            "privfeat/core/noise/draws.py",
+            "from privfeat import data",
+            "privfeat is not",
+        ),
+        (
+            "privfeat/core/noise/draws.py",
+            "import dp_accounting",
+            "dp_accounting is not",
+        ),
+        (
+            "privfeat/core/noise/draws.py",
+            "from .. import linear",
+            "privfeat is not for",
+        ),
+        ("privfeat/core/noise/draws.py", "import random", "random is restricted"),
+        ("privfeat/core/noise/draws.py", "import sqlite3", "sqlite3 is restricted"),
+        (
+            "privfeat/core/ledger/privacy_ledger.py",
+            "import sqlalchemy",
+            "sqlalchemy is not for",
+        ),
         ("privfeat/core/a.py", "from jax._src import core", "private to jax"),
         ("privfeat/core/a.py", "from numpy import _core", "private to numpy"),
         (
             "privfeat/solvers/ridge.py",
-            "from privfeat.core.statistics import gram",
-            "privfeat.core.statistics is not for",
+            "from privfeat.core.sums.statistics import gram",
+            "privfeat.core.sums.statistics is not for",
         ),
         (
             "privfeat/solvers/ridge.py",
@@ -313,10 +329,13 @@ def test_checker_reports_a_planted_violation(path, source, problem):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("privfeat/core/noise.py", "import jax.numpy as jnp\nimport math"),
-        ("privfeat/core/pld.py", "from dp_accounting import pld"),
-        ("privfeat/core/noise.py", "from privfeat._checks import check_real"),
-        ("privfeat/solvers/ridge.py", "from privfeat.core.release import Release"),
+        ("privfeat/core/noise/draws.py", "import jax.numpy as jnp\nimport math"),
+        ("privfeat/core/accounting/pld.py", "from dp_accounting import pld"),
+        ("privfeat/core/noise/draws.py", "from privfeat._checks import check_real"),
+        (
+            "privfeat/solvers/ridge.py",
+            "from privfeat.core.noise.release import Release",
+        ),
         ("privfeat/solvers/ridge.py", "from privfeat.core import release"),
         ("privfeat/report/plots.py", "def f():\n    import matplotlib.pyplot"),
         ("extract/cli.py", "from .images import read\nfrom . import images"),

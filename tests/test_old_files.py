@@ -8,7 +8,7 @@ import pytest
 
 import privfeat
 from privfeat._model_files import FORMAT_VERSION as MODEL_VERSION
-from privfeat.core.ledger_rows import VERSION as LEDGER_VERSION
+from privfeat.core.ledger.rows import VERSION as LEDGER_VERSION
 from privfeat.data.schema import FORMAT_VERSION as FEATURES_VERSION
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -16,7 +16,7 @@ from privfeat import (
 from privfeat._encoding import decode
 from privfeat._model_checks import agrees_with_its_releases
 from privfeat.persistence import ModelFileError, load_statement
-from tests.trainers.tiny import TINY
+from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from privfeat import BudgetExceededError, PrivacyLedger, audit
 from privfeat.cli import main as privfeat
-from privfeat.core.plan import Query
+from privfeat.core.accounting.plan import Query
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 FIRST = "First fit"

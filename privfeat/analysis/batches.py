@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from privfeat._checks import check_int, check_positive
 from privfeat.analysis._axes import axes_or_new
 from privfeat.analysis.tan import TAN
-from privfeat.core.accounting import bisect
+from privfeat.core.accounting.conversions import bisect
 
 
 class BatchSetting(NamedTuple):

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat.analysis._axes import axes_or_new
 from privfeat.analysis.ntk import Apply, ClippedKernel, Loss, clipped_kernel
-from privfeat.core.keys import KeyStream
-from privfeat.core.noise import gaussian
+from privfeat.core.noise.draws import gaussian
+from privfeat.core.noise.keys import KeyStream
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def kernels_by_style(
     Parameters
     ----------
     model : str
-        A name of `privfeat.trainers.NETWORKS`, or a ``simpleVGG-...``.
+        A name of `privfeat.networks.NETWORKS`, or a ``simpleVGG-...``.
     shape : tuple of int
         Of a record.
     n_records, n_classes : int
@@ -56,8 +56,8 @@ def kernels_by_style(
     require("a network", "flax", extra="train")
     from flax import nnx
 
-    from privfeat.trainers.model import Network
-    from privfeat.trainers.networks import build
+    from privfeat.networks.model import Network
+    from privfeat.networks.models import build
 
     check_int("n_records", n_records, low=1)
     check_int("n_classes", n_classes, low=2)

@@ -16,8 +16,8 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.core.calibration import plan_releases
-from privfeat.core.plan import PlannedRelease, ReleasePlan
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import PlannedRelease, ReleasePlan
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
 # Leads of real features, rows of unit norm about their mean, reach about this far.

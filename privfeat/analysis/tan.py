@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
-from privfeat.core.accounting import check_delta
-from privfeat.core.plan import PlannedRelease, Query
-from privfeat.core.pld import pld_epsilon, rdp_epsilon
+from privfeat.core.accounting.conversions import check_delta
+from privfeat.core.accounting.plan import PlannedRelease, Query
+from privfeat.core.accounting.pld import pld_epsilon, rdp_epsilon
 
 WALL = 2.0
 SWEET_SPOT = (2.0, 4.0)

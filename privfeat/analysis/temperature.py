@@ -14,16 +14,16 @@ from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
-from privfeat.core.calibration import plan_releases
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.charging import charged, check_ledger
-from privfeat.core.confidence import confidence_gap, exact_confidence_gap
-from privfeat.core.keys import KeyStream
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query, ReleasePlan
-from privfeat.core.processes import check_alone
-from privfeat.core.records import full_chunks
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
+from privfeat.core.sums.processes import check_alone
+from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
     ScoredClassifier,
@@ -82,16 +82,16 @@ class TemperatureScaling(
 
     Notes
     -----
-    **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
-    sum over records of the confidence at the temperature in question, minus 1 where the
-    prediction is correct; sensitivity 1, and under replace-one 2 minus one over the
-    number of classes (`privfeat.core.confidence.confidence_gap`). What is computed of a
-    record must depend on that record alone: estimators of privfeat see to that, and all
-    others are called with one row at a time, so that batch statistics, ranks or padding
-    cannot mix records. Confidence falls as ``T`` grows and correctness stays, so the
-    sign of the sum says on which side of ``T`` mean confidence equals accuracy, the
-    condition of [2]_. A wrong sign costs little: it happens where the two are nearly
-    equal.
+    **Guarantee.** ``n_steps`` adaptive releases of the query
+    ``confidence_gap``: the sum over records of the confidence at the temperature in
+    question, minus 1 where the prediction is correct; sensitivity 1, and under
+    replace-one 2 minus one over the number of classes
+    (`privfeat.core.sums.confidence.confidence_gap`). What is computed of a record must
+    depend on that record alone: estimators of privfeat see to that, and all others are
+    called with one row at a time, so that batch statistics, ranks or padding cannot mix
+    records. Confidence falls as ``T`` grows and correctness stays, so the sign of the
+    sum says on which side of ``T`` mean confidence equals accuracy, the condition of
+    [2]_. A wrong sign costs little: it happens where the two are nearly equal.
 
     **Public.** ``estimator``, ``classes_``, that all labels are among them and all
     values finite, all parameters but ``random_state``; and of an ``estimator`` that is

@@ -23,7 +23,7 @@ from typing import Any
 from scipy import special, stats
 
 from privfeat._checks import check_real
-from privfeat.core.accounting import bisect
+from privfeat.core.accounting.conversions import bisect
 
 
 def allowed_rate(model: Any, mu: float | None, per_user: int, chance: float) -> float:

@@ -13,7 +13,7 @@ from scipy import stats
 from privfeat._checks import check_real
 from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.recorder import Recorded, recording
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
 
 _FEWEST = 4  # draws in a block whose correlation with others is tested

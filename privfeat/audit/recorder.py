@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.core.observation import observe
-from privfeat.core.release import Release
-from privfeat.core.totals import ExactSum
+from privfeat.core.noise.observation import observe
+from privfeat.core.noise.release import Release
+from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 
 

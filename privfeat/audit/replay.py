@@ -18,8 +18,8 @@ from privfeat._messages import array_of
 from privfeat._random import make_rng, seed_from
 from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.recorder import Recorded, recording
-from privfeat.core.observation import absent
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.noise.observation import absent
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
 
 

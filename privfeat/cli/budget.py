@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from privfeat._types import ADJACENCIES, UNITS
 
 if TYPE_CHECKING:
-    from privfeat.core.budget import PrivacyValue
-    from privfeat.core.ledger import PrivacyLedger
+    from privfeat.core.ledger.budget import PrivacyValue
+    from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 
 
 def add_parser(verbs: Any) -> None:
@@ -83,7 +83,7 @@ def run_create(args: argparse.Namespace) -> None:
 def run_show(args: argparse.Namespace) -> None:
     """Print budget, spent and left of one data set, or of all."""
     from privfeat import PrivacyLedger
-    from privfeat.core.ledger import find_datasets
+    from privfeat.core.ledger.privacy_ledger import find_datasets
 
     names = find_datasets(args.ledger) if args.dataset is None else [args.dataset]
     ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
@@ -122,7 +122,7 @@ def run_history(args: argparse.Namespace) -> None:
         ]
         print(json.dumps(report, indent=2))
         return
-    from privfeat.core.rounding import rounded_up
+    from privfeat.core.accounting.rounding import rounded_up
 
     for charge in charges:
         said = charge.statement
@@ -142,14 +142,14 @@ def run_history(args: argparse.Namespace) -> None:
 
 def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"]:
     """Return the number of fits, what they spent and what is left, at one moment."""
-    from privfeat.core.budget import left_of, spent_of
+    from privfeat.core.ledger.budget import left_of, spent_of
 
     fits = [charge.statement for charge in ledger.history]
     return len(fits), spent_of(ledger.budget, fits), left_of(ledger.budget, fits)
 
 
 def _describe(ledger: "PrivacyLedger") -> str:
-    from privfeat.core.rounding import rounded_down, rounded_up
+    from privfeat.core.accounting.rounding import rounded_down, rounded_up
 
     budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
     return "\n".join(

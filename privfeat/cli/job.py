@@ -42,7 +42,7 @@ def joined_job(args: argparse.Namespace) -> Iterator[None]:
     if not args.distributed:
         yield
         return
-    from privfeat.core.leaving import leave_at_once
+    from privfeat.core.sums.leaving import leave_at_once
     from privfeat.distributed import initialize
 
     try:
@@ -66,7 +66,7 @@ def all_of_job(args: argparse.Namespace) -> Iterator[bool]:
     if not args.distributed:
         yield True
         return
-    from privfeat.core.processes import all_processes, current_team
+    from privfeat.core.sums.processes import all_processes, current_team
 
     with all_processes():
         yield current_team().index == 0

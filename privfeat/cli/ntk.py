@@ -15,7 +15,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.set_defaults(run=run)
     parser.add_argument(
-        "--model", default="mlp", help="a name of privfeat.trainers (default mlp)"
+        "--model", default="mlp", help="a name of privfeat.networks (default mlp)"
     )
     parser.add_argument(
         "--shape",

@@ -9,7 +9,7 @@ from privfeat.cli.common import CommandError, open_split, single_labels
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
-    from privfeat.core.statement import PrivacyStatement
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
     from privfeat.report.ledger import LedgerSummary
 
 _LINEAR = "A linear model trained on features of a frozen network"
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat._files import write_atomically
-    from privfeat.core.rounding import rounded_up
+    from privfeat.core.accounting.rounding import rounded_up
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, render_html
 
@@ -115,8 +115,8 @@ def _measured(args: argparse.Namespace, estimator: Any) -> "CalibrationReport | 
 
 def _test_images(args: argparse.Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return images and labels, as ``privfeat train`` reads them."""
+    from privfeat.networks.images import read_folder
     from privfeat.persistence import load_class_names
-    from privfeat.trainers.images import read_folder
 
     if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
         raise CommandError(f"--test is for networks of square images, got {shape}.")

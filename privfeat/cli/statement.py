@@ -30,7 +30,7 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Print the statement that was saved with the model, or the schema of all."""
     if args.schema:
-        schema = resources.files("privfeat.core") / "statement.schema.json"
+        schema = resources.files("privfeat.core.statement") / "statement.schema.json"
         print(schema.read_text(encoding="utf-8"), end="")
         return
     if args.model is None:

@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import DPSGDClassifier, persistence
     from privfeat.data.users import read_users
-    from privfeat.trainers import read_folder
+    from privfeat.networks import read_folder
 
     refuse_to_replace(args)
     ledger = ledger_parameter(args)
@@ -209,8 +209,8 @@ def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
 
 def _charge(clf: Any, n_units: int) -> str:
     """Return what the fit is going to cost, and whom."""
-    from privfeat.core.calibration import DEFAULT_EPSILON
-    from privfeat.core.rounding import rounded_down, rounded_up
+    from privfeat.core.accounting.calibration import DEFAULT_EPSILON
+    from privfeat.core.accounting.rounding import rounded_down, rounded_up
 
     epsilon, ledger = clf.epsilon, clf.ledger
     if clf.noise_multiplier is not None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from privfeat.core.folds import uncovered_choice
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.ledger_runs import Tokens, check_running
-from privfeat.core.processes import current_team
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.folds import uncovered_choice
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.runs import Tokens, check_running
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.processes import current_team
 from privfeat.exceptions import LedgerError, PrivacyError, PrivacyWarning
 
 

@@ -3,8 +3,8 @@
 A new one is a class with three methods: ``_queries``, the sums that it wants with their
 sensitivities; ``_solve``, which hands each sum to ``mechanism.release`` and makes
 coefficients of what comes back; and ``_loss`` of a classifier, for its probabilities.
-`privfeat.core.sensitivity` has the bounds and `privfeat.core.statistics` the sums. The
-README has a whole one under "Adding a mechanism".
+`privfeat.core.bounds.sensitivity` has the bounds and `privfeat.core.sums.statistics`
+the sums. The README has a whole one under "Adding a mechanism".
 """
 
 from privfeat.linear.adam import DPAdamLinear

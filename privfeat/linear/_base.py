@@ -21,15 +21,15 @@ from privfeat._types import (
     Arithmetic,
     RowScaling,
 )
-from privfeat.core.calibration import plan_releases
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.charging import charged, check_ledger
-from privfeat.core.clipping import CLIP_RANGE
-from privfeat.core.keys import KeyStream
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.processes import current_team
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._types import Adjacency, RowScaling
-from privfeat.core import replacement, sensitivity
-from privfeat.core.clipping import CLIP_RANGE
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.statistics import exact_class_sums
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import replacement, sensitivity
+from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.linear._rows import BoundedRows
 
 NAME = "feature_mean"

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from privfeat._messages import without_data
 from privfeat._types import Adjacency
-from privfeat.core.plan import ReleasePlan
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyWarning
 

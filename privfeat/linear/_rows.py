@@ -15,11 +15,11 @@ from jax import Array
 from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
-from privfeat.core.clipping import clip_rows
-from privfeat.core.devices import check_devices
-from privfeat.core.grid import grid_step
-from privfeat.core.processes import current_team
-from privfeat.core.records import CHUNK_ROWS, MAX_ROWS, Chunk
+from privfeat.core.bounds.clipping import clip_rows
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.devices import check_devices
+from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.data import LazyFeatures
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.

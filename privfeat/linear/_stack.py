@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.release import Release
-from privfeat.core.totals import ExactSum
+from privfeat.core.accounting.plan import Query
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.release import Release
+from privfeat.core.sums.totals import ExactSum
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 
 from privfeat._encoding import encode
 from privfeat._version import __version__
-from privfeat.core.processes import Team
-from privfeat.core.records import CHUNK_ROWS, MAX_ROWS
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.processes import Team
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.exceptions import PrivacyError
 from privfeat.linear._groups import Users
 from privfeat.linear._problem import Problem

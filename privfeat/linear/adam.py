@@ -19,12 +19,12 @@ from privfeat._types import (
     LossOption,
     RowScaling,
 )
-from privfeat.core import sensitivity
-from privfeat.core.clipping import CLIP_RANGE
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.statistics import exact_gradient
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import sensitivity
+from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.sums.statistics import exact_gradient
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._labels import resolve_loss

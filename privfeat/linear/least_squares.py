@@ -18,12 +18,16 @@ from privfeat._types import (
     MatrixNoise,
     RowScaling,
 )
-from privfeat.core import sensitivity
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.release import Release
-from privfeat.core.statistics import exact_class_grams, exact_class_sums, exact_gram
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import sensitivity
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.release import Release
+from privfeat.core.sums.statistics import (
+    exact_class_grams,
+    exact_class_sums,
+    exact_gram,
+)
 from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
 from privfeat.linear._problem import Shape
@@ -75,7 +79,7 @@ class DPLeastSquares(DPLinearClassifier):
     Under replace-one all of them are one query ``class_sums_and_gram``, the stack of
     the class sums and of the matrices times a scale, which ``budget_split`` sets and
     ``privacy_`` states: no two records move both the most, and by default ``gram``
-    costs nothing. See `privfeat.core.replacement.gram_and_products`.
+    costs nothing. See `privfeat.core.bounds.replacement.gram_and_products`.
 
     {mean}
 

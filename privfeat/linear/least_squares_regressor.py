@@ -11,11 +11,11 @@ from sklearn.utils.validation import column_or_1d
 from privfeat._checks import check_real
 from privfeat._messages import without_data
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
-from privfeat.core import sensitivity
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.statistics import exact_gram
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import sensitivity
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyWarning
 from privfeat.linear._base import DPLinearModel
@@ -79,7 +79,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     **Guarantee.** One query ``moments``, sensitivity ``R**2`` (``sqrt(2)`` times that
     under replace-one) with ``R = clip_norm * sqrt(1 + intercept_scaling**2 +
     target_scaling**2)``, the norm to which whole rows ``z`` are clipped: the Gram
-    sensitivity of ``privfeat.core.sensitivity``.
+    sensitivity of ``privfeat.core.bounds.sensitivity``.
 
     A row that is too long is scaled as a whole, target and constant included. A record
     then counts with a smaller weight, and the linear relation that it supports stays

@@ -18,13 +18,13 @@ from privfeat._types import (
     MatrixNoise,
     RowScaling,
 )
-from privfeat.core import sensitivity
-from privfeat.core.clipping import CLIP_RANGE
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.release import Release
-from privfeat.core.statistics import (
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import sensitivity
+from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.release import Release
+from privfeat.core.sums.statistics import (
     exact_curvature_grams,
     exact_gradient,
     exact_gram,
@@ -107,7 +107,7 @@ class DPNewton(DPLinearClassifier):
     **Source.** [1]_ Algorithm 2, in sums instead of means. Its exact setting:
     ``loss="sigmoid", accounting="zcdp", row_scaling="clip", center=False,
     fit_intercept=False, gradient_clip_norm=None, hessian_noise="full"``.
-    The softmax bounds are ours, see ``privfeat.core.sensitivity``.
+    The softmax bounds are ours, see ``privfeat.core.bounds.sensitivity``.
 
     References
     ----------

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from privfeat.core.accounting import gaussian_delta
-from privfeat.core.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
-from privfeat.core.pld import pld_epsilons
-from privfeat.core.rounding import rounded_up
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
+from privfeat.core.accounting.conversions import gaussian_delta
+from privfeat.core.accounting.pld import pld_epsilons
+from privfeat.core.accounting.rounding import rounded_up
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from privfeat.analysis.metrics import CalibrationReport
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.report.ledger import LedgerSummary
 from privfeat.report.sections import (
     audited,

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from privfeat.analysis.metrics import CalibrationReport
-from privfeat.core.rounding import rounded_up
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.rounding import rounded_up
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.report.guarantee import (
     epsilon_delta_curve,

@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from privfeat._messages import without_data
 from privfeat._types import Adjacency, Arithmetic
-from privfeat.core.statement import PrivacyStatement
-from privfeat.core.statement_selection import Selection
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import UnsupportedEventError
 

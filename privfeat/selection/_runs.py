@@ -15,18 +15,18 @@ from sklearn.model_selection import ParameterSampler
 
 from privfeat._messages import without_data
 from privfeat._types import Arithmetic
-from privfeat.core import noise
-from privfeat.core.accounting import rho_from_mu
-from privfeat.core.calibration import plan_releases
-from privfeat.core.keys import KeyStream
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query, ReleasePlan
-from privfeat.core.records import full_chunks
-from privfeat.core.release_record import ReleaseRecord
-from privfeat.core.run_count import RunCount
-from privfeat.core.selection import SLACK, score_sensitivity
-from privfeat.core.statement import PrivacyStatement
-from privfeat.core.totals import ExactSum
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.conversions import rho_from_mu
+from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.accounting.run_count import RunCount
+from privfeat.core.accounting.selection import SLACK, score_sensitivity
+from privfeat.core.noise import draws
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.release_record import ReleaseRecord
+from privfeat.core.sums.records import full_chunks
+from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
 
@@ -152,7 +152,7 @@ class Runner:
         with warnings.catch_warnings():
             # A warning of a run that is not released would tell of it.
             warnings.simplefilter("ignore")
-            n_runs = noise.number_of_runs(self._keys.draw_noise_key(), runs)
+            n_runs = draws.number_of_runs(self._keys.draw_noise_key(), runs)
             for _ in range(n_runs):
                 run = self._run(X, y, score)
                 if best is None or run.score > best.score:

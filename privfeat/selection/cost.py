@@ -12,11 +12,11 @@ from sklearn.model_selection import (
 )
 
 from privfeat._types import Adjacency
-from privfeat.core.accounting import gaussian_epsilon
-from privfeat.core.calibration import plan_releases
-from privfeat.core.composition import TotalCost
-from privfeat.core.folds import learns
-from privfeat.core.plan import Query
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.conversions import gaussian_epsilon
+from privfeat.core.accounting.folds import learns
+from privfeat.core.accounting.plan import Query
+from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.selection._inputs import BUDGET
 from privfeat.selection.folds import HashKFold

@@ -12,8 +12,8 @@ from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
 from privfeat._messages import without_data
-from privfeat.core.folds import covered_rows, uncovered_choice
-from privfeat.core.keys import KeyStream
+from privfeat.core.accounting.folds import covered_rows, uncovered_choice
+from privfeat.core.noise.keys import KeyStream
 
 
 class HashKFold(BaseCrossValidator):

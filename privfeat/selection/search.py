@@ -13,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfeat._checks import check_real
 from privfeat._messages import without_data
 from privfeat._notebook import ShowsPrivacy
-from privfeat.core.calibration import DEFAULT_EPSILON
+from privfeat.core.accounting.calibration import DEFAULT_EPSILON
+from privfeat.core.accounting.run_count import RunCount
+from privfeat.core.accounting.selection import check_run_delta, selection_mu
 from privfeat.core.charging import charged, check_ledger
-from privfeat.core.keys import KeyStream
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.noise import bernoulli
-from privfeat.core.processes import check_alone
-from privfeat.core.run_count import RunCount
-from privfeat.core.selection import check_run_delta, selection_mu
-from privfeat.core.statement_selection import Selection
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.draws import bernoulli
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.statement.selection import Selection
+from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.linear._inputs import (
     FLOATS,

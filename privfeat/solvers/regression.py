@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from privfeat.core.release import Release
+from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import positive_part
 
 

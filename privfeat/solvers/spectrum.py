@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from privfeat.core.release import Release
+from privfeat.core.noise.release import Release
 
 
 def noise_edge(noise_stddev: float, size: int) -> float:

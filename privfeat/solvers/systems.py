@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from privfeat.core.release import Release
+from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import regularized_inverse
 
 

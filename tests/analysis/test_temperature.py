@@ -11,7 +11,7 @@ from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.analysis.metrics import report_of
 from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.audit.recorder import recording
-from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
 

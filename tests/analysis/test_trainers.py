@@ -15,8 +15,8 @@ from privfeat.analysis.ntk import clipped_kernel, matrix_properties
 from privfeat.analysis.ntk_decay import measure_decay
 from privfeat.analysis.reliability import ReliabilityDisplay
 from privfeat.analysis.temperature import TemperatureScaling
-from privfeat.trainers.model import Network
-from privfeat.trainers.networks.mlp import MLP
+from privfeat.networks.model import Network
+from privfeat.networks.models.mlp import MLP
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 

@@ -3,27 +3,27 @@
 import jax.numpy as jnp
 import numpy as np
 
-from privfeat.core import noise
-from privfeat.core.grid import grid_step
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.noise import draws
 from tests.planting import plant_clip
 
 
 def halve_noise(monkeypatch):
-    genuine = noise.gaussian
+    genuine = draws.gaussian
     monkeypatch.setattr(
-        noise, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
+        draws, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
     )
 
 
 def repeat_noise(monkeypatch):
     """Give every class the same noise vector."""
-    genuine = noise.gaussian
+    genuine = draws.gaussian
 
     def repeated(key, shape, stddev):
         row = genuine(key, shape[1:], stddev)
         return np.broadcast_to(row, shape).copy()
 
-    monkeypatch.setattr(noise, "gaussian", repeated)
+    monkeypatch.setattr(draws, "gaussian", repeated)
 
 
 def drop_clip(monkeypatch):

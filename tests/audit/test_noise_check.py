@@ -7,7 +7,7 @@ from scipy import stats
 from privfeat import DPFC, DPLeastSquares, DPLeastSquaresRegressor
 from privfeat.audit import check_noise, recording
 from privfeat.audit.noise_check import noise_checks, repetition_p_value
-from privfeat.core.keys import KeyStream
+from privfeat.core.noise.keys import KeyStream
 from privfeat.exceptions import PrivacyError
 from tests.audit.faults import halve_noise, repeat_noise
 

@@ -13,7 +13,7 @@ from privfeat import (
 )
 from privfeat.audit import recording, replay, replay_neighbours
 from privfeat.audit.replay import changed_attributes
-from privfeat.core.totals import ExactSum
+from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.linear import least_squares
 from tests.audit.faults import drop_clip

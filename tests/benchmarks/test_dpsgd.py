@@ -64,7 +64,7 @@ def mobilenet():
     import jax
     from flax import nnx
 
-    from privfeat.trainers.networks import MobileNetV2
+    from privfeat.networks.models import MobileNetV2
 
     stages = (((1, 4, 1, 1),), ((2, 6, 2, 2),), ((2, 6, 1, 1),), ((2, 8, 1, 1),))
     rngs = nnx.Rngs(params=jax.random.key(0))
@@ -74,7 +74,7 @@ def mobilenet():
 @pytest.mark.slow
 def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
     """From many groups to few, and each by itself; more images than one part."""
-    from privfeat.trainers.images import to_inputs
+    from privfeat.networks.images import to_inputs
 
     draw = np.random.default_rng(0)
     splits = tuple(draw.integers(0, 255, (n, 8, 8, 3), np.uint8) for n in (66, 3))
@@ -95,7 +95,7 @@ def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
 
 @pytest.mark.parametrize("n_groups", [0, 1, 2])
 def test_trained_part_holds_what_frozen_groups_leave(mobilenet, n_groups):
-    from privfeat.trainers.model import Network, count
+    from privfeat.networks.model import Network, count
 
     whole = Network(mobilenet)
     moving = set(whole.initial) - whole.frozen_names(4 - n_groups)
@@ -117,8 +117,8 @@ def test_torch_gets_the_network_of_jax(name):
     import jax
     from flax import nnx
 
-    from privfeat.trainers.model import Network, count
-    from privfeat.trainers.networks import build
+    from privfeat.networks.model import Network, count
+    from privfeat.networks.models import build
 
     rngs = nnx.Rngs(params=jax.random.key(0))
     ours = Network(build(name, contenders.SHAPES[name], 10, rngs=rngs))

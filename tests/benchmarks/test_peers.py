@@ -8,7 +8,7 @@ import numpy as np
 import peers
 import pytest
 
-from privfeat.core.accounting import gaussian_epsilon
+from privfeat.core.accounting.conversions import gaussian_epsilon
 
 GRADIENTS = "vmap(grad) DP-GD"
 

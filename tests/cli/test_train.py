@@ -3,7 +3,7 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.cli import main
-from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 
 pytest.importorskip("flax")
 Image = pytest.importorskip("PIL.Image")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privfeat import PrivacyLedger, open_features
-from privfeat.core.ledger_log import MARK_BYTES
+from privfeat.core.ledger.chained_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
 from tests.cli.tiny import CLASS_NAMES, make_split

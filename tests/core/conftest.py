@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from privfeat.core.calibration import plan_releases
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.plan import Query
-from privfeat.core.records import CHUNK_ROWS, Chunk
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 from tests.core.plans import QUERY_SETS
 from tests.core.statements import PLANS, QUERIES
 from tests.postgres import find_program, postgres_server

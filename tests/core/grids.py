@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from privfeat.core.grid import grid_step
-from privfeat.core.statistics import exact_class_grams, exact_curvature_grams
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.statistics import exact_class_grams, exact_curvature_grams
 
 STEP = grid_step(1.0)
 LIMIT = 2**20

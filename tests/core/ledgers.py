@@ -12,11 +12,11 @@ import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 
-from privfeat.core.calibration import plan_releases
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
 from privfeat.core.charging import charged
-from privfeat.core.ledger import PrivacyLedger
-from privfeat.core.plan import Query
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import BudgetExceededError, LedgerError
 
 CONTEXT = multiprocessing.get_context("forkserver")

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from privfeat.core.plan import Query
+from privfeat.core.accounting.plan import Query
 
 QUERY_SETS = {
     "one": [Query("gradient", 0.3)],

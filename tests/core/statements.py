@@ -3,7 +3,7 @@
 import math
 
 from privfeat import PrivacyStatement
-from privfeat.core.plan import Query
+from privfeat.core.accounting.plan import Query
 
 QUERIES = [Query("gram", 1.0), Query("gradient", 0.5, count=7)]
 PUBLIC = ("the number of features (3)", "all constructor parameters")

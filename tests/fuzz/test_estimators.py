@@ -12,9 +12,13 @@ from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import NotFittedError
 
 from privfeat import DPRandomizedSearch, linear
-from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
-from privfeat.core.calibration import plan_releases
-from privfeat.core.plan import Query
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.conversions import (
+    gaussian_epsilon,
+    gaussian_mu,
+    zcdp_epsilon,
+)
+from privfeat.core.accounting.plan import Query
 from privfeat.exceptions import PrivacyError
 
 ESTIMATORS = [getattr(linear, name) for name in linear.__all__]

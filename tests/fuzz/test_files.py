@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privfeat import DPLeastSquares, _model_files, persistence
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.data import FeatureFileError, open_features, write_features
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import ModelFileError

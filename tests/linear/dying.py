@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from privfeat import DPLeastSquares, PrivacyLedger
-from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from tests.core.ledgers import kill_this_process
 
 # What a fit has just done, or is about to do.

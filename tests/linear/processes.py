@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
-from privfeat.core.processes import current_team
-from privfeat.core.statistics import (
+from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.statistics import (
     exact_class_grams,
     exact_class_sums,
     exact_gradient,
     exact_gram,
 )
-from privfeat.core.totals import Total
+from privfeat.core.sums.totals import Total
 from privfeat.data import open_features
 from privfeat.distributed import all_processes, initialize
 from privfeat.linear._rows import BoundedRows

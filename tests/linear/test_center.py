@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
-from privfeat.core.accounting import gaussian_epsilon
-from privfeat.core.plan import Query
-from privfeat.core.release import Release
-from privfeat.core.statistics import (
+from privfeat.core.accounting.conversions import gaussian_epsilon
+from privfeat.core.accounting.plan import Query
+from privfeat.core.noise.release import Release
+from privfeat.core.sums.statistics import (
     exact_class_grams,
     exact_class_sums,
     exact_gradient,

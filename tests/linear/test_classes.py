@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.core import sensitivity
+from privfeat.core.bounds import sensitivity
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 ITERATIVE = [DPNewton, DPFC, DPAdamLinear]

@@ -15,9 +15,9 @@ from privfeat import (
     load,
     save,
 )
-from privfeat.core import mechanisms
-from privfeat.core.exact import noisy_total
-from privfeat.core.sensitivity import ROUNDING
+from privfeat.core.bounds.sensitivity import ROUNDING
+from privfeat.core.noise import gaussian_mechanism
+from privfeat.core.noise.exact import noisy_total
 from tests.linear.replaying import assert_same_state, replay
 from tests.linear.test_replay import FITS, ROW_OPTIONS, neighbours
 
@@ -40,7 +40,7 @@ def totals(monkeypatch):
         seen.append((exact.total.copy(), exact.unit))
         return noisy_total(keys, exact, stddev, **options)
 
-    monkeypatch.setattr(mechanisms, "noisy_total", spy)
+    monkeypatch.setattr(gaussian_mechanism, "noisy_total", spy)
     return seen
 
 
@@ -107,13 +107,13 @@ def test_whole_moments_move_by_no_more_than_declared(
 def test_the_sensitivity_test_notices_rows_that_are_not_clipped(
     spy, totals, three_classes, monkeypatch
 ):
-    genuine = mechanisms.noisy_total
+    genuine = gaussian_mechanism.noisy_total
 
     def stretched(keys, exact, stddev, **options):
         twice = replace(exact, total=2 * exact.total)
         return genuine(keys, twice, stddev, **options)
 
-    monkeypatch.setattr(mechanisms, "noisy_total", stretched)
+    monkeypatch.setattr(gaussian_mechanism, "noisy_total", stretched)
     X, y = three_classes
     longer = np.vstack([X, [[1e4, 0.0, 0.0, 0.0]]]), np.append(y, 0)
 
@@ -143,7 +143,7 @@ def test_everything_released_is_whole_and_nothing_is_drawn_in_floats(
         raise AssertionError
 
     for name in ("gaussian", "symmetric_gaussian", "bernoulli", "uniform"):
-        monkeypatch.setattr(f"privfeat.core.noise.{name}", fail)
+        monkeypatch.setattr(f"privfeat.core.noise.draws.{name}", fail)
     model.fit(*three_classes)
     assert len(spy.calls) == len(totals) > 0
     for call, (total, unit) in zip(spy.calls, totals, strict=True):

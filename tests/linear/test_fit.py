@@ -8,9 +8,13 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.core import pld
-from privfeat.core.accounting import gaussian_epsilon, gaussian_mu, zcdp_epsilon
-from privfeat.core.release import Release
+from privfeat.core.accounting import pld
+from privfeat.core.accounting.conversions import (
+    gaussian_epsilon,
+    gaussian_mu,
+    zcdp_epsilon,
+)
+from privfeat.core.noise.release import Release
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.linear import _base
 from privfeat.solvers.spectrum import step_noise_ridge

@@ -80,7 +80,7 @@ def test_fit_without_a_user_differs_by_the_declared_sensitivity_alone(
 
 
 def test_check_sensitivity_notices_a_bound_for_one_record(users, spy, monkeypatch):
-    from privfeat.core.plan import Query
+    from privfeat.core.accounting.plan import Query
 
     monkeypatch.setattr(Query, "per_user", lambda query, max_group_size: query)
     X, y, groups = users

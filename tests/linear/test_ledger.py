@@ -94,7 +94,7 @@ def test_fit_draws_nothing_where_the_ledger_fails(
     def full(*_, **__):
         raise LedgerError("database or disk is full")
 
-    monkeypatch.setattr("privfeat.core.ledger_rows.add_charge", full)
+    monkeypatch.setattr("privfeat.core.ledger.rows.add_charge", full)
     clf = DPLeastSquares(classes=range(3), ledger=ledger)
     with pytest.raises(LedgerError, match="full"):
         clf.fit(*three_classes)

@@ -12,13 +12,8 @@ from sklearn.base import clone
 
 import privfeat
 from privfeat.analysis.temperature import TemperatureScaling
-from privfeat.core import processes as processes_of_core
-from privfeat.core.processes import (
-    Team,
-    all_processes,
-    check_alone,
-    current_team,
-)
+from privfeat.core.sums import processes as processes_of_core
+from privfeat.core.sums.processes import Team, all_processes, check_alone, current_team
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
 from privfeat.linear._team import _described

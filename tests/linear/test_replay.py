@@ -13,10 +13,10 @@ from scipy import stats
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.audit.noise_check import noise_checks, repetition_p_value
-from privfeat.core import noise
-from privfeat.core.grid import grid_step
-from privfeat.core.keys import KeyStream
-from privfeat.core.totals import ExactSum
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.noise import draws
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.sums.totals import ExactSum
 from privfeat.linear import least_squares
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 from tests.planting import plant_clip
@@ -204,9 +204,9 @@ def test_fit_without_privacy_adds_nothing(fit, three_classes, spy):
 
 
 def test_check_noise_notices_half_the_noise(three_classes, spy, monkeypatch):
-    genuine = noise.gaussian
+    genuine = draws.gaussian
     monkeypatch.setattr(
-        noise, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
+        draws, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
     )
     clf = DPFC(epsilon=2.0, n_iter=30, random_state=0).fit(*three_classes)
     with pytest.raises(AssertionError):
@@ -217,13 +217,13 @@ def test_check_independence_notices_one_key_for_all_classes(
     three_classes, spy, monkeypatch
 ):
     """The same noise vector for every class, as in published code."""
-    genuine = noise.gaussian
+    genuine = draws.gaussian
 
     def repeated(key, shape, stddev):
         row = genuine(key, shape[1:], stddev)
         return np.broadcast_to(row, shape).copy()
 
-    monkeypatch.setattr(noise, "gaussian", repeated)
+    monkeypatch.setattr(draws, "gaussian", repeated)
     DPLeastSquares(epsilon=2.0, random_state=0).fit(*three_classes)
     with pytest.raises(AssertionError):
         check_independence(spy.of("class_sums"))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
-from privfeat.core.clipping import clip_rows
-from privfeat.core.grid import grid_step
-from privfeat.core.records import CHUNK_ROWS
-from privfeat.core.statistics import exact_gradient, exact_gram
+from privfeat.core.bounds.clipping import clip_rows
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.records import CHUNK_ROWS
+from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import LazyFeatures, write_features
 from privfeat.linear import _rows
 from privfeat.linear._rows import BoundedRows

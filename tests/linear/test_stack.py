@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from privfeat import DPLeastSquares, DPNewton
-from privfeat.core import replacement
-from privfeat.core.sensitivity import gram
+from privfeat.core.bounds import replacement
+from privfeat.core.bounds.sensitivity import gram
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 FITS = {

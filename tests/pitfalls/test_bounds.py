@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
-from privfeat.core import kernels, losses, noise, sensitivity
-from privfeat.core.calibration import plan_releases
-from privfeat.core.clipping import clip_rows
-from privfeat.core.grid import grid_step
-from privfeat.core.plan import Query
-from privfeat.core.records import CHUNK_ROWS, Chunk
-from privfeat.core.statistics import exact_gradient, exact_gram
-from privfeat.core.totals import ExactSum, Total
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import losses, sensitivity
+from privfeat.core.bounds.clipping import clip_rows
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.noise import draws as noise
+from privfeat.core.sums import kernels
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk
+from privfeat.core.sums.statistics import exact_gradient, exact_gram
+from privfeat.core.sums.totals import ExactSum, Total
 from privfeat.linear import _rows, adam
 from tests.linear.replaying import check_sensitivity, replay
 from tests.planting import plant_clip

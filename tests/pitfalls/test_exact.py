@@ -6,9 +6,10 @@ from scipy import stats
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
 from privfeat.audit import _jax_privacy
-from privfeat.core import exact, mechanisms, noise
-from privfeat.core.accounting import gaussian_epsilon
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.conversions import gaussian_epsilon
+from privfeat.core.noise import draws as noise
+from privfeat.core.noise import exact, gaussian_mechanism
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -17,7 +18,7 @@ quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 def check_09(make, data, monkeypatch):
     """Releases lie on a grid that is public, wherever the sum is between its points."""
-    genuine, seen = mechanisms.noisy_total, []
+    genuine, seen = gaussian_mechanism.noisy_total, []
 
     def watched(keys, total, stddev, **options):
         value = genuine(keys, total, stddev, **options)
@@ -25,7 +26,7 @@ def check_09(make, data, monkeypatch):
         return value
 
     with monkeypatch.context() as patch:
-        patch.setattr(mechanisms, "noisy_total", watched)
+        patch.setattr(gaussian_mechanism, "noisy_total", watched)
         for cls in (DPLeastSquares, DPFC, DPAdamLinear):
             seen.clear()
             clf = make(cls, arithmetic="exact", random_state=None).fit(*data)
@@ -64,7 +65,7 @@ def test_09_notices_several_continuous_draws_combined(make, three_classes, monke
         value = total.total * total.unit + sum(draws)
         return (value + value.T) / 2 if symmetric else value
 
-    monkeypatch.setattr(mechanisms, "noisy_total", combined)
+    monkeypatch.setattr(gaussian_mechanism, "noisy_total", combined)
     with pytest.raises(AssertionError):
         check_09(make, three_classes, monkeypatch)
 

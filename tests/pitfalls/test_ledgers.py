@@ -19,7 +19,7 @@ from privfeat import (
     PrivacyLedger,
     compose,
 )
-from privfeat.core import noise
+from privfeat.core.noise import draws
 from privfeat.linear import _base
 from privfeat.selection import search as searching
 from tests.pitfalls.conftest import prices
@@ -90,7 +90,7 @@ class KilledError(Exception):
 
 def check_30(make, data, new_ledger, monkeypatch):
     """However many draws were made before a crash, the ledger holds their cost."""
-    genuine = noise.gaussian
+    genuine = draws.gaussian
     for cls, n_before in itertools.product(EVERY_FIT, range(3)):
         ledger, drawn = new_ledger(), []
         clf = make(cls, random_state=None, ledger=ledger)
@@ -102,7 +102,7 @@ def check_30(make, data, new_ledger, monkeypatch):
             return genuine(key, shape, stddev)
 
         with monkeypatch.context() as patch:
-            patch.setattr(noise, "gaussian", dying)
+            patch.setattr(draws, "gaussian", dying)
             with pytest.raises(KilledError):
                 clf.fit(*data)
         assert len(drawn) == n_before
@@ -170,7 +170,7 @@ def check_30_search(make, data, ledger, monkeypatch):
         make(DPFC, random_state=None, epsilon=None), {"ridge": [1.0, 2.0]}, epsilon=2.0
     )
     with monkeypatch.context() as patch:
-        patch.setattr(noise, "gaussian", dying)
+        patch.setattr(draws, "gaussian", dying)
         with pytest.raises(KilledError):
             search.set_params(ledger=ledger).fit(*data)
     assert ledger.spent.epsilon == 2.0

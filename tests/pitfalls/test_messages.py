@@ -24,8 +24,8 @@ from privfeat._messages import array_of, without_data
 from privfeat.analysis.metrics import calibration_report
 from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.data import LazyFeatures, open_features, write_features
-from privfeat.trainers.images import as_records
-from tests.trainers.tiny import TINY
+from privfeat.networks.images import as_records
+from tests.networks.tiny import TINY
 
 SECRET = "patient0815"
 NUMBER = 815.0815

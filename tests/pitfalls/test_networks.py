@@ -11,18 +11,18 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier, load, save
-from privfeat.core import noise
-from privfeat.core.keys import KeyStream
+from privfeat.core.noise import draws
+from privfeat.core.noise.keys import KeyStream
+from privfeat.networks import _base, contributions, engine, layers, loop
+from privfeat.networks import model as models
+from privfeat.networks.engine import ClipRule, clipped_sum
+from privfeat.networks.layers import Dense, Norm
+from privfeat.networks.losses import cross_entropy
+from privfeat.networks.model import Network
+from privfeat.networks.tape import FastEngineError
 from privfeat.persistence import ModelFileError
-from privfeat.trainers import _base, contributions, engine, layers, loop
-from privfeat.trainers import model as models
-from privfeat.trainers.engine import ClipRule, clipped_sum
-from privfeat.trainers.layers import Dense, Norm
-from privfeat.trainers.losses import cross_entropy
-from privfeat.trainers.model import Network
-from privfeat.trainers.tape import FastEngineError
+from tests.networks.test_engine import EveryLayer, Twice
 from tests.pitfalls.conftest import Trap, replace_arrays
-from tests.trainers.test_engine import EveryLayer, Twice
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 UNOPTIMIZED = {"xla_backend_optimization_level": 0}
@@ -300,7 +300,7 @@ class KilledError(Exception):
 
 
 def check_30(records, monkeypatch):
-    clf, genuine = made(expected_batch_size=None).fit(*records), noise.gaussian
+    clf, genuine = made(expected_batch_size=None).fit(*records), draws.gaussian
     clf.set_params(noise_multiplier=0.5)
     for n_before in (0, 2):
         left, drawn = itertools.count(n_before, -1), []
@@ -312,7 +312,7 @@ def check_30(records, monkeypatch):
             return genuine(key, shape, stddev)
 
         with monkeypatch.context() as patch:
-            patch.setattr(noise, "gaussian", dying)
+            patch.setattr(draws, "gaussian", dying)
             with pytest.raises(KilledError):
                 clf.fit(*records)
         assert not hasattr(clf, "parameters_")

@@ -9,14 +9,15 @@ import pytest
 from dp_accounting import PoissonSampledDpEvent
 
 from privfeat import DPAdamLinear, DPLeastSquares, PrivacyWarning, persistence
-from privfeat.core import keys, mechanisms, noise, processes
-from privfeat.core.calibration import plan_releases
-from privfeat.core.keys import KeyStream
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import Query
-from privfeat.core.processes import Team
-from privfeat.core.statement import PrivacyStatement
-from privfeat.core.totals import ExactSum
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.noise import draws, gaussian_mechanism, keys
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums import processes
+from privfeat.core.sums.processes import Team
+from privfeat.core.sums.totals import ExactSum
 from tests.pitfalls.conftest import Trap, replace_arrays
 
 quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -44,12 +45,12 @@ def test_06_classes_steps_and_blocks_have_noise_of_their_own(spy, make):
 
 @quiet
 def test_06_notices_the_same_vector_for_all_classes(spy, make, monkeypatch):
-    genuine = noise.gaussian
+    genuine = draws.gaussian
 
     def repeated(key, shape, stddev):
         return np.broadcast_to(genuine(key, shape[-1:], stddev), shape)
 
-    monkeypatch.setattr(noise, "gaussian", repeated)
+    monkeypatch.setattr(draws, "gaussian", repeated)
     with pytest.raises(AssertionError):
         check_06(spy, make)
 
@@ -171,7 +172,7 @@ def test_14_notices_batches_of_a_fixed_size(monkeypatch):
         order = np.random.default_rng(key).permutation(n_samples)
         return order < n_samples * probability
 
-    monkeypatch.setattr(noise, "bernoulli", fixed)
+    monkeypatch.setattr(draws, "bernoulli", fixed)
     with pytest.raises(AssertionError):
         check_14()
 
@@ -210,7 +211,7 @@ def test_24_the_noise_of_eight_ranks_is_that_of_one():
 
 
 def test_24_notices_noise_on_every_rank(monkeypatch):
-    monkeypatch.setattr(mechanisms, "current_team", lambda: Ranks(0, 8))
+    monkeypatch.setattr(gaussian_mechanism, "current_team", lambda: Ranks(0, 8))
     with pytest.raises(AssertionError):
         check_24()
 

@@ -20,10 +20,11 @@ from privfeat import (
     search_cost,
 )
 from privfeat.analysis.temperature import TemperatureScaling
-from privfeat.core import accounting, calibration, noise, plan, pld
-from privfeat.core.calibration import plan_releases
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.plan import PlannedRelease, Query
+from privfeat.core.accounting import calibration, conversions, plan, pld
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import PlannedRelease, Query
+from privfeat.core.noise import draws
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.linear import _base, _classifier, _rows
 from privfeat.linear._labels import encode_labels
 from privfeat.selection import cost
@@ -63,20 +64,20 @@ def test_01_notices_classes_read_from_the_labels(spy, make, three_classes, monke
 
 def check_04(make, data, monkeypatch):
     """Every draw of noise is counted where it is made, and priced by its stddev."""
-    drawn, genuine = [], noise.gaussian
+    drawn, genuine = [], draws.gaussian
 
     def counted(key, shape, stddev):
         drawn.append(stddev)
         return genuine(key, shape, stddev)
 
     with monkeypatch.context() as patch:
-        patch.setattr(noise, "gaussian", counted)
+        patch.setattr(draws, "gaussian", counted)
         for cls in (DPLeastSquares, DPFC, DPAdamLinear):
             drawn.clear()
             statement = make(cls, adjacency="replace_one").fit(*data).privacy_
             spent = spent_on(statement, drawn)
             assert spent == pytest.approx(statement.rho, rel=1e-9)
-            delta = accounting.gaussian_delta(statement.mu, statement.epsilon)
+            delta = conversions.gaussian_delta(statement.mu, statement.epsilon)
             assert delta <= statement.delta * (1.0 + 1e-7)
 
 
@@ -192,7 +193,7 @@ def test_18_notices_the_classical_formula(monkeypatch):
     def classical(epsilon, delta):
         return epsilon / math.sqrt(2.0 * math.log(1.25 / delta))
 
-    monkeypatch.setattr(accounting, "gaussian_mu", classical)
+    monkeypatch.setattr(conversions, "gaussian_mu", classical)
     with pytest.raises(AssertionError):
         check_18()
 
@@ -200,7 +201,7 @@ def test_18_notices_the_classical_formula(monkeypatch):
 def test_18_notices_a_central_limit_theorem(monkeypatch):
     def limit(event, delta):
         mu = 0.05 * math.sqrt(50 * math.expm1(0.7**-2))
-        return accounting.gaussian_epsilon(mu, delta)
+        return conversions.gaussian_epsilon(mu, delta)
 
     monkeypatch.setattr(pld, "pld_epsilon", limit)
     with pytest.raises(AssertionError):
@@ -217,7 +218,7 @@ def check_19(monkeypatch):
             lambda bad: Query("gram", 1.0, weight=bad),
             lambda bad: plan_releases([Query("gram", 1.0)], rho=bad),
             lambda bad: plan_releases([Query("gram", 1.0)], noise_multiplier=bad),
-            lambda bad: accounting.gaussian_epsilon(bad, 1e-5),
+            lambda bad: conversions.gaussian_epsilon(bad, 1e-5),
         ):
             with pytest.raises((TypeError, ValueError)):
                 build(bad)
@@ -373,7 +374,7 @@ class KilledError(Exception):
 def check_30(make, data, monkeypatch):
     """However many draws were made before a crash, their cost is stated."""
     for n_before in range(5):
-        clf, genuine, drawn = make(DPAdamLinear, n_iter=4), noise.gaussian, []
+        clf, genuine, drawn = make(DPAdamLinear, n_iter=4), draws.gaussian, []
 
         def dying(key, shape, stddev, drawn=drawn, genuine=genuine, n=n_before):
             if len(drawn) == n:
@@ -382,7 +383,7 @@ def check_30(make, data, monkeypatch):
             return genuine(key, shape, stddev)
 
         with monkeypatch.context() as patch:
-            patch.setattr(noise, "gaussian", dying)
+            patch.setattr(draws, "gaussian", dying)
             with pytest.raises(KilledError):
                 clf.fit(*data)
         assert hasattr(clf, "privacy_")

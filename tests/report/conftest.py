@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from privfeat.analysis.metrics import calibration_report
-from privfeat.core.calibration import plan_releases
-from privfeat.core.plan import Query
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.report.html import FitReport
 from privfeat.report.ledger import LedgerSummary
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privfeat.core.accounting import gaussian_delta
-from privfeat.core.calibration import plan_releases
-from privfeat.core.plan import Query
-from privfeat.core.statement import PrivacyStatement
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.conversions import gaussian_delta
+from privfeat.core.accounting.plan import Query
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.report.guarantee import (
     epsilon_delta_curve,
     in_words,

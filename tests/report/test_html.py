@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from privfeat.core.rounding import rounded_up
+from privfeat.core.accounting.rounding import rounded_up
 from privfeat.report.html import FitReport, render_html
 from tests.report.conftest import state
 

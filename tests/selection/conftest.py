@@ -45,4 +45,4 @@ def runs(monkeypatch):
 
 @pytest.fixture
 def five_runs(monkeypatch):
-    monkeypatch.setattr("privfeat.core.noise.number_of_runs", lambda *_: 5)
+    monkeypatch.setattr("privfeat.core.noise.draws.number_of_runs", lambda *_: 5)

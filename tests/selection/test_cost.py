@@ -18,15 +18,8 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from privfeat import (
-    DPFC,
-    DPAdamLinear,
-    HashKFold,
-    PrivacyWarning,
-    compose,
-    search_cost,
-)
-from privfeat.core.accounting import gaussian_epsilon
+from privfeat import DPFC, DPAdamLinear, HashKFold, PrivacyWarning, compose, search_cost
+from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.exceptions import UnsupportedEventError
 
 pytestmark = pytest.mark.filterwarnings(

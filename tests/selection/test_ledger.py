@@ -2,13 +2,7 @@
 
 import pytest
 
-from privfeat import (
-    DPFC,
-    BudgetExceededError,
-    PrivacyError,
-    PrivacyLedger,
-    compose,
-)
+from privfeat import DPFC, BudgetExceededError, PrivacyError, PrivacyLedger, compose
 
 
 @pytest.fixture

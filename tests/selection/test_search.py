@@ -25,11 +25,11 @@ from privfeat import (
     PrivacyError,
     PrivacyWarning,
 )
-from privfeat.core.accounting import gaussian_epsilon
-from privfeat.core.mechanisms import GaussianMechanism
-from privfeat.core.observation import observe
-from privfeat.core.records import CHUNK_ROWS
-from privfeat.core.selection import selection_epsilon
+from privfeat.core.accounting.conversions import gaussian_epsilon
+from privfeat.core.accounting.selection import selection_epsilon
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.observation import observe
+from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection import _runs
 from privfeat.selection._runs import Runner
@@ -111,7 +111,7 @@ def test_search_in_exact_arithmetic_releases_whole_numbers(make, data, monkeypat
         raise AssertionError
 
     for name in ("gaussian", "symmetric_gaussian"):
-        monkeypatch.setattr(f"privfeat.core.noise.{name}", fail)
+        monkeypatch.setattr(f"privfeat.core.noise.draws.{name}", fail)
     search = make(DPFC(n_iter=2, classes=range(3), arithmetic="exact")).fit(*data)
     assert search.privacy_.arithmetic == "exact"
     assert search.best_score_ * 2**20 == round(search.best_score_ * 2**20)

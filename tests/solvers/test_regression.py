@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from privfeat.core.release import Release
+from privfeat.core.noise.release import Release
 from privfeat.solvers.regression import centred_ridge
 from privfeat.solvers.spectrum import positive_part
 

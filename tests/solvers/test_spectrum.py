@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privfeat.core import noise
-from privfeat.core.keys import KeyStream
-from privfeat.core.release import Release
+from privfeat.core.noise import draws
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import (
     noise_edge,
     noise_ridge,
@@ -23,7 +23,7 @@ def test_noise_edge_is_the_norm_of_the_noise(size):
     """Mean of ten norms within 5 %: over ten standard errors of it."""
     keys = KeyStream(0)
     norms = [
-        np.linalg.norm(noise.symmetric_gaussian(keys.draw_noise_key(), size, 2.0), 2)
+        np.linalg.norm(draws.symmetric_gaussian(keys.draw_noise_key(), size, 2.0), 2)
         for _ in range(10)
     ]
     assert np.mean(norms) == pytest.approx(noise_edge(2.0, size), rel=0.05)
@@ -32,7 +32,7 @@ def test_noise_edge_is_the_norm_of_the_noise(size):
 def test_noise_edge_of_many_columns_follows_the_semicircle():
     """Kolmogorov distance of the spectrum of one draw; deterministic key."""
     values = np.linalg.eigvalsh(
-        noise.symmetric_gaussian(KeyStream(1).draw_noise_key(), 400, 1.0)
+        draws.symmetric_gaussian(KeyStream(1).draw_noise_key(), 400, 1.0)
     )
     radius = noise_edge(1.0, 400)
     assert stats.kstest(values / radius, stats.semicircular.cdf).statistic < 0.02

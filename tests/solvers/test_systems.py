@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privfeat.core.release import Release
+from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import regularized_inverse
 from privfeat.solvers.systems import solve_regularized, weighted_sum
 

@@ -1,0 +1,150 @@
+"""From the queries of a fit and a budget to the noise of every release."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from privfeat._checks import check_choice, check_positive, check_real
+from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
+from privfeat.core.accounting.noise_levels import (
+    plan_gaussian,
+    plan_sampled,
+    total_weight,
+)
+from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
+from privfeat.exceptions import UnsupportedEventError
+
+DEFAULT_EPSILON = 1.0
+# Keys of the noise have 64 bits: two of 60,000 draws share one with a probability near
+# 1e-10, so a smaller delta would not be true of them.
+MIN_DELTA = 1e-10
+# dp-accounting's self-composition loses accuracy below this delta.
+MIN_SAMPLED_DELTA = 1e-9
+
+
+def plan_releases(
+    queries: Sequence[Query],
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-5,
+    rho: float | None = None,
+    noise_multiplier: float | None = None,
+    accounting: Accounting = "exact",
+    adjacency: Adjacency = "add_remove",
+    budget_split: Mapping[str, float] | None = None,
+) -> ReleasePlan:
+    """Choose the noise of every release so that their composition meets the budget.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+        Their sensitivities are for ``adjacency``.
+    epsilon : float, optional
+        Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
+    delta : float
+        In [1e-10, 1), or [1e-9, 1) with sampled records. Also where epsilon is
+        evaluated for the other budgets.
+    rho : float, optional
+        Total zCDP budget instead of ``epsilon``.
+    noise_multiplier : float, optional
+        The noise multiplier of every single release of weight 1 instead of
+        ``epsilon``; a release of weight ``w`` gets it divided by ``sqrt(w)``.
+    accounting : {"exact", "zcdp", "pld"}
+        The exact curve of the composed Gaussian, the bound of Bun & Steinke, or
+        dp-accounting's privacy loss distribution (needed for sampled records).
+    adjacency : {"add_remove", "replace_one"}
+    budget_split : mapping of query name to fraction of rho, optional
+        Fractions > 0 that sum to 1. Default: to each release in proportion to its
+        query's weight, hence equal noise multipliers where weights are equal.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range, if two budgets are given, or if no noise level
+        in [1e-6, 1e6] meets the budget.
+    UnsupportedEventError
+        If sampled records meet an accounting or adjacency that cannot bound them.
+
+    Notes
+    -----
+    Let query ``q`` have ``count_q`` releases and the share ``f_q`` of rho. Each of its
+    releases gets ``mu_q**2 = f_q mu**2 / count_q``, so the squares sum to ``mu**2``,
+    and adaptive composition of Gaussian releases is ``mu``-GDP (Dong, Roth & Su 2022,
+    Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7). By default
+    ``f_q`` is ``count_q weight_q`` over the sum of these products.
+    """
+    check_choice("accounting", accounting, ACCOUNTINGS)
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    given = {"epsilon": epsilon, "rho": rho, "noise_multiplier": noise_multiplier}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ValueError(
+            f"at most one budget must be given, got {' and '.join(named)}. Leave the "
+            "others at None."
+        )
+    if not named:
+        epsilon = DEFAULT_EPSILON
+    sampled = any(query.sampling_prob < 1.0 for query in queries)
+    delta = check_real(
+        "delta",
+        delta,
+        low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA,
+        high=1.0,
+        include_high=False,
+        remedy="Pass a probability such as 1e-5.",
+    )
+    if epsilon is not None:
+        epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
+    if rho is not None:
+        rho = check_positive("rho", rho)
+    shares = budget_shares(queries, budget_split)
+    if noise_multiplier is not None:
+        noise_multiplier = check_real(
+            "noise_multiplier", noise_multiplier, low=1e-6, high=1e6
+        )
+        if budget_split is not None:
+            raise ValueError(
+                "budget_split must be None when noise_multiplier is given, got "
+                f"{budget_split!r}. The multiplier is that of every release."
+            )
+    if epsilon == math.inf:
+        free = tuple(PlannedRelease(query, 0.0) for query in queries)
+        return ReleasePlan(
+            free, adjacency, accounting, math.inf, delta, math.inf, math.inf
+        )
+    if sampled:
+        if accounting != "pld" or adjacency != "add_remove" or rho or budget_split:
+            raise UnsupportedEventError(
+                "sampled records must use accounting='pld', adjacency='add_remove', no "
+                "budget_split, and a budget by epsilon or noise_multiplier, got "
+                f"accounting={accounting!r}, adjacency={adjacency!r}, rho={rho!r}, "
+                f"budget_split={budget_split!r}."
+            )
+        return plan_sampled(queries, epsilon, delta, noise_multiplier)
+    return plan_gaussian(
+        queries, epsilon, delta, rho, noise_multiplier, accounting, adjacency, shares
+    )
+
+
+def budget_shares(
+    queries: Sequence[Query], budget_split: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the part of rho of each query, by its name: as given, or by weight."""
+    if budget_split is None:
+        total = total_weight(queries)
+        return {query.name: query.count * query.weight / total for query in queries}
+    names = [query.name for query in queries]
+    if not isinstance(budget_split, Mapping):
+        raise TypeError(f"budget_split must be a mapping, got {budget_split!r}.")
+    if sorted(budget_split) != sorted(names):
+        raise ValueError(
+            f"budget_split must have exactly the keys {names}, got "
+            f"{sorted(budget_split)}."
+        )
+    shares = {
+        name: check_positive(f"budget_split[{name!r}]", budget_split[name])
+        for name in names
+    }
+    total = math.fsum(shares.values())
+    if not abs(total - 1.0) <= 1e-9:
+        raise ValueError(f"budget_split must sum to 1, got {dict(budget_split)!r}.")
+    return {name: share / total for name, share in shares.items()}

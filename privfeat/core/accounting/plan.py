@@ -1,0 +1,161 @@
+"""What a fit will release, with how much noise, at what cost: immutable records.
+
+A fit declares its statistics as `Query` objects; ``calibration.plan_releases`` turns
+them and the user's budget into a `ReleasePlan` before any data is read, and only the
+plan's releases can be drawn (see ``mechanisms``).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dp_accounting import (
+    ComposedDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+)
+
+from privfeat._checks import check_int, check_positive, check_real
+from privfeat._types import Accounting, Adjacency
+from privfeat.core.bounds import sensitivity
+from privfeat.exceptions import PrivacyError, UnsupportedEventError
+
+
+@dataclass(frozen=True)
+class Query:
+    """One statistic that a fit releases, adaptively, ``count`` times.
+
+    Attributes
+    ----------
+    name : str
+    l2_sensitivity : float
+        In units of the statistic, for the plan's adjacency. Of the whole stack when
+        the statistic is a stack of ``n_blocks`` blocks.
+    count : int
+        Number of releases of the statistic.
+    n_blocks : int
+        Blocks (one per class, say) that together make one release.
+    sampling_prob : float
+        Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
+        all records. (Uniform draws have 52 bits: far smaller ones would round up.)
+    weight : float
+        Part of rho that one release gets, relative to the other releases; > 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is out of range: a sensitivity of zero or NaN would mean no noise.
+    """
+
+    name: str
+    l2_sensitivity: float
+    count: int = 1
+    n_blocks: int = 1
+    sampling_prob: float = 1.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("l2_sensitivity", self.l2_sensitivity)
+        check_int("count", self.count, low=1)
+        check_int("n_blocks", self.n_blocks, low=1)
+        check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
+        check_positive("weight", self.weight)
+
+    def per_user(self, max_group_size: int) -> "Query":
+        """Return the query for neighbours that differ in all records of one user.
+
+        Raises
+        ------
+        UnsupportedEventError
+            If records are sampled: those of a user are not sampled together.
+        """
+        if self.sampling_prob < 1.0:
+            raise UnsupportedEventError(
+                "sampling_prob must be 1 with groups, because records of a user are "
+                f"not sampled together, got {self.sampling_prob!r}. Pass 1."
+            )
+        bound = sensitivity.per_user(self.l2_sensitivity, max_group_size)
+        return replace(self, l2_sensitivity=bound)
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """A `Query` with its noise: ``noise_stddev / l2_sensitivity`` is the multiplier."""
+
+    query: Query
+    noise_multiplier: float
+
+    @property
+    def noise_stddev(self) -> float:
+        """Standard deviation of the noise, in units of the statistic."""
+        return self.noise_multiplier * self.query.l2_sensitivity
+
+    def event(self) -> DpEvent:
+        """Return the dp-accounting event of all ``count`` releases."""
+        if self.noise_multiplier == 0.0:
+            return NonPrivateDpEvent()
+        event: DpEvent = GaussianDpEvent(float(self.noise_multiplier))
+        if self.query.sampling_prob < 1.0:
+            event = PoissonSampledDpEvent(self.query.sampling_prob, event)
+        return SelfComposedDpEvent(event, self.query.count)
+
+
+def composed_event(releases: Sequence[PlannedRelease]) -> DpEvent:
+    """Return the dp-accounting event of a fit that draws these releases."""
+    return ComposedDpEvent([release.event() for release in releases])
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """Everything that a fit may release, and what it costs.
+
+    Attributes
+    ----------
+    releases : tuple of PlannedRelease
+    adjacency, accounting : str
+    epsilon, delta : float
+        The guarantee, by ``accounting``; ``epsilon`` is ``inf`` without privacy.
+    rho, mu : float or None
+        zCDP and Gaussian-DP parameters; None when records are sampled.
+
+    Raises
+    ------
+    PrivacyError
+        If some releases have noise and others have none, if noise and a finite epsilon
+        do not go together, or if two queries share a name.
+    """
+
+    releases: tuple[PlannedRelease, ...]
+    adjacency: Adjacency
+    accounting: Accounting
+    epsilon: float
+    delta: float
+    rho: float | None
+    mu: float | None
+
+    def __post_init__(self) -> None:
+        noisy = {release.noise_multiplier > 0.0 for release in self.releases}
+        if noisy != {math.isfinite(self.epsilon)}:
+            raise PrivacyError(
+                "a plan must have noise in every release and a finite epsilon, or "
+                f"neither, got epsilon={self.epsilon!r}."
+            )
+        names = [release.query.name for release in self.releases]
+        if len(set(names)) < len(names):
+            raise PrivacyError(f"the names of queries must be different, got {names}.")
+
+    @property
+    def private(self) -> bool:
+        """Whether noise is added and records are bounded."""
+        return all(release.noise_multiplier > 0.0 for release in self.releases)
+
+    def event(self) -> DpEvent:
+        """Return the dp-accounting event of the whole fit."""
+        return composed_event(self.releases)
+
+    def __getitem__(self, name: str) -> PlannedRelease:
+        """Return the planned release of the query called ``name``."""
+        return {release.query.name: release for release in self.releases}[name]

@@ -1,0 +1,61 @@
+"""How often a selection runs: a distribution of whole numbers.
+
+References
+----------
+.. [1] Papernot & Steinke. Hyperparameter Tuning with Renyi Differential Privacy. ICLR
+   2022 (arXiv:2110.03620v2). Definition 1.
+"""
+
+import math
+from dataclasses import dataclass
+
+from privfeat._checks import check_real
+from privfeat.core.accounting.conversions import bisect
+
+
+@dataclass(frozen=True)
+class RunCount:
+    """The truncated negative binomial distribution on 1, 2, ...: [1]_ Definition 1.
+
+    Attributes
+    ----------
+    eta : float
+        Shape, in [-0.5, 10]: 1 is geometric, 0 logarithmic. Smaller is cheaper at the
+        same mean, and more often just one run.
+    gamma : float
+        In (0, 1); ``P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1)``.
+    """
+
+    eta: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        check_real("eta", self.eta, low=-0.5, high=10.0)
+        check_real("gamma", self.gamma, low=1e-9, high=1.0, include_high=False)
+
+    @classmethod
+    def from_mean(cls, mean: float, eta: float) -> "RunCount":
+        """Return the distribution with the given mean, in [1.01, 1000]."""
+        mean = check_real("mean_runs", mean, low=1.01, high=1000.0)
+        eta = check_real("eta", eta, low=-0.5, high=10.0)
+        gamma = bisect(lambda g: cls(eta, g).mean >= mean, good=1e-9, bad=1 - 1e-9)
+        return cls(eta, gamma)
+
+    @property
+    def mean(self) -> float:
+        """``E[K] = eta (1 - gamma) / (gamma (1 - gamma**eta))``, its limit at 0."""
+        return (1.0 - self.gamma) / (self.gamma * self._scale(-self.eta))
+
+    def count_at(self, uniform: float) -> int:
+        """Return the number of runs at a quantile in [0, 1): of a uniform, one draw."""
+        probability = (1.0 - self.gamma) / self._scale(self.eta)
+        left, count = uniform - probability, 1
+        while left > 0.0 and (count <= self.mean or probability > 1e-18):
+            probability *= (1.0 - self.gamma) * (count + self.eta) / (count + 1)
+            left, count = left - probability, count + 1
+        return count
+
+    def _scale(self, eta: float) -> float:
+        """Return ``(gamma**-eta - 1) / eta``; its limit where that underflows."""
+        log = -math.log(self.gamma)
+        return log if abs(eta) < 1e-200 else math.expm1(eta * log) / eta

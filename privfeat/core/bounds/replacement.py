@@ -1,0 +1,87 @@
+"""Where replacing a record moves sums by less than twice what one record adds.
+
+Two records share what every record has, such as a constant coordinate, and no pair of
+them moves all statistics of a fit the most at once. In the notation of ``sensitivity``:
+``x`` and ``z`` are the rows of two records, ``norm(x) <= C``.
+"""
+
+import math
+
+from privfeat._checks import check_choice, check_positive, check_real
+from privfeat._types import ADJACENCIES, Adjacency
+from privfeat.core.bounds.sensitivity import ROUNDING
+
+
+def row_sum(row_norm: float, constant: float, adjacency: Adjacency) -> float:
+    """Sensitivity of ``sum (x, c)``: ``hypot(C, c)``, and ``2 C`` if that is more.
+
+    Every row ends in the same constant ``c`` or is zero; the rest of it has ``norm(x)
+    <= C = row_norm``.
+
+    Proof. One record adds ``(x, c)`` or nothing. Two that both have the constant differ
+    by ``(x - z, 0)``, at most ``2 C``. Where one is missing or zero as a whole they
+    differ by at most ``hypot(C, c)``, whatever the adjacency is.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    row_norm = check_positive("row_norm", row_norm)
+    single = math.hypot(row_norm, check_positive("constant", constant))
+    pair = 2.0 * row_norm if adjacency == "replace_one" else 0.0
+    return max(single, pair) * (1.0 + ROUNDING)
+
+
+def gram_and_products(
+    row_norm: float,
+    factor_norm: float,
+    gram_scale: float,
+    class_gram_scale: float,
+    adjacency: Adjacency,
+) -> float:
+    """Sensitivity of the stack of ``s sum x x^T``, ``t sum r_j x x^T``, ``sum r x^T``.
+
+    ``r`` is a vector of a record with ``norm(r) <= R``: the indicator of its labels,
+    at most ``k`` of them, for class sums, with ``R^2 = k``. Only then may ``t``, the
+    scale of the class Gram matrices, one for each entry of ``r``, be above zero.
+
+    Parameters
+    ----------
+    row_norm, factor_norm : float
+        ``C`` and ``R``, > 0.
+    gram_scale, class_gram_scale : float
+        ``s > 0`` and ``t >= 0``, which bring the parts to one unit.
+    adjacency : {"add_remove", "replace_one"}
+
+    Proof. One record adds ``norm^2 <= (s^2 + R^2 t^2) C^4 + R^2 C^2``, as ``sum_j r_j^2
+    <= R^2`` and the indicator is its own square. For two records let ``u = x . z``, so
+    ``abs(u) <= C^2``, and ``v = r . q`` for their vectors ``r`` and ``q``, so ``abs(v)
+    <= R^2``. The squared changes of the parts are, in their order,
+
+    - ``s^2 (norm(x)^4 + norm(z)^4 - 2 u^2) <= s^2 (2 C^4 - 2 u^2)``;
+    - ``t^2 (norm(r)^2 norm(x)^4 + norm(q)^2 norm(z)^4 - 2 v u^2) <= t^2 (2 R^2 C^4 - 2
+      v u^2)``, with ``v >= 0`` for indicators;
+    - ``norm(r)^2 norm(x)^2 + norm(q)^2 norm(z)^2 - 2 v u <= 2 R^2 C^2 + 2 abs(v u)``.
+
+    For a given ``u`` their sum is at most linear in ``v`` on either side of 0, hence
+    largest at ``abs(v) = R^2`` or at ``v = 0``; there it is no more than at ``u = 0``,
+    where ``v`` plays no part. With ``P = abs(u)`` and ``S^2 = s^2 + R^2 t^2`` so
+
+        ``squared change <= S^2 (2 C^4 - 2 P^2) + R^2 (2 C^2 + 2 P)``,
+
+    a concave parabola in ``P`` with its top at ``R^2 / (2 S^2)``, over ``[0, C^2]``.
+    Gram matrices move most for orthogonal rows, products for opposite ones. Equality
+    for rows of norm ``C`` with ``x . z = -P`` and the same ``r``. At ``P = 0`` it is
+    twice what one record adds, so a pair with one record missing is covered.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    square = check_positive("row_norm", row_norm) ** 2
+    products = check_positive("factor_norm", factor_norm) ** 2
+    check_positive("gram_scale", gram_scale)
+    check_real("class_gram_scale", class_gram_scale, low=0.0, include_high=False)
+    grams = gram_scale**2 + products * class_gram_scale**2
+    check_positive("squared scales", grams)  # underflow fails
+    if adjacency == "add_remove":
+        moved = grams * square**2 + products * square
+    else:
+        shared = min(square, products / (2.0 * grams))
+        moved = 2.0 * (grams * (square**2 - shared**2) + products * (square + shared))
+    # scaled sums are rounded twice, once as sums and once by the scale
+    return check_positive("sensitivity", math.sqrt(moved) * (1.0 + 2.0 * ROUNDING))

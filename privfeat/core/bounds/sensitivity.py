@@ -1,0 +1,195 @@
+"""How much one record can change each statistic, with proofs.
+
+Neighbouring data sets. A data set is a list of slots, some empty; an empty slot
+contributes zero to every sum. Under ``add_remove`` neighbours differ in one slot that
+is empty in one of them; under ``replace_one`` they differ in one slot that is filled in
+both. All statistics are plain sums over slots, so the change of a statistic is the
+contribution ``f(r)`` of one record, or the difference ``f(r) - f(r')`` of two.
+
+Each function returns the largest L2 (Frobenius) norm of that change, times
+``1 + ROUNDING``. Sums are exact (see ``statistics``); the margin covers the one
+rounding of each finished integer sum to float64: a relative ``2**-53`` of a sum whose
+norm is at most ``2**32`` contributions, in each of two neighbours, so at most
+``2**-20`` of the contribution of one record.
+
+Notation: ``x`` is the bounded row of a record, ``norm(x) <= C``; ``p`` its predicted
+probabilities, ``y`` its label indicator.
+"""
+
+import math
+
+from privfeat._checks import check_choice, check_int, check_positive
+from privfeat._types import ADJACENCIES, Adjacency, Loss
+from privfeat.exceptions import UnsupportedEventError
+
+ROUNDING = 2.0**-20
+
+
+def gram(clip_norm: float, adjacency: Adjacency) -> float:
+    """Sensitivity of ``G = sum x x^T`` in Frobenius norm: ``C^2``, ``sqrt(2) C^2``.
+
+    Proof. ``norm(x x^T)_F = norm(x)^2 <= C^2``. For two records,
+    ``norm(x x^T - z z^T)_F^2 = norm(x)^4 + norm(z)^4 - 2 (x . z)^2 <= 2 C^4``, with
+    equality for orthogonal rows of norm ``C``. The add/remove bound is line 2 of the
+    proof of Theorem 2.2 in Mehta et al. 2023.
+    """
+    clip_norm = check_positive("clip_norm", clip_norm)
+    return _bound(adjacency, clip_norm**2, acute=True)
+
+
+def class_grams(clip_norm: float, adjacency: Adjacency, max_labels: int = 1) -> float:
+    """Sensitivity of the stacked ``A_j``: ``sqrt(k) C^2``, ``sqrt(2 k) C^2``.
+
+    ``A_j = sum of x x^T`` over the records that carry label ``j``, at most
+    ``k = max_labels`` labels each.
+
+    Proof. A record adds ``x x^T`` to at most ``k`` blocks, so the squared change is at
+    most ``k C^4`` (Mehta et al. 2023, proof of Theorem 2.2). For two records with label
+    sets ``S`` and ``T``, a block in one set changes by at most ``C^4`` (squared) and a
+    block in both by at most ``2 C^4`` (see `gram`); ``abs(S) + abs(T) <= 2 k``.
+    """
+    clip_norm = check_positive("clip_norm", clip_norm)
+    max_labels = check_int("max_labels", max_labels, low=1)
+    return _bound(adjacency, math.sqrt(max_labels) * clip_norm**2, acute=True)
+
+
+def class_sums(clip_norm: float, adjacency: Adjacency, max_labels: int = 1) -> float:
+    """Sensitivity of the stacked ``b_j = sum of x``: ``sqrt(k) C``, ``2 sqrt(k) C``.
+
+    Proof. As `class_grams` with ``norm(x) <= C``. For two records, a block in both
+    label sets changes by ``norm(x - z) <= 2 C``; the worst case is ``S = T`` with
+    ``z = -x``: ``sqrt(k) 2 C``. Otherwise blocks in one set alone add ``C^2`` each, and
+    ``4 abs(S & T) + abs(S ^ T) <= 4 k`` since ``abs(S) + abs(T) <= 2 k``.
+    """
+    clip_norm = check_positive("clip_norm", clip_norm)
+    max_labels = check_int("max_labels", max_labels, low=1)
+    return _bound(adjacency, math.sqrt(max_labels) * clip_norm)
+
+
+def clipped_gradient(clip_norm: float, adjacency: Adjacency) -> float:
+    """Sensitivity of a sum of gradients clipped to norm ``C_g``: ``C_g``, ``2 C_g``.
+
+    Proof. The triangle inequality; equality for opposite gradients of norm ``C_g``.
+    Abadi et al. 2016, Algorithm 1; Mehta et al. 2023, Theorem 2.3.
+    """
+    return _bound(adjacency, check_positive("clip_norm", clip_norm))
+
+
+def loss_gradient(
+    clip_norm: float,
+    loss: Loss,
+    n_outputs: int,
+    adjacency: Adjacency,
+    gradient_clip_norm: float | None = None,
+) -> float:
+    """Sensitivity ``S`` of the gradient sum ``sum (p - y) x^T``; twice for two records.
+
+    - ``"sigmoid"``: ``sqrt(m) C`` for ``m = n_outputs``;
+    - ``"softmax"``: ``sqrt(2) C``, and ``"squared"``: ``2 C``, whatever ``m`` is;
+    - ``gradient_clip_norm``, to which gradients are clipped, if it is less.
+
+    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``, and both bounds hold of what
+    `privfeat.core.bounds.clipping.clip_residuals` returns, so the smaller does.
+    Sigmoid: every entry of ``p - y`` lies in [-1, 1], however many labels a record
+    carries (Mehta et al. 2023, Theorem 2.1). Softmax, for records of one label, with
+    true class ``c``: ``norm(p - y)^2 = sum_j p_j^2 - 2 p_c + 1 <= 1 - 2 p_c + 1 <= 2``,
+    as ``sum p_j^2 <= 1``; approached when a wrong class gets probability one. Squared:
+    the clip. Of two records one bound or the other is approached by opposite gradients.
+    """
+    bound = residual_norm(loss, n_outputs) * check_positive("clip_norm", clip_norm)
+    if gradient_clip_norm is not None:
+        bound = min(bound, check_positive("gradient_clip_norm", gradient_clip_norm))
+    return _bound(adjacency, bound)
+
+
+def curvature_grams(
+    clip_norm: float, loss: Loss, n_outputs: int, adjacency: Adjacency
+) -> float:
+    """Sensitivity of the stacked Hessian blocks ``H_j = sum p_j (1 - p_j) x x^T``.
+
+    - ``"sigmoid"``: ``sqrt(m) C^2 / 4`` for ``m = n_outputs``, times ``sqrt(2)`` under
+      replace-one.
+    - ``"softmax"``: ``sqrt(4/27) C^2``, times ``sqrt(2)``, whatever ``m`` is, but
+      ``sqrt(1/8) C^2`` for two outputs.
+
+    Proof. Let ``w_j = p_j (1 - p_j)``. The stack changes by ``norm(w) norm(x)^2``.
+    Sigmoid: ``w_j <= 1/4`` (Mehta et al. 2023, Theorem 2.1). Softmax: ``sum_j w_j^2 =
+    sum_j p_j [p_j (1 - p_j)^2] <= max_p p (1 - p)^2 = 4/27``, at ``p = 1/3``; three
+    classes of probability 1/3 attain it. Two outputs: ``w_1 = w_2 = p (1 - p) <= 1/4``,
+    so ``norm(w)^2 <= 2/16``. Two records with weights ``w`` and ``v``:
+    ``sum_j norm(w_j x x^T - v_j z z^T)_F^2 <= norm(w)^2 C^4 + norm(v)^2 C^4``, because
+    the cross terms ``-2 w_j v_j (x . z)^2`` are not positive.
+    """
+    clip_norm = check_positive("clip_norm", clip_norm)
+    bound = curvature_norm(loss, n_outputs) * clip_norm**2
+    return _bound(adjacency, bound, acute=True)
+
+
+def per_user(l2_sensitivity: float, max_group_size: int) -> float:
+    """Sensitivity where neighbours differ in all records of one user: ``k`` times.
+
+    A user has any number of records, of which at most ``k = max_group_size`` count.
+    Under ``add_remove`` all records of one user are absent from one of the neighbours;
+    under ``replace_one`` they are replaced by any records of any number.
+
+    Parameters
+    ----------
+    l2_sensitivity : float
+        Sensitivity of the sum for neighbours that differ in one record.
+    max_group_size : int
+        ``k >= 1``.
+
+    Proof. Which of a user's records count depends on that user's records and on a key
+    drawn apart from the data, so for every key the records that count are the same for
+    all other users. The sum changes by ``sum_i f(r_i) - f(r'_i)`` over ``i <= k``, with
+    ``f = 0`` where there is no record: all ``r'_i`` under ``add_remove``. Each term is
+    at most the bound for one record (replace-one bounds are not below add/remove
+    bounds, for the pairs with one record missing); so is the sum at most ``k`` times
+    that. Equality for ``k`` times the same worst record or pair. The guarantee holds
+    for every key, hence for a random one that is drawn apart from the data.
+    """
+    l2_sensitivity = check_positive("l2_sensitivity", l2_sensitivity)
+    max_group_size = check_int("max_group_size", max_group_size, low=1)
+    return check_positive("sensitivity", l2_sensitivity * max_group_size)
+
+
+def residual_norm(loss: Loss, n_outputs: int) -> float:
+    """Return the largest ``norm(p - y)`` of a record: with one label for the softmax.
+
+    For the squared loss, whose residual has no bound of its own, the radius 2 to which
+    `privfeat.core.bounds.clipping.clip_residuals` clips it.
+    """
+    n_outputs = check_int("n_outputs", n_outputs, low=1)
+    if loss == "sigmoid":
+        return math.sqrt(n_outputs)
+    return math.sqrt(2.0) if loss == "softmax" else 2.0
+
+
+def largest_residual(loss: Loss) -> float:
+    """Return the largest absolute entry of ``p - y`` of one record."""
+    return residual_norm(loss, 1) if loss == "squared" else 1.0
+
+
+def curvature_norm(loss: Loss, n_outputs: int) -> float:
+    """Return the largest norm of the weights ``p_j (1 - p_j)`` of one record."""
+    n_outputs = check_int("n_outputs", n_outputs, low=1)
+    if loss == "sigmoid":
+        return math.sqrt(n_outputs) / 4.0
+    if loss == "softmax":
+        return math.sqrt(4.0 / 27.0 if n_outputs > 2 else 1.0 / 8.0)
+    raise UnsupportedEventError(
+        f"loss must be 'sigmoid' or 'softmax' for Hessian blocks, got {loss!r}."
+    )
+
+
+def _bound(adjacency: Adjacency, single: float, *, acute: bool = False) -> float:
+    """Return the bound for one record, or for two under replace-one.
+
+    Two contributions are at most ``2 single`` apart, and ``sqrt(2) single`` where their
+    inner product is not negative (``acute``), as for outer products.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    check_positive("sensitivity", single)  # overflow and underflow fail
+    pair = math.sqrt(2.0) if acute else 2.0
+    factor = 1.0 if adjacency == "add_remove" else pair
+    return single * factor * (1.0 + ROUNDING)

@@ -1,0 +1,154 @@
+"""The budget of a data set, and what is left of it after some fits."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from privfeat._checks import check_choice, check_positive, check_real
+from privfeat._types import ADJACENCIES, UNITS, Adjacency, Unit
+from privfeat.core.accounting.calibration import MIN_DELTA, plan_releases
+from privfeat.core.accounting.conversions import (
+    MU_RANGE,
+    bisect,
+    gaussian_mu,
+    rho_from_mu,
+    zcdp_epsilon,
+)
+from privfeat.core.accounting.plan import Query
+from privfeat.core.statement.composition import compose
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The budget of one data set. Never changed once written.
+
+    Attributes
+    ----------
+    dataset : str
+    uid : str
+        Random, so that a budget made anew in the place of this one is told apart.
+    epsilon, delta : float
+    adjacency : {"add_remove", "replace_one"}
+    unit : {"record", "user"}
+    created : str
+        Time in UTC, ISO 8601.
+    """
+
+    dataset: str
+    uid: str
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    unit: Unit
+    created: str
+
+
+@dataclass(frozen=True)
+class PrivacyValue:
+    """An amount of privacy.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    rho : float or None
+        zCDP parameter; None where sampled records or searches have none.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float | None
+
+
+def now() -> str:
+    """Return the time in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def new_budget(
+    dataset: Any, *, epsilon: Any, delta: Any, adjacency: Any, unit: Any
+) -> Budget | None:
+    """Return a budget for the given numbers, or None if they are None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If anything is out of range, one number is missing, or no noise in the range of
+        `plan_releases` meets the budget.
+    """
+    if not isinstance(dataset, str) or not 0 < len(dataset) <= 200:
+        raise ValueError(
+            f"dataset must be a name of 1 to 200 characters, got {dataset!r}."
+        )
+    if adjacency is not None:
+        check_choice("adjacency", adjacency, ADJACENCIES)
+    if unit is not None:
+        check_choice("unit", unit, UNITS)
+    if epsilon is None and delta is None:
+        return None
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_real("delta", delta, low=MIN_DELTA, high=1.0, include_high=False)
+    gaussian_mu(epsilon, delta)
+    return Budget(
+        dataset=dataset,
+        uid=uuid.uuid4().hex,
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency or "add_remove",
+        unit=unit or "record",
+        created=now(),
+    )
+
+
+def spent_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:
+    """Return what fits cost together at the delta of the budget: `compose`."""
+    if not fits:
+        return PrivacyValue(0.0, budget.delta, 0.0)
+    total = compose(fits, delta=budget.delta)
+    rho = None if total.mu is None else rho_from_mu(total.mu)
+    return PrivacyValue(total.epsilon, budget.delta, rho)
+
+
+def left_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:
+    """Return the largest budget that one more fit may have, of all records, unsampled.
+
+    Notes
+    -----
+    The fit is planned and composed as a real one would be, so it is found to fit by
+    the very comparison that charges it. ``rho`` is rounded down by more than the
+    rounding of a sum: it may be cut into parts.
+    """
+
+    def fit(epsilon: float) -> PrivacyStatement:
+        plan = plan_releases(
+            [Query("fit", 1.0)],  # what a budget costs does not depend on the queries
+            epsilon=epsilon,
+            delta=budget.delta,
+            adjacency=budget.adjacency,
+        )
+        return PrivacyStatement.from_plan(
+            plan, public=(), seeded=False, unit=budget.unit
+        )
+
+    def affordable(epsilon: float) -> bool:
+        return spent_of(budget, [*fits, fit(epsilon)]).epsilon <= budget.epsilon
+
+    least = 1.01 * zcdp_epsilon(rho_from_mu(MU_RANGE[0]), budget.delta)
+    if affordable(budget.epsilon):
+        epsilon = budget.epsilon
+    elif affordable(least):
+        gaussian = all(statement.mu is not None for statement in fits)
+        epsilon = bisect(
+            affordable,
+            good=least,
+            bad=budget.epsilon,
+            tol=1e-9 if gaussian else 1e-3,  # a loss distribution takes a second
+        )
+    else:
+        return PrivacyValue(0.0, budget.delta, 0.0)
+    rho = fit(epsilon).rho
+    return PrivacyValue(
+        epsilon, budget.delta, None if rho is None else rho * (1 - 1e-8)
+    )

@@ -1,0 +1,193 @@
+"""The budget of a private data set over many fits: charge first, then draw noise."""
+
+import os
+
+from privfeat._types import Adjacency, Unit
+from privfeat.core.ledger import rows as rows
+from privfeat.core.ledger.budget import PrivacyValue, left_of, new_budget, spent_of
+from privfeat.core.ledger.store import open_store
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
+
+
+class PrivacyLedger:
+    """Durable record of every fit on one private data set, which refuses to overspend.
+
+    Pass it as ``ledger=`` to the estimators and searches. A fit is charged before it
+    draws noise; one that would exceed the budget raises `BudgetExceededError` and
+    changes nothing. The object holds no connection: its copies, ``clone`` and pickles
+    included, spend the one budget in the database, from any thread or process.
+
+    Parameters
+    ----------
+    path : path or str
+        A file on a file system of this machine, not of the network; or
+        ``postgresql://...``, for several hosts (``pip install privfeat[postgres]``).
+        It may hold many data sets.
+    dataset : str
+        Name of the data set, of 1 to 200 characters.
+    epsilon, delta : float, optional
+        The total budget: finite and > 0, and in [1e-10, 1). They create it. Without
+        them one that exists is opened; it can never be changed.
+    adjacency : {"add_remove", "replace_one"}, optional
+        What every fit must protect; "add_remove" for a new budget.
+    unit : {"record", "user"}, optional
+        Whom every fit must protect; "record" for a new budget.
+
+    Attributes
+    ----------
+    budget : Budget
+        ``dataset``, ``epsilon``, ``delta``, ``adjacency`` and ``unit``, as written.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range, or not that of the existing budget.
+    LedgerError
+        If there is no ledger to open, or it is damaged or cannot be used.
+
+    Notes
+    -----
+    **Guarantee.** All charged fits together are ``(spent.epsilon, spent.delta)``-DP, by
+    `compose`, and ``spent.epsilon`` is at most the budget's. For Gaussian fits this is
+    true also if budgets were chosen after seeing results, [1]_. Where sampled fits
+    or searches are mixed in, budgets must not depend on results.
+
+    A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
+    before the fit begins, in one file under whatever name, or in the one schema of a
+    database that has a ledger; each charge has a checksum, and the budget has one over
+    all of them, so that damage, and a row that is gone, is an error. What nobody can
+    count: a fit without ``ledger=``, and a ledger that was deleted or put back from an
+    older copy. No data is stored.
+
+    References
+    ----------
+    .. [1] Smith & Thakurta. Fully Adaptive Composition for Gaussian Differential
+       Privacy. 2022 (arXiv:2210.17520).
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = f"{folder}/digits.ledger"
+    ...     ledger = PrivacyLedger(path, dataset="digits", epsilon=3.0, delta=1e-5)
+    ...     ledger.remaining.epsilon
+    3.0
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dataset: str,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adjacency: Adjacency | None = None,
+        unit: Unit | None = None,
+    ) -> None:
+        given = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "adjacency": adjacency,
+            "unit": unit,
+        }
+        wanted = new_budget(dataset, **given)
+        self._store = open_store(path)
+        if wanted is not None:
+            self._store.create()
+        with self._store.transaction(write=wanted is not None) as found:
+            budget = rows.find_budget(found, dataset) or wanted
+            if budget is None:
+                raise LedgerError(
+                    f"dataset must be one that ledger {self._store} holds, got "
+                    f"{dataset!r}. Create its budget with `privfeat budget create`, or "
+                    "pass epsilon and delta to PrivacyLedger."
+                )
+            if budget is wanted:
+                rows.add_budget(found, budget)
+        for name, value in given.items():
+            if value is not None and value != getattr(budget, name):
+                raise ValueError(
+                    f"{name} must be {getattr(budget, name)!r}, as in the budget of "
+                    f"{dataset!r}, which cannot be changed, got {value!r}."
+                )
+        self.budget = budget
+
+    def __repr__(self) -> str:
+        return f"PrivacyLedger({str(self._store)!r}, dataset={self.budget.dataset!r})"
+
+    @property
+    def history(self) -> list[rows.Charge]:
+        """Every fit and search that was charged, the first one first."""
+        with self._store.transaction(write=False) as found:
+            return rows.find_charges(found, self.budget)
+
+    @property
+    def spent(self) -> PrivacyValue:
+        """What all charged fits cost together."""
+        return spent_of(self.budget, [charge.statement for charge in self.history])
+
+    @property
+    def remaining(self) -> PrivacyValue:
+        """The largest budget that one more fit, of all records, may have.
+
+        ``DPFC(epsilon=remaining.epsilon, delta=remaining.delta)`` just fits, and so do
+        several fits whose ``rho`` sum to ``remaining.rho``. Because costs add up as
+        squares of mu, it is more than the budget less what was spent.
+        """
+        return left_of(self.budget, [charge.statement for charge in self.history])
+
+    def charge(self, statement: PrivacyStatement, *, estimator: str) -> int:
+        """Charge a fit that is going to happen, and return its number.
+
+        Raises
+        ------
+        BudgetExceededError
+            If it does not fit; with what is left. Nothing was charged.
+        LedgerError
+            If the ledger cannot be read and written. The fit must not happen.
+        PrivacyError, ValueError
+            If the statement has no finite epsilon, a seed, or another adjacency or
+            unit than the budget.
+        """
+        budget = self.budget
+        self._check(statement)
+        with self._store.transaction(write=True) as found:
+            charges = rows.find_charges(found, budget)
+            spent = [charge.statement for charge in charges]
+            total = spent_of(budget, [*spent, statement])
+            if total.epsilon <= budget.epsilon:
+                return rows.add_charge(found, budget, charges, estimator, statement)
+        left = left_of(budget, spent)
+        raise BudgetExceededError(
+            f"the fits on {budget.dataset!r} must cost at most epsilon = "
+            f"{budget.epsilon!r} at delta = {budget.delta!r}, got {total.epsilon!r} "
+            f"with this one. One more fit may have epsilon = {left.epsilon!r} at that "
+            f"delta, or rho = {left.rho!r}."
+        )
+
+    def finish(self, number: int) -> None:
+        """Note that a charged fit is finished; what it costs does not change."""
+        with self._store.transaction(write=True) as found:
+            rows.mark_fitted(found, self.budget, number)
+
+    def _check(self, statement: PrivacyStatement) -> None:
+        if not statement.private:
+            raise PrivacyError(
+                "a fit with a ledger must have a finite epsilon and no random_state, "
+                f"got epsilon={statement.epsilon!r}, seeded={statement.seeded!r}. Pass "
+                "ledger=None for data that needs no privacy."
+            )
+        for name in ("adjacency", "unit"):
+            wanted, got = getattr(self.budget, name), getattr(statement, name)
+            if got != wanted:
+                raise ValueError(
+                    f"{name} must be {wanted!r}, as in the budget of "
+                    f"{self.budget.dataset!r}, got {got!r}."
+                )
+
+
+def find_datasets(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the data sets that have a budget in an existing ledger."""
+    with open_store(path).transaction(write=False) as found:
+        return rows.find_datasets(found)

@@ -1,0 +1,157 @@
+"""The exact mode: whole sums plus discrete Gaussian noise, and what that costs.
+
+In what follows all numbers are in units of the grid that the sums are whole numbers of.
+A plan holds the stddev ``c`` of *continuous* noise for a release, at least its noise
+multiplier times its sensitivity. The exact mode adds discrete Gaussian noise of
+parameter ``s^2 = ceil(c^2) + 4`` instead (`grid_variance`), a relative ``2**-32`` more
+noise at ``c = 2**17``: that is a sum of rows at a noise multiplier of one fourth. Off
+the diagonal of a symmetric matrix ``c^2`` is half as large, as in
+``noise.symmetric_gaussian``.
+
+Continuous draws in floating point reach only some of the numbers between which a sum
+lies, and which ones depends on the sum (Mironov 2012); combining several draws into one
+makes that harder to exploit, not private ([2]_). Here every whole number is possible,
+with the stated probability, whatever the sum is.
+
+**Sensitivity.** Sums are int64 totals of whole contributions (``statistics``), neither
+rounded before the noise nor after it on the grid, and float64 appears only when a noisy
+whole number is multiplied by its unit: post-processing. So is the residue
+modulo ``2**64``, in which totals and noise are added. Contributions are rounded towards
+zero before they are summed (``clipping``), so the bounds of ``sensitivity``, with which
+``c`` is planned, hold for the whole numbers: nothing is left to add for rounding.
+
+**Theorem.** If the planned fit with continuous noise is (epsilon, delta)-DP, the exact
+one is ``(epsilon + 2 xi, exp(xi) delta)``-DP with ``xi = 3e-34`` times the number of
+released entries, however they depend on each other, with sampled records as without.
+A selection is bounded by the profile of its runs, to each of which this applies.
+
+*Proof.* Let ``g(x) = exp(-x^2 / 8)`` and ``h(y) = sum_j g(j - y)`` over all whole
+``j``. By Poisson summation, ``h(y) = sqrt(8 pi) (1 + 2 sum_(n >= 1) exp(-8 pi^2 n^2)
+cos(2 pi n y))``, within ``1 +- eta`` of ``sqrt(8 pi)`` for ``eta = 1.1e-34``, at every
+``y``. From a continuous release ``y = q + N(0, s^2 - 4)`` of a whole ``q`` draw a whole
+``k`` with probability ``g(k - y) / h(y)``. This is post-processing of a release with at
+least the planned noise. Two Gaussians convolve to one of variance ``s^2``, so ``k`` has
+the probability ``f(k - q) = exp(-(k - q)^2 / (2 s^2)) / (s sqrt(2 pi))`` times a number
+between ``1 / (1 + eta)`` and ``1 / (1 - eta)``. The discrete Gaussian around ``q`` has
+``f(k - q)`` over ``sum_j f(j)``, which lies in ``[1, 1 + eta]``, by Poisson summation
+again as ``s >= 2``. The two probabilities of every ``k`` are within a factor ``exp(+-
+3e-34)``. Both laws of ``k - q`` depend on nothing but ``s``, and noise is drawn
+independently for every entry: the laws ``P`` (discrete) and ``Q`` of *all* noise of a
+fit are within ``exp(+- xi)``. What a fit releases is a function of its data set, all
+noise and draws that are the same for both, such as which records are sampled. So for
+neighbours ``x`` and ``z`` and a set ``S`` of outcomes, ``P(x in S) <= e^xi Q(x in S) <=
+e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta``.
+
+**Charge.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the stated
+epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. The
+conversions of ``accounting`` state a delta that is a relative ``4e-8`` too large, of
+which their rounding takes ``2e-8``; for delta of at least ``1e-10``, which a plan
+requires, the growth is a relative ``1e-11``. The PLD accountant rounds losses up to
+multiples of ``1e-4``; besides, all noise is a relative ``2**-20`` larger than whole
+sums need (``sensitivity.ROUNDING``). The zCDP statement needs no charge: the discrete
+Gaussian satisfies it itself, coordinate by coordinate ([1]_, Theorem 4 and its proof).
+
+References
+----------
+.. [1] Canonne, Kamath & Steinke. The Discrete Gaussian for Differential Privacy.
+   NeurIPS 2020 (arXiv:2004.00010).
+.. [2] Haney et al. Precision-based Attacks and Interval Refining: How to Break, then
+   Fix, Differential Privacy on Finite Computers. 2022 (arXiv:2207.13793).
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from privfeat.core.noise.discrete import MAX_VARIANCE, discrete_gaussian
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.sums.totals import ExactSum, rounded
+from privfeat.exceptions import PrivacyError
+
+# The variance ``r^2`` that the proof needs beyond that of the plan.
+SMOOTHING = 4
+
+
+def grid_variance(stddev: float, unit: float, *, halved: bool = False) -> int:
+    """Return ``s^2``, in squared units of the grid, for noise of a planned ``stddev``.
+
+    Parameters
+    ----------
+    stddev : float
+        Of the continuous noise, in units of the statistic; finite and > 0.
+    unit : float
+        Of the grid, in units of the statistic.
+    halved : bool
+        For the entries off the diagonal of a symmetric matrix.
+
+    Raises
+    ------
+    PrivacyError
+        If the noise does not fit the 64 bits of a sum.
+
+    Examples
+    --------
+    >>> grid_variance(1.5, 0.25), grid_variance(1.5, 0.25, halved=True)
+    (40, 22)
+    """
+    planned = (Fraction(stddev) / Fraction(unit)) ** 2 / (2 if halved else 1)
+    variance = math.ceil(planned) + SMOOTHING
+    if not variance <= MAX_VARIANCE:
+        raise PrivacyError(
+            "noise must be at most 2**58 units of the grid with arithmetic='exact', "
+            f"got a stddev of {stddev:.6g} in units of {unit:.6g}; what was drawn "
+            "before is spent. Pass a larger budget, a smaller max_group_size or "
+            "arithmetic='float64'."
+        )
+    return variance
+
+
+def noisy_total(
+    keys: KeyStream, exact: ExactSum, stddev: float, *, symmetric: bool
+) -> Float64[np.ndarray, "..."]:
+    """Return a whole sum plus discrete Gaussian noise, in units of the statistic.
+
+    Rounded to float64 once, after the noise.
+
+    Parameters
+    ----------
+    keys : KeyStream
+    exact : ExactSum
+        Sensitive.
+    stddev : float
+        See `grid_variance`.
+    symmetric : bool
+        Whether the sum is a symmetric matrix, to be released as one.
+
+    Raises
+    ------
+    PrivacyError
+        If the total is not int64, or the noise does not fit; nothing is drawn then.
+    """
+    total, unit = np.atleast_1d(exact.total), exact.unit
+    if total.dtype != np.int64:
+        raise PrivacyError(
+            f"an exact sum must be of int64 with arithmetic='exact', got {total.dtype}."
+        )
+    variance = grid_variance(stddev, unit)
+    if symmetric:
+        halved = grid_variance(stddev, unit, halved=True)
+        noise = _symmetric_noise(keys, len(total), variance, halved)
+    else:
+        noise = discrete_gaussian(keys, total.shape, variance)
+    noisy = rounded(total + noise, exact.carry)
+    return np.asarray(noisy * unit).reshape(exact.total.shape)
+
+
+def _symmetric_noise(
+    keys: KeyStream, size: int, variance: int, halved: int
+) -> Int64[np.ndarray, "d d"]:
+    """Return a symmetric matrix whose upper triangle has independent noise."""
+    upper = np.triu_indices(size, 1)
+    noise = np.zeros((size, size), np.int64)
+    noise[upper] = discrete_gaussian(keys, upper[0].shape, halved)
+    noise += noise.T
+    np.fill_diagonal(noise, discrete_gaussian(keys, (size,), variance))
+    return noise

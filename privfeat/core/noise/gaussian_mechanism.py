@@ -1,0 +1,142 @@
+"""From an exact sum to a `Release`: the Gaussian mechanism, held to a plan."""
+
+from collections import Counter
+
+import numpy as np
+
+from privfeat._checks import check_choice
+from privfeat._types import ARITHMETICS, Arithmetic
+from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.core.noise import discrete, draws
+from privfeat.core.noise.exact import noisy_total
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.observation import Sampler, observed, present
+from privfeat.core.noise.release import Release
+from privfeat.core.sums.devices import check_settings
+from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.totals import ExactSum
+from privfeat.exceptions import PrivacyError
+
+
+class GaussianMechanism:
+    """Draws the releases of one plan, each no more often than planned.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+        Its cost has been stated, and charged, before the first draw.
+    keys : KeyStream
+    arithmetic : {"float64", "exact"}
+        Continuous noise in float64, or discrete noise on the grid of the sums: see
+        ``exact`` for what it costs (nothing that shows).
+
+    Notes
+    -----
+    Settings that make products less exact are refused (`devices.check_settings`).
+
+    **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
+    between neighbours (given the earlier releases), all releases together satisfy the
+    guarantee of ``plan``, since no query can be drawn more often than the plan counts.
+    """
+
+    def __init__(
+        self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
+    ) -> None:
+        if plan.private:
+            check_settings()
+        self._plan = plan
+        self._keys = keys
+        self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
+        self._blocks_left = Counter(
+            {
+                release.query.name: release.query.count * release.query.n_blocks
+                for release in plan.releases
+            }
+        )
+
+    def release(
+        self, name: str, exact: ExactSum, *, symmetric: bool = False
+    ) -> Release:
+        """Return ``exact`` plus noise: one block of the query ``name``.
+
+        Several processes have one exact sum; the first adds the noise for all.
+
+        Parameters
+        ----------
+        name : str
+            A query of the plan.
+        exact : ExactSum
+            Not modified. Sensitive.
+        symmetric : bool
+            Whether the sum is a symmetric matrix, to be released as one.
+
+        Raises
+        ------
+        PrivacyError
+            If the plan does not hold (any more of) this query, or if the sum is not
+            finite although records are bounded. Nothing is drawn.
+        """
+        if self._blocks_left[name] <= 0:
+            raise PrivacyError(
+                f"{name} must be released as often as planned, not more."
+            )
+        stddev = self.noise_stddev(name)
+        if self._plan.private and not 0.0 < stddev < np.inf:
+            raise PrivacyError(f"the noise of {name} must be finite and > 0.")
+        if self._plan.private and not np.all(np.isfinite(exact.value)):
+            raise PrivacyError(f"the exact sum of {name} must be finite.")
+        self._blocks_left[name] -= 1
+        value, team = exact.value, current_team()
+        if stddev > 0.0 and team.index == 0 and self._exact:
+            value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
+        elif stddev > 0.0 and team.index == 0:
+            key = self._keys.draw_noise_key()
+            if symmetric:
+                value += draws.symmetric_gaussian(key, value.shape[0], stddev)
+            else:
+                value += draws.gaussian(key, value.shape, stddev)
+        value = team.from_first(value, f"release of {name}", exact.unit)
+        value.setflags(write=False)
+        return observed(exact, Release(name, value, stddev, symmetric))
+
+    def count_as_drawn(self, name: str, count: int) -> None:
+        """Leave out releases of ``name`` that an interrupted run has drawn.
+
+        They belong to the plan as if they were drawn here, so that both runs together
+        draw no more than it counts.
+
+        Raises
+        ------
+        PrivacyError
+            If the plan does not hold (any more of) so many, or they are below zero.
+        """
+        if not 0 <= count <= self._blocks_left[name]:
+            raise PrivacyError(
+                f"the releases of {name} that were drawn must be at most "
+                f"{self._blocks_left[name]}, as planned, got {count!r}."
+            )
+        self._blocks_left[name] -= count
+
+    def noise_stddev(self, name: str) -> float:
+        """Return the stddev of the noise in a release of ``name``, in its units."""
+        return self._plan[name].noise_stddev
+
+    def sampler(self, name: str) -> Sampler | None:
+        """Return the Poisson sampler of the query ``name``; None for all records.
+
+        The sampling probability is the plan's, so what is accounted is what is drawn.
+        The sampler maps a number of records to a fresh inclusion mask, one key a call.
+        """
+        probability = self._plan[name].query.sampling_prob
+        if probability == 1.0:
+            return present(None)
+        if self._exact:
+            return present(lambda n: discrete.bernoulli(self._keys, n, probability))
+        keys = self._keys
+        return present(lambda n: draws.bernoulli(keys.draw_noise_key(), n, probability))
+
+    def check_complete(self) -> None:
+        """Raise `PrivacyError` unless exactly the planned releases were drawn."""
+        left = {name: count for name, count in self._blocks_left.items() if count}
+        if left:
+            raise PrivacyError(f"all planned releases must be drawn, left: {left}.")

@@ -1,0 +1,82 @@
+"""What a statement says of the selection of a fit among many."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from dp_accounting import DpEvent, GaussianDpEvent, NonPrivateDpEvent
+from dp_accounting.dp_event import RepeatAndSelectDpEvent
+
+from privfeat._checks import check_choice, check_real
+from privfeat.core.accounting.rounding import rounded_up
+from privfeat.core.accounting.run_count import RunCount
+from privfeat.exceptions import UnsupportedEventError
+
+SCORED_ON = {
+    "holdout": "records kept from training, with noise",
+    "public": "public data",
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How a released fit was selected: part of its privacy statement.
+
+    Attributes
+    ----------
+    run_mu : float
+        Gaussian-DP parameter of one run, its score included; > 0, ``inf`` without
+        privacy.
+    eta, gamma : float
+        Of the `RunCount`.
+    scored_on : {"holdout", "public"}
+        Records kept from training, with noise, or public data.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field is out of its range.
+    """
+
+    run_mu: float
+    eta: float
+    gamma: float
+    scored_on: Literal["holdout", "public"]
+
+    def __post_init__(self) -> None:
+        check_real("run_mu", self.run_mu, low=0.0, include_low=False)
+        check_real("mean", self.runs.mean, low=1.0)  # less would have a cost below 0
+        check_choice("scored_on", self.scored_on, SCORED_ON)
+
+    @property
+    def runs(self) -> RunCount:
+        """The distribution of the number of runs."""
+        return RunCount(self.eta, self.gamma)
+
+    def event(self) -> DpEvent:
+        """Return the selection as a dp-accounting event.
+
+        Raises
+        ------
+        UnsupportedEventError
+            If ``eta < 0``, which dp-accounting has no event for.
+        """
+        if self.eta < 0.0:
+            raise UnsupportedEventError(
+                f"eta must be >= 0 for a dp-accounting event, got {self.eta!r}."
+            )
+        run: DpEvent = NonPrivateDpEvent()
+        if math.isfinite(self.run_mu):
+            run = GaussianDpEvent(1.0 / self.run_mu)
+        return RepeatAndSelectDpEvent(run, self.runs.mean, self.eta)
+
+    def lines(self) -> list[str]:
+        """Return what a printed statement says of the selection."""
+        return [
+            "  selection: the best of a random number of runs, of mean "
+            f"{self.runs.mean:.6g}",
+            f"    (truncated negative binomial, eta = {self.eta:g}, gamma = "
+            f"{self.gamma:.6g}), each with mu = {rounded_up(self.run_mu)},",
+            f"    scored on {SCORED_ON[self.scored_on]}. Epsilon covers all runs; the",
+            "    releases below are those of the best one, the only one released.",
+        ]

@@ -1,0 +1,53 @@
+"""The gap between confidence and correctness of a classifier, summed over records."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from privfeat._checks import check_choice, check_int
+from privfeat._types import ADJACENCIES, Adjacency
+from privfeat.core.sums.totals import ExactSum
+
+_GRID = 2.0**20
+
+
+def confidence_gap(adjacency: Adjacency, n_classes: int) -> float:
+    """Sensitivity of `exact_confidence_gap`: 1, and ``2 - 1/m`` under replace-one.
+
+    Proof. A record adds ``c - h``, with ``c`` in [1/m, 1] for ``m = n_classes``
+    (enforced by a cut) and ``h`` either 0 or 1, so between ``1/m - 1`` and 1: removing
+    it moves the sum by at most 1, replacing it by at most ``2 - 1/m``. Reached by a
+    wrong record of confidence 1, and by its replacement by a correct one of confidence
+    ``1/m``. Contributions are whole multiples of ``2**-20``, summed as integers; the
+    smallest is rounded up to one.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    n_classes = check_int("n_classes", n_classes, low=1)
+    return 1.0 if adjacency == "add_remove" else 2.0 - 1.0 / n_classes
+
+
+def exact_confidence_gap(
+    confidence: Float[np.ndarray, " n"],
+    correct: Bool[np.ndarray, " n"],
+    present: Bool[np.ndarray, " n"],
+    n_classes: int,
+) -> ExactSum:
+    """Return the sum over records of the confidence, minus 1 where correct.
+
+    Bounded by `confidence_gap`, if what is given of a record depends on that record
+    alone.
+
+    Parameters
+    ----------
+    confidence : array of shape (n_slots,)
+        Probability of the predicted class, the largest of ``n_classes``: cut to
+        ``[1 / n_classes, 1]``; NaN counts as 0. Sensitive.
+    correct : bool array of shape (n_slots,)
+        Sensitive.
+    present : bool array of shape (n_slots,)
+        Which slots hold a record; the others add nothing. Sensitive.
+    """
+    finite = np.nan_to_num(confidence, nan=0.0).clip(0.0, 1.0)
+    smallest = -(-int(_GRID) // n_classes)
+    whole = np.maximum(np.rint(finite * _GRID).astype(np.int64), smallest)
+    whole -= int(_GRID) * correct
+    return ExactSum(np.array(np.sum(whole[present])), 1.0 / _GRID)

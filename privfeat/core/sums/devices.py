@@ -1,0 +1,159 @@
+"""Whether the devices of this process compute as the proofs suppose.
+
+Exact sums need float64 products that lose no bit. Some libraries replace them by sums
+of shorter ones, scaled by the largest number in sight: a record would then change what
+is lost of another.
+"""
+
+import os
+import re
+from functools import lru_cache
+
+import jax
+import numpy as np
+from jaxtyping import Float64, Int64, UInt64
+
+from privfeat.core.bounds.clipping import clip_rows
+from privfeat.core.bounds.grid import GRID_BITS
+from privfeat.core.sums import kernels
+from privfeat.core.sums.records import CHUNK_ROWS
+from privfeat.exceptions import PrivacyError
+
+EXACT_BACKENDS = ("cpu", "gpu")
+# By these cuBLAS emulates float64 and float32, or shortens the factors of float32.
+_VARIABLES = re.compile(
+    r"CUBLAS(LT)?_EMULAT\w*|CUBLAS(LT)?_FIXEDPOINT_EMULATION\w*|NVIDIA_TF32_OVERRIDE"
+)
+_FLAGS = re.compile(
+    r"--(xla_\w*(?:fast_math|emulat|ozaki|tf32|bf16_\dway)\w*)(?!\S*=(?:false|0))"
+)
+_N_OUTPUTS = 4
+
+
+def check_settings() -> None:
+    """Refuse variables and flags of this process that make products less exact.
+
+    Raises
+    ------
+    PrivacyError
+        If one is set, to another value than 0; those of cuBLAS count on GPUs alone.
+    """
+    found = _FLAGS.findall(os.environ.get("XLA_FLAGS", ""))
+    if jax.default_backend() != "cpu":
+        found += [
+            name
+            for name, value in os.environ.items()
+            if _VARIABLES.fullmatch(name) and value not in ("", "0")
+        ]
+    if found:
+        raise PrivacyError(
+            "products must be those of IEEE 754, which the environment changes by "
+            f"{', '.join(sorted(found))}. Unset it before Python starts."
+        )
+
+
+def check_devices(*, private: bool) -> None:
+    """Raise `PrivacyError` unless the devices compute as the proofs of sums suppose.
+
+    Without privacy only the kind of the devices counts.
+    """
+    if jax.default_backend() not in EXACT_BACKENDS:
+        raise PrivacyError(
+            f"the device must be one of {EXACT_BACKENDS}, got "
+            f"{jax.default_backend()!r}. Exact sums need IEEE float64."
+        )
+    if not private:
+        return
+    if not _bounds_hold():
+        raise PrivacyError(
+            "XLA must compute as IEEE 754 says, and does not: rows that are not "
+            "finite would not be left out. Take fast math out of XLA_FLAGS."
+        )
+    check_exact_products()
+
+
+def check_exact_products() -> None:
+    """Compare worst-case products of every local device with those of integers.
+
+    Once for each device; 0.1 seconds on a CPU.
+
+    Raises
+    ------
+    PrivacyError
+        If a product is wrong in one bit.
+    """
+    check_settings()
+    for device in jax.local_devices():
+        if not _is_exact(device):
+            raise PrivacyError(
+                f"float64 products must be exact, and are not on {device}. Unset what "
+                "emulates or shortens float64, update the driver, or set "
+                "JAX_PLATFORMS=cpu."
+            )
+
+
+@lru_cache(maxsize=1)
+def _bounds_hold() -> bool:
+    """Return whether rows of subnormal numbers and of NaN are bounded as proved."""
+    rows = np.array([[2.3e-308, 5e-324], [np.nan, 1.0]])
+    bounded = clip_rows(rows, clip_norm=1.0, row_scaling="unit")
+    # on the host: what breaks the bounds in XLA may break the comparison as well
+    short, empty = np.asarray(bounded, np.float64)
+    return bool(np.linalg.norm(short) <= 2**20 and np.all(empty == 0.0))
+
+
+@lru_cache(maxsize=256)
+def _is_exact(device: jax.Device) -> bool:
+    """Return whether all products of a chunk are right, of numbers hard to multiply."""
+    rows, narrow, coef = _hard_numbers()
+    with jax.enable_x64(True), jax.default_device(device):
+        placed = jax.device_put((rows.astype(np.float32), narrow, coef), device)
+        sums, scores = map(np.asarray, kernels.products_of(*placed))
+        # on a CPU by NumPy, whatever the device
+        gram = np.asarray(kernels.gram_of(rows))
+    whole = rows.astype(np.int64)
+    # Of the largest product not every entry is compared but what it does to vectors,
+    # modulo 2**64: an integer product of it would take a second.
+    vectors = _bits(4).view(np.int64)
+    return bool(
+        _whole(sums, narrow.astype(np.int64).T @ whole)
+        and _whole(scores, (whole >> 5) @ coef.astype(np.int64).T)
+        and np.all(gram == np.trunc(gram))
+        and np.array_equal(gram.astype(np.int64) @ vectors, whole.T @ (whole @ vectors))
+    )
+
+
+def _whole(
+    found: Float64[np.ndarray, "p q"], expected: Int64[np.ndarray, "p q"]
+) -> bool:
+    """Return whether floats are these integers, all below ``2**53``."""
+    return np.array_equal(found, expected.astype(np.float64))
+
+
+def _hard_numbers() -> tuple[Float64[np.ndarray, "..."], ...]:
+    """Return ``2**20`` whole rows, residuals and coefficients, as large as they get.
+
+    Records of 20 odd bits beside records of 1: whatever scales them together loses
+    bits. The first columns reach the bound of ``2**50``, coefficients that of 2**52.
+    """
+    bits = _bits(CHUNK_ROWS)
+    signs = 1.0 - 2.0 * (bits >> 63)
+    rows = ((bits % 2**GRID_BITS) | 1).astype(np.float64)
+    rows[1::2] = 1.0
+    rows *= signs
+    rows[:, 0], rows[:, 1] = 2.0**GRID_BITS, 2.0**GRID_BITS - 1.0
+    coef = ((bits[:_N_OUTPUTS] >> 20) % 2**27 | 1).astype(np.float64)
+    coef[1] = 2.0**27
+    return rows, rows[:, :_N_OUTPUTS].copy(), coef * signs[-_N_OUTPUTS:]
+
+
+def _bits(n_columns: int) -> UInt64[np.ndarray, "p q"]:
+    """Return fixed bits without a pattern that sums would share."""
+    numbers: UInt64[np.ndarray, " n"] = np.arange(
+        CHUNK_ROWS * n_columns, dtype=np.uint64
+    )
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers ^= numbers >> np.uint64(shift)  # as SplitMix64 mixes a counter
+        numbers *= np.uint64(factor)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers.reshape(CHUNK_ROWS, n_columns)

@@ -1,0 +1,186 @@
+"""The arithmetic of one chunk, compiled: scores, residuals, and products of them.
+
+Everything is in units of the grids of ``grid``, and exact as ``statistics`` says.
+"""
+
+import math
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Float32, Float64, Num
+
+from privfeat._types import Loss
+from privfeat.core.bounds import losses
+from privfeat.core.bounds.clipping import SHRINK, clip_residuals
+from privfeat.core.bounds.grid import GRID_BITS, grid_step
+from privfeat.core.bounds.sensitivity import (
+    curvature_norm,
+    largest_residual,
+    residual_norm,
+)
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk
+
+COEF_BITS = 32
+# Settings of the process, such as jax_default_matmul_precision, may ask for less.
+_EXACT = jax.lax.Precision.HIGHEST
+
+
+def whole_coef(
+    coef: Float[np.ndarray, "m c"], private: bool
+) -> tuple[Float64[np.ndarray, "m c"], float]:
+    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
+
+    Their products with rows of at most 2**20 have partial sums below 2**52, by Cauchy
+    and Schwarz. Coefficients that are not finite make every score NaN.
+    """
+    largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
+    if not private or largest == 0.0:
+        return coef, 1.0
+    if not math.isfinite(largest):
+        return np.full_like(coef, np.nan), 1.0
+    unit = math.ldexp(grid_step(largest), GRID_BITS - COEF_BITS)
+    return np.trunc(coef / unit), unit
+
+
+@partial(jax.jit, static_argnames="n_outputs")
+def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
+    """Return the sum of the rows of each label."""
+    indicators = losses.label_indicators(chunk.labels, n_outputs)
+    return _transposed_product(_wide(chunk.rows), indicators.astype(jnp.float64))
+
+
+@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius"))
+def gradient_of(
+    chunk: Chunk,
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
+    kept: Bool[Array, " b"] | None,
+    loss: Loss,
+    clip_norm: float | None,
+    radius: float = math.inf,
+) -> Float64[Array, "m c"]:
+    """Return the gradient sum of a chunk, in units of both grids with privacy."""
+    wide = _wide(chunk.rows)
+    residual = losses.residuals(loss, _scores(wide, whole, unit), chunk.labels)
+    residual = residual.astype(jnp.float64)
+    if clip_norm is not None:
+        residual = clip_residuals(
+            residual,
+            chunk.row_norms,
+            clip_norm=clip_norm,
+            radius=min(radius, residual_norm(loss, len(whole))),
+            largest=largest_residual(loss),
+        )
+    if kept is not None:
+        residual = jnp.where(kept[:, None], residual, 0.0)
+    return _transposed_product(wide, residual)
+
+
+@partial(jax.jit, static_argnames="loss")
+def root_curvatures_of(
+    chunk: Chunk,
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
+    loss: Loss,
+) -> Float64[Array, "b m"]:
+    """Return ``sqrt(p (1 - p))``, zero where not finite, with the proved bound."""
+    weights = losses.curvatures(loss, _scores(_wide(chunk.rows), whole, unit))
+    weights = jnp.clip(jnp.nan_to_num(weights.astype(jnp.float64), nan=0.0), 0.0, 0.25)
+    norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
+    # float32 probabilities may exceed the real bound by a rounding error
+    limit = curvature_norm(loss, len(whole)) * SHRINK
+    return jnp.sqrt(weights * (limit / jnp.maximum(norms, limit)))
+
+
+@partial(jax.jit, static_argnames=("step", "clip_norm"))
+def reclipped_rows_of(
+    chunk: Chunk, step: float, clip_norm: float
+) -> Float64[Array, "b c"]:
+    """Return rows of norm at most ``clip_norm``, in units of its own grid step."""
+    norms = jnp.maximum(chunk.row_norms, clip_norm)
+    factor = clip_norm / norms * (SHRINK * step / grid_step(clip_norm))
+    return jnp.trunc(chunk.rows.astype(jnp.float64) * factor[:, None])
+
+
+@partial(jax.jit, static_argnames="private")
+def weighted_rows(
+    rows: Float32[Array, "b c"], root: Float64[Array, " b"], private: bool
+) -> Float64[Array, "b c"]:
+    """Return rows times ``root <= 1/2``, in half steps of the grid of the rows."""
+    weighted = rows.astype(jnp.float64) * (2.0 * root)[:, None]
+    return jnp.trunc(weighted) if private else weighted
+
+
+def _wide(rows: Float32[Array, "b c"]) -> Float64[Array, "b c"]:
+    """Return rows in float64, once: XLA multiplies mixed types ten times as slowly."""
+    return _copied(rows.astype(jnp.float64))
+
+
+def _copied(values: Float64[Array, "p q"]) -> Float64[Array, "p q"]:
+    """Return values that XLA computes once, in memory, and does not fuse."""
+    copy: Float64[Array, "p q"]
+    copy = jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
+    return copy
+
+
+def _scores(
+    wide: Float64[Array, "b c"],
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
+) -> Float32[Array, "b m"]:
+    products = jnp.matmul(wide, _copied(whole.T), precision=_EXACT)
+    return (products * unit).astype(jnp.float32)
+
+
+def _transposed_product(
+    wide: Float64[Array, "b c"], narrow: Float64[Array, "b m"]
+) -> Float64[Array, "m c"]:
+    """Return ``narrow^T wide``.
+
+    On a CPU from transposed copies: XLA sums over rows three times as slowly as over
+    columns.
+    """
+    if jax.default_backend() != "cpu":
+        return jnp.matmul(narrow.T, wide, precision=_EXACT)
+    flat, tall = _copied(narrow.T), _copied(wide.T)
+    contract = (((1,), (1,)), ((), ()))
+    return jax.lax.dot_general(flat, tall, contract, precision=_EXACT)
+
+
+@jax.jit
+def products_of(
+    rows: Float32[Array, "b c"],
+    narrow: Float64[Array, "b m"],
+    coef: Float64[Array, "m c"],
+) -> tuple[Float64[Array, "m c"], Float64[Array, "b m"]]:
+    """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
+    wide = _wide(rows)
+    short = _copied(jnp.floor(wide / 32.0))
+    scores = jnp.matmul(short, _copied(coef.T), precision=_EXACT)
+    return _transposed_product(wide, narrow), scores
+
+
+@partial(jax.jit, donate_argnames="total")
+def added(total: Num[Array, "..."], part: Float64[Array, "..."]) -> Num[Array, "..."]:
+    """Return the total with a chunk sum added, in the total's type and place."""
+    return total + part.astype(total.dtype)
+
+
+def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
+    """Return ``rows^T rows`` of at most a chunk of rows.
+
+    On a CPU by NumPy, whose BLAS does this product three times as fast as XLA; being
+    exact, the result is the same.
+    """
+    if jax.default_backend() == "cpu":
+        host = np.asarray(rows).astype(np.float64, copy=False)
+        return np.asarray(host.T @ host)
+    # filled up on the host: code compiled for a number of rows would be kept in a file
+    padded = np.zeros((CHUNK_ROWS, rows.shape[1]))
+    padded[: len(rows)] = rows
+    with jax.enable_x64(True):
+        wide = jnp.asarray(padded)
+        return jnp.matmul(wide.T, wide, precision=_EXACT)

@@ -1,0 +1,122 @@
+"""Totals of chunk sums: exact, whatever their order, devices and processes."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float64, Int64, Shaped
+
+from privfeat.core.sums import kernels
+from privfeat.core.sums.processes import current_team
+
+# Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
+_CARRY_BITS = 40
+_CHUNKS_BEFORE_CARRY = 2**12
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """A sum over records before noise. Sensitive: only ``mechanisms`` may release it.
+
+    Attributes
+    ----------
+    total : array of int64, or of float64 without privacy
+        In units of the grid.
+    unit : float
+        Of the grid, in units of the statistic; a power of two, unless it is `scaled`.
+    carry : array of int64, optional
+        What did not fit into ``total``, in ``2**40`` units of the grid.
+    """
+
+    total: Shaped[np.ndarray, "..."]
+    unit: float = 1.0
+    carry: Int64[np.ndarray, "..."] | None = None
+
+    @property
+    def value(self) -> Float64[np.ndarray, "..."]:
+        """The sum in units of the statistic, rounded to float64."""
+        return np.asarray(rounded(self.total, self.carry) * self.unit)
+
+    def scaled(self, scale: float) -> "ExactSum":
+        """Return the sum times ``scale``, as a block of a stack of sums.
+
+        It stays whole in its unit; only ``value`` is rounded once more.
+        """
+        return replace(self, unit=self.unit * scale)
+
+
+def rounded(
+    total: Shaped[np.ndarray, "..."], carry: Int64[np.ndarray, "..."] | None
+) -> Float64[np.ndarray, "..."]:
+    """Return ``total + 2**40 carry``, rounded once, however it was split in two."""
+    if carry is None:
+        return total.astype(np.float64)
+    low, high = _split(total)
+    return np.asarray(np.ldexp((carry + high).astype(np.float64), _CARRY_BITS) + low)
+
+
+class Total:
+    """A running total: whole, hence exact, with privacy; float64 without.
+
+    One on each device that parts come from; added up on the host, over all processes.
+    """
+
+    def __init__(self, private: bool, shape: tuple[int, ...]) -> None:
+        self._dtype = np.int64 if private else np.float64
+        self._shape = shape
+        self._parts: dict[Any, Any] = {}
+        self._n_parts = 0
+        self._carry: Any = None
+
+    def add(self, part: Float64[Any, "p q"]) -> None:
+        """Add a chunk sum: whole numbers of at most ``2**50`` with privacy."""
+        where = getattr(part, "device", None)
+        with jax.enable_x64(True):
+            if where not in self._parts:
+                zero: Any = np.zeros(part.shape, self._dtype)
+                if not isinstance(part, np.ndarray):
+                    zero = jax.device_put(zero, where)
+                self._parts[where] = zero
+            if isinstance(part, np.ndarray):
+                self._parts[where] += part.astype(self._dtype)
+            else:
+                # The first part too: code that is compiled for a second part alone
+                # would tell how many chunks there were.
+                self._parts[where] = kernels.added(self._parts[where], part)
+        self._n_parts += 1
+        if self._n_parts == _CHUNKS_BEFORE_CARRY:
+            self._parts = {None: self._carried(self._gathered())}
+            self._n_parts = 1
+
+    def sum(self, unit: float) -> ExactSum:
+        """Return the total over all processes, times ``unit``."""
+        total, team = self._gathered(), current_team()
+        if team.size > 1:
+            if self._dtype == np.float64:
+                return ExactSum(team.total(total, unit=unit), unit)
+            words = np.stack([self._carried(total), self._carry])
+            total, self._carry = team.total(words, unit=unit)
+        return ExactSum(total, unit, self._carry)
+
+    def _gathered(self) -> Shaped[np.ndarray, "..."]:
+        """Return the sum of the parts, on the host."""
+        first, *others = [*map(np.asarray, self._parts.values())] or [
+            np.zeros(self._shape, self._dtype)
+        ]
+        return np.asarray(sum(others, start=first))
+
+    def _carried(self, total: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+        """Move what is above ``2**40`` of a whole total to the carry."""
+        if self._dtype == np.float64:
+            return total
+        low, high = _split(total)
+        self._carry = high if self._carry is None else self._carry + high
+        return low
+
+
+def _split(
+    total: Int64[np.ndarray, "..."],
+) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
+    """Return ``total = low + 2**40 high`` in two words, ``low`` in ``[0, 2**40)``."""
+    return total & (2**_CARRY_BITS - 1), total >> _CARRY_BITS

@@ -1,0 +1,236 @@
+"""The parameters that both estimators share, and what follows from them alone."""
+
+import math
+import os
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+from flax import nnx
+from sklearn.base import BaseEstimator
+
+from privfeat._checks import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_positive,
+    check_real,
+)
+from privfeat._notebook import ShowsPrivacy
+from privfeat._types import Adjacency, Unit
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.bounds import sensitivity
+from privfeat.core.charging import check_ledger
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.sums.processes import check_alone
+from privfeat.networks.adaptive import CLIPPINGS, Clipping, check_adaptive
+from privfeat.networks.augment import AUGMENTATIONS, Augmentation
+from privfeat.networks.checkpoints import Folder, check_folder
+from privfeat.networks.clipping import (
+    CLIP_FACTORS,
+    CLIP_STYLES,
+    ClipFactor,
+    ClipStyle,
+    check_phases,
+)
+from privfeat.networks.engine import ENGINES, Engine
+from privfeat.networks.federated import LocalTraining
+from privfeat.networks.loop import GRADIENT
+from privfeat.networks.optimizers import Optimizer, Schedule, make_optimizer
+from privfeat.networks.units import Units
+from privfeat.networks.weights import check_weights
+
+Model = str | nnx.Module | Callable[..., nnx.Module]
+_LOCAL_RATE = 0.1
+_DEFAULT_OPTIMIZERS: dict[Unit, str] = {"record": "adam", "user": "sgd"}
+
+
+class DPSGDParameters(ShowsPrivacy, BaseEstimator):
+    """Keeps what an estimator was made with, and checks it when a fit starts."""
+
+    def __init__(
+        self,
+        *,
+        model: Model,
+        epsilon: float | None,
+        delta: float,
+        noise_multiplier: float | None,
+        adjacency: Adjacency,
+        epochs: float,
+        n_iter: int | None,
+        expected_batch_size: float | None,
+        microbatch_size: int | None,
+        clipping: Clipping,
+        clip_norm: float | tuple[tuple[float, float], ...],
+        clip_factor: ClipFactor,
+        clip_style: ClipStyle,
+        engine: Engine,
+        trust_model: bool,
+        optimizer: str | Optimizer | None,
+        learning_rate: float | None,
+        schedule: Schedule,
+        warmup_steps: int,
+        weight_decay: float,
+        ema_decay: float | None,
+        augmentation: Augmentation,
+        n_copies: int,
+        n_votes: int,
+        frozen: tuple[str, ...] | int,
+        weights: str | os.PathLike[str] | None,
+        max_group_size: int | None,
+        local_epochs: int,
+        local_batch_size: int | None,
+        local_learning_rate: float | None,
+        ledger: PrivacyLedger | None,
+        checkpoint_dir: Folder | None,
+        checkpoint_every: int,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
+        self.model = model
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.adjacency = adjacency
+        self.epochs = epochs
+        self.n_iter = n_iter
+        self.expected_batch_size = expected_batch_size
+        self.microbatch_size = microbatch_size
+        self.clipping = clipping
+        self.clip_norm = clip_norm
+        self.clip_factor = clip_factor
+        self.clip_style = clip_style
+        self.engine = engine
+        self.trust_model = trust_model
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.warmup_steps = warmup_steps
+        self.weight_decay = weight_decay
+        self.ema_decay = ema_decay
+        self.augmentation = augmentation
+        self.n_copies = n_copies
+        self.n_votes = n_votes
+        self.frozen = frozen
+        self.weights = weights
+        self.max_group_size = max_group_size
+        self.local_epochs = local_epochs
+        self.local_batch_size = local_batch_size
+        self.local_learning_rate = local_learning_rate
+        self.ledger = ledger
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        """Check the parameters that nothing else does; nothing is stored."""
+        check_alone(type(self).__name__)
+        if self.n_iter is not None:
+            check_int("n_iter", self.n_iter, low=1, high=10**7)
+        check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
+        if self.expected_batch_size is not None:
+            check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
+        if self.microbatch_size is not None:
+            check_int("microbatch_size", self.microbatch_size, low=1, high=2**16)
+        check_phases(self.clip_norm)
+        if check_choice("clipping", self.clipping, CLIPPINGS) == "adaptive":
+            check_adaptive(self.clip_norm)
+        check_choice("clip_factor", self.clip_factor, CLIP_FACTORS)
+        check_choice("clip_style", self.clip_style, CLIP_STYLES)
+        check_choice("engine", self.engine, ENGINES)
+        check_bool("trust_model", self.trust_model)
+        if self.ema_decay is not None:
+            check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
+        check_choice("augmentation", self.augmentation, AUGMENTATIONS)
+        check_int("n_copies", self.n_copies, low=1, high=1024)
+        check_int("n_votes", self.n_votes, low=1, high=1024)
+        if isinstance(self.frozen, str) or not isinstance(
+            self.frozen, tuple | Integral
+        ):
+            raise TypeError(
+                "frozen must be a tuple of beginnings of parameter names, or a number "
+                f"of groups of blocks, got {self.frozen!r}."
+            )
+        check_weights(self.weights, self.model)
+        self._check_local()
+        check_int("verbose", self.verbose, low=0)
+        check_ledger(self.ledger)
+        check_folder(self.checkpoint_dir, self.checkpoint_every)
+
+    def _check_local(self) -> None:
+        """Check the parameters that only a fit with groups has a use for."""
+        if self.max_group_size is not None:
+            check_int("max_group_size", self.max_group_size, low=1, high=2**20)
+        check_int("local_epochs", self.local_epochs, low=1, high=10**4)
+        if self.local_batch_size is not None:
+            check_int("local_batch_size", self.local_batch_size, low=1)
+        if self.local_learning_rate is not None:
+            check_positive("local_learning_rate", self.local_learning_rate)
+        local = (self.local_epochs, self.local_batch_size, self.local_learning_rate)
+        if self.max_group_size is None:
+            if local != (1, None, None):
+                raise ValueError(
+                    "max_group_size must be given for local_epochs, local_batch_size "
+                    "or local_learning_rate, got None. Pass it, and groups to fit."
+                )
+        elif self.engine == "fast" or self.optimizer == "sgld":
+            raise ValueError(
+                "engine must not be 'fast' and optimizer not 'sgld' with groups, got "
+                f"{self.engine!r} and {self.optimizer!r}. Pass 'auto', and another "
+                "optimizer: the update of a user is no gradient."
+            )
+
+    def _local_training(self) -> LocalTraining:
+        """Return what users do with their records."""
+        n_records = int(self.max_group_size or 1)
+        rate = self.local_learning_rate
+        return LocalTraining(
+            max_group_size=n_records,
+            epochs=int(self.local_epochs),
+            batch_size=min(int(self.local_batch_size or n_records), n_records),
+            learning_rate=_LOCAL_RATE if rate is None else float(rate),
+        )
+
+    def _schedule(self, n_units: int) -> tuple[int, float]:
+        """Return the number of steps and the expected batch size."""
+        batch_size = float(self.expected_batch_size or n_units)
+        if not batch_size <= n_units:
+            raise ValueError(
+                "expected_batch_size must be at most the number of records, or of "
+                f"users, got {self.expected_batch_size!r}. Lower it (`privfeat train "
+                "--batch`); None takes all."
+            )
+        steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
+        return int(steps), batch_size
+
+    def _plan(self, n_iter: int, sampling_prob: float) -> ReleasePlan:
+        bound = sensitivity.clipped_gradient(1.0, self.adjacency)
+        query = Query(GRADIENT, bound, count=n_iter, sampling_prob=sampling_prob)
+        return plan_releases(
+            [query],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            noise_multiplier=self.noise_multiplier,
+            accounting="pld" if sampling_prob < 1.0 else "exact",
+            adjacency=self.adjacency,
+        )
+
+    def _optimizer(self, n_iter: int, units: Units, keys: KeyStream) -> Optimizer:
+        optimizer, rate = self.optimizer, self.learning_rate
+        if optimizer is None:
+            optimizer = _DEFAULT_OPTIMIZERS[units.kind]
+            # the mean of the updates is what the parameters move by
+            rate = 1.0 if rate is None and units.kind == "user" else rate
+        return make_optimizer(
+            optimizer,
+            learning_rate=rate,
+            schedule=self.schedule,
+            warmup_steps=self.warmup_steps,
+            n_iter=n_iter,
+            weight_decay=self.weight_decay,
+            n_records=len(units),
+            draw_key=keys.draw,
+        )

@@ -1,0 +1,117 @@
+"""Small convolutional networks: SampleConvNet and the simpleVGG family."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+from privfeat.networks.layers import Conv, Dense, max_pool
+
+_SIMPLE_VGG = re.compile(r"simplevgg((?:-\d+\(\d+\))+)-(\d+)", re.IGNORECASE)
+
+
+class SampleConvNet(nnx.Module):
+    """Two convolutions and two dense layers for images of 28 x 28 (or about that).
+
+    16 filters of size 8 with stride 2, max-pooling 2 with stride 1, 32 filters of size
+    4 with stride 2, the same pooling, 32 hidden units: opacus' MNIST network. Bu et al.
+    2023, appendix C.1.
+    """
+
+    def __init__(
+        self, image_shape: tuple[int, int, int], n_outputs: int, *, rngs: nnx.Rngs
+    ) -> None:
+        height, width, channels = image_shape
+        self.conv1 = Conv(
+            channels, 16, 8, stride=2, padding=((3, 3), (3, 3)), rngs=rngs
+        )
+        self.conv2 = Conv(16, 32, 4, stride=2, padding="VALID", rngs=rngs)
+        sides = [_conv_side(side) for side in (height, width)]
+        self.hidden = Dense(32 * sides[0] * sides[1], 32, rngs=rngs)
+        self.head = Dense(32, n_outputs, rngs=rngs)
+
+    def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
+        """Return the scores."""
+        x = max_pool(jax.nn.relu(self.conv1(x)), 2, stride=1)
+        x = max_pool(jax.nn.relu(self.conv2(x)), 2, stride=1)
+        x = jax.nn.relu(self.hidden(x.reshape(x.shape[0], -1)))
+        return self.head(x)
+
+
+class SimpleVGG(nnx.Module):
+    """Blocks of 3 x 3 convolutions with tanh, max-pooling after each, a hidden layer.
+
+    ``simpleVGG-32(2)-64(2)-128(2)-128`` has blocks of 2 convolutions with 32, 64 and
+    128 channels and 128 hidden units. Kurakin et al. 2022, appendix H.
+    """
+
+    def __init__(
+        self,
+        image_shape: tuple[int, int, int],
+        n_outputs: int,
+        *,
+        blocks: tuple[tuple[int, int], ...],
+        n_hidden: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        height, width, channels = image_shape
+        layers, sizes = [], []
+        for n_channels, n_layers in blocks:
+            for _ in range(n_layers):
+                layers.append(Conv(channels, n_channels, 3, rngs=rngs))
+                channels = n_channels
+            sizes.append(n_layers)
+            height, width = height // 2, width // 2
+        if not (height and width):
+            raise ValueError(
+                f"images must have sides of at least {2 ** len(blocks)} for "
+                f"{len(blocks)} blocks, got {image_shape[:2]}."
+            )
+        self.convolutions = nnx.List(layers)
+        self.sizes = tuple(sizes)
+        self.hidden = Dense(height * width * channels, n_hidden, rngs=rngs)
+        self.head = Dense(n_hidden, n_outputs, rngs=rngs)
+
+    @classmethod
+    def from_name(
+        cls,
+        name: str,
+        image_shape: tuple[int, int, int],
+        n_outputs: int,
+        *,
+        rngs: nnx.Rngs,
+    ) -> "SimpleVGG":
+        """Return the network that a name such as ``simpleVGG-32(2)-128`` describes."""
+        found = _SIMPLE_VGG.fullmatch(name)
+        if found is None:
+            raise ValueError(
+                "a simpleVGG must be named as in 'simpleVGG-32(2)-64(2)-128(2)-128', "
+                f"got {name!r}."
+            )
+        pairs = re.findall(r"(\d+)\((\d+)\)", found[1])
+        blocks = tuple((int(channels), int(layers)) for channels, layers in pairs)
+        return cls(
+            image_shape, n_outputs, blocks=blocks, n_hidden=int(found[2]), rngs=rngs
+        )
+
+    def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
+        """Return the scores."""
+        place = 0
+        for n_layers in self.sizes:
+            for layer in list(self.convolutions)[place : place + n_layers]:
+                x = jnp.tanh(layer(x))
+            place += n_layers
+            x = max_pool(x, 2)
+        x = jnp.tanh(self.hidden(x.reshape(x.shape[0], -1)))
+        return self.head(x)
+
+
+def _conv_side(side: int) -> int:
+    """Return a side of the last feature map of `SampleConvNet`."""
+    side = (side + 6 - 8) // 2 + 1 - 1
+    side = (side - 4) // 2 + 1 - 1
+    if side < 1:
+        raise ValueError("images must have sides of at least 14 for sample_convnet.")
+    return side

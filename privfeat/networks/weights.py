@@ -1,0 +1,123 @@
+"""Public pretrained weights of timm for the networks that timm has as well."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from numpy.typing import NDArray
+
+from privfeat._extras import require
+from privfeat.networks.tape import join
+from privfeat.networks.timm_names import TWINS
+
+Weights = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
+    """Give a network the weights of its twin in timm.
+
+    Parameters
+    ----------
+    network : ViT, ResNet, NFResNet or MobileNetV2
+        A ViT for images of the size that the weights were made for; a ResNet with
+        bottlenecks, or an NFResNet, for at least 64 pixels. Changed.
+    weights : path or mapping of name to array
+        A ``.safetensors`` file, or a state dict on the CPU: of ``vit_*_patch16_*``
+        with a class token, ``resnetv2_50x1_bit``, ``nf_resnet50`` or
+        ``mobilenetv2_100``. They become public: what they were trained on is protected
+        by nothing here.
+
+    Returns
+    -------
+    network : nnx.Module
+        The same. A head of another number of outputs stays fresh.
+
+    Raises
+    ------
+    TypeError
+        If timm has no twin of the network.
+    ValueError
+        If names or shapes are not those of the network.
+
+    Notes
+    -----
+    BiT standardizes kernels whenever they are used. Here this is done once, and
+    training goes on from the standardized ones; outputs are the same until then.
+    Batch norm of MobileNetV2 is folded into kernels and biases, see there.
+
+    Estimators scale bytes as `privfeat.data.networks.KNOWN_NETWORKS` says for the name
+    of the model, which suits timm's default weights; for others, or a network without a
+    name there, pass floats that are scaled as theirs were.
+    """
+    own = [of_twin for kind, of_twin in TWINS.items() if isinstance(network, kind)]
+    if not own:
+        names = ", ".join(kind.__name__ for kind in TWINS)
+        raise TypeError(
+            f"network must be one of {names}, got {type(network).__name__}: timm has "
+            "no such network."
+        )
+    state = nnx.state(network)
+    leaves = {join(path): leaf for path, leaf in nnx.to_flat_state(state)}
+    tensors = {n: np.asarray(v, np.float32) for n, v in _read(weights).items()}
+    try:
+        found = own[0](network, tensors)
+    except (IndexError, ValueError) as error:  # of axes that are not there
+        raise ValueError(
+            "weights must be those of a network of this kind and size, got tensors of "
+            "other shapes."
+        ) from error
+    head = {"head/kernel", "head/bias"}
+    if found.keys() | head != leaves.keys():
+        name = min((found.keys() | head) ^ leaves.keys())
+        raise ValueError(
+            f"weights must be those of a network of this kind and size, got {name!r} "
+            "on one side alone."
+        )
+    for name, leaf in leaves.items():
+        shape = leaf[...].shape
+        value = found.get(name)
+        if value is not None and value.size == leaf[...].size:
+            value = value.reshape(shape)
+        if name in head and (value is None or value.shape != shape):
+            continue
+        if value is None or value.shape != shape:
+            raise ValueError(
+                f"weights must have the shape {shape} for {name!r}, got another. Pass "
+                "images of the size that they were made for."
+            )
+        leaf[...] = jnp.asarray(value)
+    nnx.update(network, state)
+    return network
+
+
+def _read(weights: Weights) -> Mapping[str, Any]:
+    if isinstance(weights, Mapping):
+        return weights
+    require("a file of weights", "safetensors", extra="train")
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        tensors: dict[str, NDArray[Any]] = load_file(weights)
+    except (OSError, SafetensorError) as error:
+        raise ValueError(
+            f"weights must be a .safetensors file, but {os.fspath(weights)} cannot be "
+            f"read as one: {error}."
+        ) from error
+    return tensors
+
+
+def check_weights(weights: Any, model: Any) -> None:
+    """Raise TypeError unless these are a path, and the model is made, not given."""
+    if weights is None:
+        return
+    if not isinstance(weights, str | os.PathLike):
+        raise TypeError(f"weights must be None or a path, got {weights!r}.")
+    if isinstance(model, nnx.Module):
+        raise TypeError(
+            "weights must be None for a model that is a module, which has its own. "
+            "Pass them to load_timm_weights."
+        )

@@ -1,0 +1,118 @@
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from dp_accounting import (
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    UnsupportedDpEvent,
+    rdp,
+)
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
+from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.pld import (
+    pld_epsilon,
+    pld_epsilons,
+    pld_noise_multiplier,
+    rdp_epsilon,
+)
+from privfeat.exceptions import UnsupportedEventError
+
+
+def test_pld_epsilon_of_a_composition_adds_mu_squared():
+    event = SelfComposedDpEvent(GaussianDpEvent(4.0), 4)
+    exact = gaussian_epsilon(0.5, 1e-6)
+    assert exact <= pld_epsilon(event, 1e-6) <= exact * 1.01
+
+
+@pytest.mark.slow
+def test_pld_epsilon_falls_with_the_sampling_probability():
+    def cost(probability):
+        event = PoissonSampledDpEvent(probability, GaussianDpEvent(1.0))
+        return pld_epsilon(SelfComposedDpEvent(event, 10), 1e-6)
+
+    assert cost(0.01) < cost(0.1) < cost(0.9)
+
+
+def test_pld_epsilons_are_those_of_each_delta():
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)), 10)
+    deltas = [1e-5, 0.9]
+    found = pld_epsilons(event, deltas)
+    assert found == [pld_epsilon(event, delta) for delta in deltas]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0.0
+    with pytest.raises(ValueError, match="delta must be"):
+        pld_epsilons(event, [1e-5, 0.0])
+
+
+def test_pld_epsilon_refuses_an_unknown_event():
+    with pytest.raises(UnsupportedEventError, match="event must be supported"):
+        pld_epsilon(UnsupportedDpEvent(), 1e-5)
+
+
+@pytest.mark.parametrize("divergence", [math.nan, -1.0])
+def test_pld_epsilon_fails_closed(monkeypatch, divergence):
+    monkeypatch.setattr(PLDAccountant, "get_epsilon", lambda *_: divergence)
+    assert pld_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
+
+
+@pytest.mark.parametrize("divergence", [math.nan, -1.0])
+def test_rdp_epsilon_fails_closed(monkeypatch, divergence):
+    monkeypatch.setattr(RdpAccountant, "get_epsilon", lambda *_: divergence)
+    assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_rdp_epsilon_of_a_gaussian_is_little_above_the_exact_curve(mu):
+    """The gap is that of the conversion from Rényi divergences: a few percent."""
+    exact = gaussian_epsilon(mu, 1e-5)
+    assert exact < rdp_epsilon(GaussianDpEvent(1.0 / mu), 1e-5) < 1.15 * exact
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_pld_noise_multiplier_meets_the_budget(epsilon):
+    noise_multiplier = pld_noise_multiplier(GaussianDpEvent, epsilon, 1e-5)
+    assert pld_epsilon(GaussianDpEvent(noise_multiplier), 1e-5) <= epsilon
+    assert noise_multiplier == pytest.approx(1 / gaussian_mu(epsilon, 1e-5), rel=1e-2)
+    assert noise_multiplier >= 1 / gaussian_mu(epsilon, 1e-5)
+
+
+def test_pld_noise_multiplier_refuses_an_impossible_budget():
+    with pytest.raises(ValueError, match="noise multiplier of at most 1e6"):
+        pld_noise_multiplier(lambda _: NonPrivateDpEvent(), 0.1, 1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-9])
+def test_pld_of_many_sampled_steps_is_not_below_the_exact_curve(delta):
+    """With next to no amplification; below 1e-10 the accountant loses accuracy."""
+    event = PoissonSampledDpEvent(1 - 1e-9, GaussianDpEvent(60.0))
+    epsilon = pld_epsilon(SelfComposedDpEvent(event, 1000), delta)
+    assert epsilon >= gaussian_epsilon(math.sqrt(1000) / 60.0, delta) * (1 - 1e-9)
+
+
+def test_sampled_plans_refuse_a_delta_at_which_the_accountant_errs():
+    query = Query("gradient", 1.0, count=1000, sampling_prob=0.5)
+    with pytest.raises(ValueError, match="delta must be in"):
+        plan_releases([query], noise_multiplier=60.0, delta=1e-10, accounting="pld")
+
+
+def test_rdp_epsilon_of_divergences_that_are_rounded_away_is_infinite():
+    """dp-accounting makes an epsilon of 0 of them."""
+    run = PoissonSampledDpEvent(5e-4, GaussianDpEvent(1e6))
+    assert rdp_epsilon(SelfComposedDpEvent(run, 2**31 - 1), 1e-10) == math.inf
+
+
+@pytest.mark.parametrize("divergence", [0.0, -1e-19, math.nan])
+def test_rdp_epsilon_takes_no_divergence_of_zero(monkeypatch, divergence):
+    accounted = SimpleNamespace(rdp=np.array([divergence]), get_epsilon=lambda _: 0.0)
+    monkeypatch.setattr(
+        rdp, "RdpAccountant", lambda _: SimpleNamespace(compose=lambda _: accounted)
+    )
+    assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf

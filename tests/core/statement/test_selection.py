@@ -1,0 +1,120 @@
+"""What a statement says of a selection, and what it refuses."""
+
+import dataclasses
+import json
+import math
+from importlib import resources
+
+import jsonschema
+import pytest
+from dp_accounting.dp_event import (
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    RepeatAndSelectDpEvent,
+)
+
+from privfeat import PrivacyStatement
+from privfeat.core.accounting.run_count import RunCount
+from privfeat.core.statement.selection import Selection
+from privfeat.exceptions import PrivacyError, UnsupportedEventError
+
+SELECTION = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
+
+
+@pytest.fixture
+def statement():
+    return PrivacyStatement(
+        epsilon=1.0,
+        delta=1e-5,
+        rho=None,
+        mu=None,
+        adjacency="add_remove",
+        accounting="selection",
+        releases=(),
+        public=("everything",),
+        seeded=False,
+        selection=SELECTION,
+    )
+
+
+def test_statement_with_a_selection_survives_json(statement):
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+
+
+def test_statement_with_a_wrong_selection_is_refused(statement):
+    fields = json.loads(statement.to_json())
+    fields["selection"] = {"run_mu": 0.1}
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(fields))
+
+
+def test_statement_with_a_selection_gives_the_event_of_all_runs(statement):
+    event = statement.event()
+    assert isinstance(event, RepeatAndSelectDpEvent)
+    assert event.event == GaussianDpEvent(5.0)
+    assert (event.mean, event.shape) == (SELECTION.runs.mean, 0.0)
+
+
+def test_selection_without_privacy_gives_a_nonprivate_event():
+    event = dataclasses.replace(SELECTION, run_mu=math.inf).event()
+    assert event.event == NonPrivateDpEvent()
+
+
+def test_selection_of_negative_shape_has_no_event():
+    with pytest.raises(UnsupportedEventError, match="eta"):
+        dataclasses.replace(SELECTION, eta=-0.5).event()
+
+
+def test_statement_text_tells_of_the_selection(statement):
+    text = str(statement)
+    for part in [
+        "best of a random number",
+        "eta = 0",
+        "mu = 0.2",
+        "kept from training",
+    ]:
+        assert part in text
+
+
+def test_selection_refuses_a_mean_below_one(monkeypatch):
+    monkeypatch.setattr(RunCount, "mean", property(lambda self: 0.9))
+    with pytest.raises(ValueError, match="mean must be"):
+        dataclasses.replace(SELECTION, gamma=0.2)
+
+
+def test_selection_of_few_runs_is_allowed():
+    gamma = RunCount.from_mean(1.01, 1.0).gamma
+    assert dataclasses.replace(SELECTION, eta=1.0, gamma=gamma).runs.mean < 1.02
+
+
+@pytest.mark.parametrize("run_mu", [0.2, math.inf])
+def test_statement_with_a_selection_fits_its_schema(statement, run_mu):
+    epsilon = 1.0 if math.isfinite(run_mu) else math.inf
+    selection = dataclasses.replace(SELECTION, run_mu=run_mu)
+    statement = dataclasses.replace(statement, epsilon=epsilon, selection=selection)
+    text = resources.files("privfeat.core.statement").joinpath("statement.schema.json")
+    schema = json.loads(text.read_text(encoding="utf-8"))
+    jsonschema.validate(json.loads(statement.to_json()), schema)
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+
+
+def test_statement_of_a_selection_does_not_read_without_it(statement):
+    """Its releases are not all that was drawn, and may be none."""
+    fields = json.loads(statement.to_json())
+    del fields["selection"]
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"run_mu": run_mu} for run_mu in (0.0, -1.0, math.nan)),
+        *({"eta": eta} for eta in (-0.6, 10.5, math.nan)),
+        *({"gamma": gamma} for gamma in (0.0, -0.5, 1.0, 1.5, math.nan)),
+        {"scored_on": "guesses"},
+    ],
+)
+def test_no_selection_contradicts_itself(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        dataclasses.replace(SELECTION, **wrong)

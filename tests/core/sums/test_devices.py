@@ -1,0 +1,146 @@
+"""What a device, or its settings, may not do to a product."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from privfeat import DPFC
+from privfeat.core.sums import devices, kernels
+from privfeat.core.sums.devices import check_exact_products, check_settings
+from privfeat.exceptions import PrivacyError
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Forget what earlier checks found, and what planted devices did."""
+    devices._is_exact.cache_clear()
+    yield
+    devices._is_exact.cache_clear()
+
+
+def shared_scale(product, bits=44):
+    """Return a product that keeps so many bits below its largest entry alone."""
+    unit = 2.0 ** (np.floor(np.log2(np.max(np.abs(product)))) - bits)
+    return np.round(np.asarray(product) / unit) * unit
+
+
+def one_off(product):
+    """Return a product that is wrong by one at one place."""
+    wrong = np.array(product)
+    wrong[-1, -1] += 1.0
+    return wrong
+
+
+def not_whole(product):
+    wrong = np.array(product)
+    wrong[0, -1] += 0.25
+    return wrong
+
+
+def test_this_machine_is_exact():
+    check_exact_products()
+
+
+@pytest.mark.parametrize("wrong", [shared_scale, one_off, not_whole])
+@pytest.mark.parametrize("place", ["gram", "sums", "scores"])
+def test_a_wrong_product_is_found_and_refused(monkeypatch, place, wrong):
+    gram, products = kernels.gram_of, kernels.products_of
+    if place == "gram":
+        monkeypatch.setattr(kernels, "gram_of", lambda rows: wrong(gram(rows)))
+    else:
+
+        def planted(*numbers):
+            sums, scores = products(*numbers)
+            return (wrong(sums), scores) if place == "sums" else (sums, wrong(scores))
+
+        monkeypatch.setattr(kernels, "products_of", planted)
+    clf = DPFC(epsilon=1.0, classes=[0, 1])
+    with pytest.raises(PrivacyError, match="float64 products must be exact"):
+        clf.fit([[1.0], [2.0]], [0, 1])
+    assert not hasattr(clf, "privacy_")
+
+
+def test_the_numbers_are_as_large_as_a_fit_has_them():
+    rows, narrow, coef = devices._hard_numbers()
+    assert rows.size == 2**20
+    assert np.max(np.abs(rows)) == np.max(np.abs(narrow)) == 2.0**20
+    assert np.max(np.abs(narrow[:, 0] @ rows)) == 2.0**50
+    norms = np.linalg.norm(coef, axis=1)
+    assert 2.0**31 < np.max(norms) <= 2.0**32
+    assert np.max(np.abs(rows // 32)) == 2.0**15
+
+
+def test_a_device_is_checked_once(monkeypatch):
+    calls, gram = [], kernels.gram_of
+    monkeypatch.setattr(kernels, "gram_of", lambda rows: calls.append(1) or gram(rows))
+    check_exact_products()
+    check_exact_products()
+    assert len(calls) == len(jax.local_devices())
+
+
+@pytest.mark.slow
+def test_one_wrong_device_of_eight_is_refused():
+    """The last of eight virtual devices keeps 44 bits."""
+    script = """
+import jax, numpy as np
+from privfeat.core import devices, kernels
+genuine = kernels.products_of
+def planted(rows, *rest):
+    sums, scores = genuine(rows, *rest)
+    return (np.round(sums / 64) * 64 if rows.device.id == 7 else sums), scores
+devices.check_exact_products()
+assert devices._is_exact.cache_info().currsize == 8
+devices._is_exact.cache_clear()
+kernels.products_of = planted
+devices.check_exact_products()
+"""
+    flags = "--xla_force_host_platform_device_count=8"
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "PrivacyError: float64 products must be exact" in done.stderr
+    assert "not on cpu:7" in done.stderr or "TFRT_CPU_7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CUBLAS_EMULATE_DOUBLE_PRECISION",
+        "CUBLAS_EMULATE_SINGLE_PRECISION",
+        "CUBLAS_EMULATION_STRATEGY",
+        "CUBLAS_EMULATION_SPECIAL_VALUES_SUPPORT_MASK",
+        "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT",
+        "NVIDIA_TF32_OVERRIDE",
+    ],
+)
+def test_variables_of_cublas_are_refused_on_gpus(monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    check_settings()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    with pytest.raises(PrivacyError, match=f"changes by {name}"):
+        check_settings()
+    monkeypatch.setenv(name, "0")
+    check_settings()
+
+
+@pytest.mark.parametrize(
+    ("flags", "refused"),
+    [
+        ("--xla_gpu_enable_fast_math --a=b", "xla_gpu_enable_fast_math"),
+        ("--xla_cpu_enable_fast_math=true", "xla_cpu_enable_fast_math"),
+        ("--xla_gpu_enable_bf16_3way_gemm=true", "xla_gpu_enable_bf16_3way_gemm"),
+        ("--xla_cpu_enable_fast_math=false", None),
+        ("--xla_force_host_platform_device_count=8", None),
+    ],
+)
+def test_flags_of_xla_that_shorten_products_are_refused(monkeypatch, flags, refused):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    if refused is None:
+        check_settings()
+        return
+    with pytest.raises(PrivacyError, match=f"changes by {refused}[.]"):
+        check_settings()

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from privfeat.core.sums import totals
+from privfeat.core.sums.processes import Team
+from privfeat.core.sums.statistics import exact_gram
+from privfeat.core.sums.totals import ExactSum, Total
+from tests.core.grids import STEP, bounded
+
+
+def test_totals_are_exact_beyond_an_int64():
+    """2**26 rows have a total of 2**66, which an int64 alone would wrap around."""
+    total = Total(True, (1, 1))
+    part = np.full((1, 1), 2.0**50)
+    for _ in range(2**16):
+        total.add(part)
+    assert total.sum(1.0).value == 2.0**66
+
+
+@pytest.mark.parametrize("chunks_before_carry", [1, 2, 3])
+def test_totals_do_not_depend_on_when_they_are_carried(
+    grid_rows, monkeypatch, chunks_before_carry
+):
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
+    expected = exact_gram(part).value
+    monkeypatch.setattr(totals, "_CHUNKS_BEFORE_CARRY", chunks_before_carry)
+    np.testing.assert_array_equal(exact_gram(part).value, expected)
+
+
+def test_totals_without_privacy_are_never_carried(grid_rows, monkeypatch):
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=False)
+    expected = exact_gram(part).value
+    monkeypatch.setattr(totals, "_CHUNKS_BEFORE_CARRY", 2)
+    np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
+    """Two processes that hold the same: every sum of theirs is twice that of one."""
+
+    class Twins(Team):
+        def total(self, values, **_):
+            return values + values
+
+    rows, labels = bounded(700, 5)
+    part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=private)
+    expected = 2.0 * exact_gram(part).value
+    monkeypatch.setattr(totals, "current_team", lambda: Twins(0, 2, "own"))
+    np.testing.assert_array_equal(exact_gram(part).value, expected)
+
+
+def test_a_scaled_sum_is_the_same_whole_numbers_in_another_unit():
+    exact = ExactSum(np.array([3, -5]), 0.25, np.array([1, 0]))
+    scaled = exact.scaled(0.7)
+    np.testing.assert_array_equal(scaled.total, exact.total)
+    np.testing.assert_array_equal(scaled.carry, exact.carry)
+    assert scaled.unit == 0.7 * 0.25
+    np.testing.assert_allclose(scaled.value, 0.7 * exact.value, rtol=1e-15)
+
+
+def test_a_sum_without_a_unit_is_in_units_of_the_statistic():
+    assert ExactSum(np.array([1.5])).value == 1.5

@@ -1,0 +1,109 @@
+"""Small networks and batches for all tests of the trainers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from privfeat._compilation import keep_compiled_code
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.networks.engine import ClipRule, clipped_sum
+from privfeat.networks.losses import cross_entropy
+from privfeat.networks.model import Network
+from privfeat.networks.models import MLP
+from tests.networks.tiny import UNOPTIMIZED
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_code():
+    """Compile once what several tests, or several runs of them, use."""
+    keep_compiled_code()
+
+
+@pytest.fixture
+def rngs():
+    return nnx.Rngs(params=jax.random.key(0))
+
+
+@pytest.fixture
+def small_mlp(rngs):
+    """Return a network that is quick to compile, for records of shape (5,)."""
+    return MLP((5,), 4, widths=(8,), rngs=rngs)
+
+
+@pytest.fixture
+def make_batch():
+    """Return inputs of shape (n, copies, ...) and labels of four classes."""
+
+    def make(shape, n=3, copies=1, scale=1.0):
+        draw = np.random.default_rng(7)
+        inputs = draw.normal(size=(n, copies, *shape), scale=scale)
+        labels = draw.integers(0, 4, n)
+        return jnp.asarray(inputs, jnp.float32), jnp.asarray(labels)
+
+    return make
+
+
+@pytest.fixture
+def make_sum():
+    """Return the clipped sum by one engine, compiled for batches of one shape."""
+
+    def make(module, batch, engine, *, clip_norm=0.1, **options):
+        frozen = options.pop("frozen", frozenset())
+        network, rule = Network(module), ClipRule(**options)
+        function = clipped_sum(network, cross_entropy, rule, engine, frozen)
+
+        def arguments(batch, valid=None):
+            inputs, labels = batch
+            valid = np.ones(len(inputs), bool) if valid is None else valid
+            valid, radius = jnp.asarray(valid), jnp.float32(clip_norm)
+            return network.initial, inputs, labels, valid, radius
+
+        lowered = function.lower(*arguments(batch))
+        compiled = lowered.compile(compiler_options=UNOPTIMIZED)
+        return lambda *given: compiled(*arguments(*given))
+
+    return make
+
+
+@pytest.fixture
+def sum_of(make_sum):
+    """Return the clipped sum of one batch by one engine."""
+
+    def compute(module, batch, engine, *, valid=None, **options):
+        return make_sum(module, batch, engine, **options)(batch, valid)
+
+    return compute
+
+
+@pytest.fixture
+def norm_of():
+    """Return the norm of a gradient in all its parameters together."""
+
+    def compute(gradient):
+        leaves = [np.asarray(leaf, np.float64).ravel() for leaf in gradient.values()]
+        return float(np.linalg.norm(np.concatenate(leaves)))
+
+    return compute
+
+
+@pytest.fixture
+def records():
+    """Return thirty records of shape (5,), of three classes."""
+    draw = np.random.default_rng(3)
+    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30)
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """Record the exact sums of a fit."""
+    sums = []
+    original = GaussianMechanism.release
+
+    def release(self, name, exact, **options):
+        sums.append(exact.value.copy())
+        return original(self, name, exact, **options)
+
+    monkeypatch.setattr(GaussianMechanism, "release", release)
+    return sums

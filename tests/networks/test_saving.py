@@ -1,0 +1,61 @@
+"""Networks on disk: what was saved is what is loaded, and nothing is unpickled."""
+
+import json
+
+import numpy as np
+import pytest
+
+from privfeat import DPSGDClassifier, DPSGDRegressor, load, save
+from privfeat.networks.models import build
+from privfeat.persistence import ModelFileError
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+@pytest.fixture
+def images():
+    draw = np.random.default_rng(0)
+    return draw.integers(0, 256, (12, 8, 8, 1), np.uint8), draw.integers(0, 2, 12)
+
+
+@pytest.fixture
+def params():
+    return {"model": "mlp", "noise_multiplier": 1.0, "n_iter": 2, "random_state": 5} | {
+        "expected_batch_size": 4
+    }
+
+
+def test_a_saved_classifier_predicts_alike(tmp_path, images, params):
+    clf = DPSGDClassifier(**params, classes=[0, 1]).fit(*images)
+    save(clf, tmp_path / "model", class_names=["a", "b"])
+    loaded = load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(images[0]), clf.predict_proba(images[0]))
+    assert loaded.privacy_ == clf.privacy_
+    assert loaded.random_state is None
+    assert loaded.input_shape_ == clf.input_shape_
+    assert "5" not in json.dumps(
+        json.loads((tmp_path / "model" / "model.json").read_text())["params"]
+    ).replace("1e-05", "")
+
+
+def test_a_saved_regressor_predicts_alike(tmp_path, images, params):
+    model = DPSGDRegressor(**params).fit(images[0], images[1] - 0.5)
+    save(model, tmp_path)
+    assert np.array_equal(load(tmp_path).predict(images[0]), model.predict(images[0]))
+
+
+def test_damage_is_noticed(tmp_path, images, params):
+    save(DPSGDClassifier(**params, classes=[0, 1]).fit(*images), tmp_path)
+    (file,) = tmp_path.glob("arrays-*.npz")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.raises(ModelFileError, match="checksum"):
+        load(tmp_path)
+
+
+def test_a_network_without_a_name_is_not_saved(tmp_path, images, params):
+    def make(shape, n_outputs, *, rngs):
+        return build("mlp", shape, n_outputs, rngs=rngs)
+
+    clf = DPSGDClassifier(**params | {"model": make}, classes=[0, 1]).fit(*images)
+    with pytest.raises(TypeError, match="model must be made of"):
+        save(clf, tmp_path)
