@@ -71,7 +71,7 @@ test-repeat: $(FULL_STAMP)
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.
 comma := ,
 empty :=
-SHAPED := $(addprefix privfeat.core.,clipping kernels losses noise records statistics) privfeat.solvers
+SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses noise.draws sums.kernels sums.records sums.statistics) privfeat.solvers
 SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 
 test-shapes: $(FULL_STAMP)
@@ -83,13 +83,13 @@ SERVER := ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
 coverage: $(FULL_STAMP)
 	@marks="not gpu and not realdata"; \
 	if ! { $(SERVER); } >/dev/null 2>&1; then \
-	  marks="$(NOT_HERE)"; export LEFT_OUT="privfeat/core/ledger/postgres_store*.py"; \
+	  marks="$(NOT_HERE)"; export LEFT_OUT="privfeat/core/ledger/postgres_*.py"; \
 	  echo "PostgreSQL is not installed: $$LEFT_OUT is left out, and NOT covered."; \
 	fi; \
 	$(PYTEST) -q -m "$$marks" --cov=privfeat/core --cov-branch --cov-fail-under=100 \
 	  --cov-report=term-missing tests/core tests/linear/test_processes.py privfeat/core
 
-# Give MODULES="keys noise" for some alone.
+# Give MODULES="noise.keys noise.draws" for some alone.
 mutation: $(FULL_STAMP)
 	$(PIP_INSTALL) -q -e '.[mutation]'
 	$(BIN)/python tests/mutation.py $(MODULES)

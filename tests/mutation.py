@@ -24,46 +24,36 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.audited import CORE, ROOT, core_files
+
 ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
-# The core, but for ``processes`` and ``leaving`` (their tests start processes, which
-# import them unchanged), and ``ledger_postgres`` and ``ledger_postgres_tables`` (need a
-# server).
-MODULES = (
-    *("sensitivity", "replacement", "accounting", "calibration"),
-    *("noise_levels", "plan", "pld"),
-    *(
-        "composition",
-        "selection",
-        "run_count",
-        "statement_selection",
-        "confidence",
-        "rounding",
-    ),
-    *("mechanisms", "keys", "threefish", "noise", "discrete", "exact"),
-    *("release", "observation"),
-    *("clipping", "grid", "losses", "records", "statistics", "totals", "kernels"),
-    *("devices", "folds"),
-    *("statement", "statement_json", "statement_words", "release_record"),
-    *("budget", "charging", "event_json", "ledger", "ledger_rows", "ledger_store"),
-    *("ledger_file", "ledger_log", "ledger_runs", "ledger_sqlite"),
-)
-# Where the tests are, if not in ``test_<module>.py`` alone.
+# The tests of these start processes or a server, which import them unchanged.
+NOT_HERE = {
+    *("sums.processes", "sums.leaving"),
+    *("ledger.postgres_store", "ledger.postgres_tables"),
+}
+# Where the tests are, if not in ``test_<module>.py`` of the same folder alone.
 TESTS = {
-    "plan": ("plan", "noise_levels"),
-    "calibration": ("calibration", "noise_levels"),
-    "noise_levels": ("noise_levels", "calibration"),
-    "clipping": ("clipping", "statistics"),
-    "kernels": ("kernels", "statistics", "several_labels", "clipping"),
-    "statistics": ("statistics", "several_labels"),
-    "totals": ("totals", "statistics"),
-    "release_record": ("statement", "statement_json"),
-    "statement": ("statement", "statement_json"),
-    "statement_words": ("statement_words", "statement", "statement_selection"),
-    "event_json": ("ledger",),
-    "ledger_rows": ("ledger", "ledger_file"),
-    "ledger_store": ("ledger_store", "ledger"),
-    "release": ("mechanisms", "noise"),
+    "accounting.plan": ("plan", "noise_levels"),
+    "accounting.calibration": ("calibration", "noise_levels"),
+    "accounting.noise_levels": ("noise_levels", "calibration"),
+    "bounds.clipping": ("clipping", "../sums/test_statistics"),
+    "sums.kernels": (
+        *("kernels", "statistics", "several_labels"),
+        "../bounds/test_clipping",
+    ),
+    "sums.statistics": ("statistics", "several_labels"),
+    "sums.totals": ("totals", "statistics"),
+    "statement.release_record": ("privacy_statement", "serialization"),
+    "statement.privacy_statement": ("privacy_statement", "serialization"),
+    "statement.words": ("words", "privacy_statement", "selection"),
+    "statement.event_json": ("../ledger/test_privacy_ledger",),
+    "ledger.rows": ("privacy_ledger", "file_store"),
+    "ledger.runs": ("../test_charging", "privacy_ledger"),
+    "ledger.store": ("store", "privacy_ledger"),
+    "noise.release": ("gaussian_mechanism", "draws"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.
 IN_PROCESS = "not processes_are and not killed and not disk and not read_only"
@@ -144,6 +134,25 @@ def change_between(old: str, new: str) -> str:
     return " => ".join(sides)
 
 
+def modules_of_the_core() -> list[str]:
+    """Return the audited modules by the names that ``accepted_mutants.json`` has."""
+    files = (file.relative_to(CORE).with_suffix("") for file in core_files())
+    names = [".".join(file.parts) for file in files if file.name != "__init__"]
+    return [name for name in names if name not in NOT_HERE]
+
+
+def path_of(module: str) -> Path:
+    return CORE.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def tests_of(module: str) -> list[Path]:
+    *folder, name = module.split(".")
+    home = ROOT.joinpath("tests", "core", *folder)
+    names = TESTS.get(module, (name,))
+    files = [home / f"{f'test_{n}' if '/' not in n else n}.py" for n in names]
+    return [*files, ROOT / "tests" / "core" / "test_immutable.py"]
+
+
 def killed(module: str, mutant: Mutant) -> bool:
     """Run the tests of a module against a mutant of it, in a fork of this process."""
     child = os.fork()
@@ -162,10 +171,9 @@ def killed(module: str, mutant: Mutant) -> bool:
 def run_tests(module: str, mutant: Mutant) -> int:
     import pytest
 
-    path = ROOT / "privfeat" / "core" / f"{module}.py"
+    path = path_of(module)
     sys.meta_path.insert(0, Replaced(f"privfeat.core.{module}", path, mutant.source))
-    names = (*TESTS.get(module, (module,)), "immutable")
-    files = [f"tests/core/test_{name}.py" for name in names]
+    files = [str(file) for file in tests_of(module)]
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -186,7 +194,7 @@ def import_libraries() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("modules", nargs="*", default=MODULES)
+    parser.add_argument("modules", nargs="*", default=modules_of_the_core())
     modules = parser.parse_args().modules
     os.chdir(ROOT)
     os.environ["HYPOTHESIS_PROFILE"] = "ci"
@@ -194,7 +202,7 @@ def main() -> int:
     accepted = json.loads(ACCEPTED.read_text())
     n_bad = 0
     for module in modules:
-        source = (ROOT / "privfeat" / "core" / f"{module}.py").read_text()
+        source = path_of(module).read_text()
         if killed(module, Mutant(source, "")):
             print(f"{module}: its tests must pass before mutation, but fail.")
             return 1

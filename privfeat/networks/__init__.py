@@ -2,11 +2,11 @@
 
 ``classifier`` and ``regressor`` hold the estimators on the bases ``_base``,
 ``_resuming`` and ``_parameters``. One fit goes through ``images`` (records), ``units``
-(what is protected as one: records, or the users of ``federated``), ``networks`` (the
+(what is protected as one: records, or the users of ``federated``), ``models`` (the
 architectures, made of ``layers``), ``model`` (a network as a function of named
 parameters), ``engine`` (sums of clipped gradients: ``tape`` records a forward pass,
 ``contributions`` makes per-record norms of it, ``clipping`` the factors, ``adaptive``
-bounds that follow the norms), ``augment`` and ``colours`` (views of a record),
+bounds that follow the norms), ``augment`` and ``color_jitter`` (views of a record),
 ``batches`` (physical batches), ``devices`` (all of this machine), ``optimizers``,
 ``loop`` (the noisy steps), ``checkpoints``, ``weights`` (of timm) and ``prediction``.
 Plans, keys and noise are those of `privfeat.core`, as for the linear estimators.

@@ -9,7 +9,7 @@ from privfeat import core
 
 def test_dataclasses_of_the_core_are_frozen():
     found = set()
-    for info in pkgutil.iter_modules(core.__path__, "privfeat.core."):
+    for info in pkgutil.walk_packages(core.__path__, "privfeat.core."):
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, type) and dataclasses.is_dataclass(value):
                 found.add(value)

@@ -1,4 +1,4 @@
-"""Small networks and batches for all tests of the trainers."""
+"""Small networks and batches for all tests of networks."""
 
 import jax
 import jax.numpy as jnp

@@ -264,7 +264,7 @@ def test_25_fitted_state_holds_nothing_but_releases(spy, make, one_less):
     check_25(spy, make, one_less)
 
 
-@pytest.mark.parametrize("fit", ["classifier", "temperature", "trainer"])
+@pytest.mark.parametrize("fit", ["classifier", "temperature", "network"])
 @pytest.mark.parametrize("wrong", ["ragged", "no features", "ragged labels"])
 def test_25_no_message_holds_the_number_of_records(wrong, fit):
     said = set()
@@ -277,7 +277,7 @@ def test_25_no_message_holds_the_number_of_records(wrong, fit):
         else:
             y[-1] = [1, 0]
         model = DPLeastSquares(classes=[0, 1], random_state=0)
-        if fit == "trainer":
+        if fit == "network":
             model = DPSGDClassifier(model="mlp", classes=[0, 1], noise_multiplier=1.0)
         elif fit == "temperature":
             model = TemperatureScaling(model.fit([[1.0, 2.0]] * 2, [0, 1]))

@@ -2,7 +2,7 @@
 
 A fit declares its statistics as `Query` objects; ``calibration.plan_releases`` turns
 them and the user's budget into a `ReleasePlan` before any data is read, and only the
-plan's releases can be drawn (see ``mechanisms``).
+plan's releases can be drawn (see ``gaussian_mechanism``).
 """
 
 import math

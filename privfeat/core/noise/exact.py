@@ -6,7 +6,7 @@ multiplier times its sensitivity. The exact mode adds discrete Gaussian noise of
 parameter ``s^2 = ceil(c^2) + 4`` instead (`grid_variance`), a relative ``2**-32`` more
 noise at ``c = 2**17``: that is a sum of rows at a noise multiplier of one fourth. Off
 the diagonal of a symmetric matrix ``c^2`` is half as large, as in
-``noise.symmetric_gaussian``.
+``draws.symmetric_gaussian``.
 
 Continuous draws in floating point reach only some of the numbers between which a sum
 lies, and which ones depends on the sum (Mironov 2012); combining several draws into one
@@ -44,7 +44,7 @@ e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta`
 
 **Charge.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the stated
 epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. The
-conversions of ``accounting`` state a delta that is a relative ``4e-8`` too large, of
+``conversions`` state a delta that is a relative ``4e-8`` too large, of
 which their rounding takes ``2e-8``; for delta of at least ``1e-10``, which a plan
 requires, the growth is a relative ``1e-11``. The PLD accountant rounds losses up to
 multiples of ``1e-4``; besides, all noise is a relative ``2**-20`` larger than whole

@@ -74,7 +74,7 @@ class KeyStream:
         self._drawn = position
 
     def draw_noise_key(self) -> NoiseKey:
-        """Return a key of 256 bits, for one draw of ``noise``."""
+        """Return a key of 256 bits, for one draw of ``draws``."""
         return self.draw_words(4)
 
     def draw(self) -> Key[Array, ""]:

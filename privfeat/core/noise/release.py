@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 @dataclass(frozen=True)
 class Release:
-    """A statistic after the noise of ``mechanisms``, with how it was made.
+    """A statistic after the noise of ``gaussian_mechanism``, with how it was made.
 
     Attributes
     ----------

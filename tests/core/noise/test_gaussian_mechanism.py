@@ -230,7 +230,7 @@ def test_mechanism_draws_samples_by_its_arithmetic(monkeypatch):
     query = Query("gradient", 1.0, sampling_prob=0.2)
     plan = plan_releases([query], noise_multiplier=2.0, accounting="pld")
     monkeypatch.setattr(gaussian_mechanism.discrete, "bernoulli", lambda *_: "exactly")
-    monkeypatch.setattr(gaussian_mechanism.noise, "bernoulli", lambda *_: "in float64")
+    monkeypatch.setattr(gaussian_mechanism.draws, "bernoulli", lambda *_: "in float64")
     for arithmetic, drawn in (("exact", "exactly"), ("float64", "in float64")):
         mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
         assert mechanism.sampler("gradient")(3) == drawn

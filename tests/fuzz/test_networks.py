@@ -1,4 +1,4 @@
-"""Trainers: parameters and arrays are refused in words, or give a finite fit."""
+"""Networks: parameters and arrays are refused in words, or give a finite fit."""
 
 import inspect
 import math
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from tests.fuzz.test_estimators import REFUSALS, matrices, odd, refused, targets
 
-TRAINERS = (DPSGDClassifier, DPSGDRegressor)
+NETWORKS = (DPSGDClassifier, DPSGDRegressor)
 # A text would be a folder anywhere, of which the fit makes a checkpoint.
 NOT_TRIED = {"verbose", "checkpoint_dir"}
 
@@ -21,17 +21,17 @@ def outcome(cls, options, X, y):
     """Train, and return what became of it; fails on anything that may not happen."""
     fixed = {"model": "mlp", "n_iter": 1, "expected_batch_size": None}
     fixed |= {"classes": range(2)} if cls is DPSGDClassifier else {}
-    trainer = cls(**(fixed | options))
+    network = cls(**(fixed | options))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            trainer.fit(X, y)
+            network.fit(X, y)
         except REFUSALS as error:
             return refused(error)
-    assert all(np.all(np.isfinite(leaf)) for leaf in trainer.parameters_.values())
-    statement = trainer.privacy_
+    assert all(np.all(np.isfinite(leaf)) for leaf in network.parameters_.values())
+    statement = network.privacy_
     assert statement.epsilon > 0.0  # NaN fails
-    assert math.isfinite(statement.epsilon) or trainer.epsilon == math.inf
+    assert math.isfinite(statement.epsilon) or network.epsilon == math.inf
     if math.isfinite(statement.epsilon):
         assert all(record.noise_stddev > 0.0 for record in statement.releases)
     return "trained"
@@ -43,7 +43,7 @@ def data():
     return rng.normal(size=(12, 3)), np.arange(12) % 2
 
 
-@pytest.mark.parametrize("cls", TRAINERS)
+@pytest.mark.parametrize("cls", NETWORKS)
 def test_a_parameter_of_a_trainer_is_refused_or_gives_a_finite_fit(
     cls, data, tried, examples
 ):
@@ -57,7 +57,7 @@ def test_a_parameter_of_a_trainer_is_refused_or_gives_a_finite_fit(
     attempt()
 
 
-@pytest.mark.parametrize("cls", TRAINERS)
+@pytest.mark.parametrize("cls", NETWORKS)
 def test_an_array_for_a_trainer_is_refused_or_gives_a_finite_fit(cls, tried, examples):
     @examples(20)
     @given(X=matrices, y=targets)

@@ -1,0 +1,38 @@
+"""The audited files, as ``privfeat/core/README.md`` lists them."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE = ROOT / "privfeat" / "core"
+# a row of a table: its first cell names a file or a folder, plain or as a link
+_ROW = re.compile(r"^\| \[?`([\w/]+?)(\.py|/)?`")
+
+
+def _rows() -> tuple[list[str], list[str]]:
+    core, beyond = (CORE / "README.md").read_text().split("## Beyond this folder")
+    return tuple(
+        [match[1] for line in part.splitlines() if (match := _ROW.match(line))]
+        for part in (core, beyond)
+    )
+
+
+def _files(parent: Path, name: str) -> list[Path]:
+    if (parent / name).is_dir():
+        return sorted((parent / name).glob("*.py"))
+    return [parent / f"{name}.py"]
+
+
+def stages() -> list[str]:
+    """Return the folders of the core, in the order of the argument."""
+    return [name for name in _rows()[0] if (CORE / name).is_dir()]
+
+
+def core_files() -> list[Path]:
+    """Return the files of the core, in the order of the argument."""
+    return [file for name in _rows()[0] for file in _files(CORE, name)]
+
+
+def files_beyond() -> list[Path]:
+    """Return the audited files outside the core."""
+    return [file for name in _rows()[1] for file in _files(ROOT / "privfeat", name)]
