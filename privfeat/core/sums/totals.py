@@ -17,8 +17,7 @@ _CHUNKS_BEFORE_CARRY = 2**12
 
 @dataclass(frozen=True)
 class ExactSum:
-    """A sum over records before noise. Sensitive: only ``gaussian_mechanism`` may
-    release it.
+    """A sum over records before noise. Sensitive: only a mechanism may release it.
 
     Attributes
     ----------
