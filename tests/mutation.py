@@ -51,7 +51,7 @@ TESTS = {
     "statement.words": ("words", "privacy_statement", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),
     "ledger.rows": ("privacy_ledger", "file_store"),
-    "ledger.runs": ("../test_charging", "privacy_ledger"),
+    "ledger.charging": ("charging", "privacy_ledger"),
     "ledger.store": ("store", "privacy_ledger"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }

@@ -16,11 +16,11 @@ from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.charging import charged, check_ledger
+from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
@@ -29,7 +29,6 @@ from privfeat.linear._inputs import (
     ScoredClassifier,
     seed_of,
     warn_of_unused_groups,
-    warn_of_weak_choices,
 )
 from privfeat.linear._labels import places_of
 from privfeat.persistence import is_ours
@@ -182,12 +181,11 @@ class TemperatureScaling(
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             warn_of_unused_groups(X, None)
-            warn_of_weak_choices(
-                plan, classes_read=False, seeded=keys.seeded, n_units=len(features)
-            )
             replaces = self.adjacency == "replace_one"
-            statement = PrivacyStatement.from_plan(
+            fit = private_fit(
+                self,
                 plan,
+                keys,
                 public=(
                     "the classifier, its classes, and all constructor parameters but "
                     "random_state",
@@ -195,14 +193,11 @@ class TemperatureScaling(
                     *(["the number of records"] if replaces else []),
                     *([_NO_MEMORY] if one_by_one else []),
                 ),
-                seeded=keys.seeded,
+                n_units=len(features),
+                forget=("temperature_",),
             )
-            with charged(self.ledger, statement, estimator=type(self).__name__):
-                # From here on the budget is spent, whatever happens: the statement
-                # stands, and the temperature of an earlier fit does not.
-                self.privacy_ = statement
-                self.__dict__.pop("temperature_", None)
-                self.temperature_ = self._noisy_bisection(log_p, codes, plan, keys)
+            with fit.drawing() as mechanism:
+                self.temperature_ = self._noisy_bisection(log_p, codes, mechanism)
         self.classes_ = classes
         return self
 
@@ -256,10 +251,8 @@ class TemperatureScaling(
         self,
         log_p: NDArray[np.float64],
         codes: NDArray[np.intp],
-        plan: ReleasePlan,
-        keys: KeyStream,
+        mechanism: GaussianMechanism,
     ) -> float:
-        mechanism = GaussianMechanism(plan, keys)
         correct = log_p.argmax(axis=1) == codes
         n_classes = len(self.estimator.classes_)
         low, high = LOG_RANGE
@@ -274,7 +267,6 @@ class TemperatureScaling(
                 low = middle
             else:
                 high = middle
-        mechanism.check_complete()
         return float(2.0 ** (0.5 * (low + high)))
 
 

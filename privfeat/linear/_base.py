@@ -24,11 +24,11 @@ from privfeat._types import (
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.charging import charged, check_ledger
+from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
 from privfeat.linear._groups import check_users
@@ -39,7 +39,6 @@ from privfeat.linear._inputs import (
     seed_of,
     validated,
     warn_of_unused_groups,
-    warn_of_weak_choices,
 )
 from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows, scaled_rows
@@ -153,24 +152,22 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             adjacency=self.adjacency,
             budget_split=self._planned_split(problem.shape),
         )
-        warn_of_weak_choices(
+        fit = private_fit(
+            self,
             plan,
-            classes_read=problem.classes_read,
-            seeded=keys.seeded,
-            n_units=count_units(features.shape[0], users, team),
-        )
-        statement = PrivacyStatement.from_plan(
-            plan,
+            keys,
             public=public_facts(
                 features.shape[1], problem.public, self.max_group_size, self.adjacency
             ),
-            seeded=keys.seeded,
+            n_units=count_units(features.shape[0], users, team),
+            forget=("coef_", "intercept_"),
             unit="record" if users is None else "user",
             arithmetic=self.arithmetic,
+            classes_read=problem.classes_read,
         )
         if team.size > 1:
             grouped = users is not None
-            check_team(team, self, seed, statement, problem, features, grouped)
+            check_team(team, self, seed, fit.statement, problem, features, grouped)
         kept = None
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
@@ -183,16 +180,9 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             kept=kept,
             private=plan.private,
         )
-        mechanism = GaussianMechanism(plan, keys, self.arithmetic)
-        with charged(self.ledger, statement, estimator=type(self).__name__):
-            # From here on the budget is spent, whatever happens: the statement stands,
-            # and coefficients of an earlier fit do not.
-            self.privacy_ = statement
-            for name in ("coef_", "intercept_"):
-                self.__dict__.pop(name, None)
+        with fit.drawing() as mechanism:
             rows = self._centred(rows, mechanism)
             coef = self._solve(rows, mechanism, problem.shape)
-            mechanism.check_complete()
             if not np.all(np.isfinite(coef)):
                 raise FloatingPointError(
                     "coefficients must be finite, got overflow; the budget is spent. "

@@ -1,6 +1,5 @@
 """Rows and labels as they are given, seeds, scores, warnings, and public facts."""
 
-import math
 import warnings
 from numbers import Integral
 from typing import Any
@@ -15,14 +14,10 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from privfeat._messages import without_data
 from privfeat._types import Adjacency
-from privfeat.core.accounting.plan import ReleasePlan
-from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyWarning
 
 FLOATS = (np.float64, np.float32, np.float16)
-LARGE_DELTA = 1e-4
-LARGE_EPSILON = 20.0
 
 
 class ScoredClassifier(ClassifierMixin):
@@ -125,55 +120,6 @@ def seed_of(random_state: Any) -> int | None:
         )
     words = random_state.randint(0, 2**16, size=4)
     return sum(int(word) << 16 * place for place, word in enumerate(words))
-
-
-def is_large_delta(delta: float, n_units: int) -> bool:
-    """Return whether ``delta`` promises little to ``n_units`` records, or users.
-
-    From one over their number on, it allows to give one of them away whole.
-
-    Notes
-    -----
-    Under add/remove the answer tells of a secret number. It is for whoever runs the
-    fit and holds the records: ``fit`` says it as a warning, on stderr, in the words of
-    the warning of any large delta, and writes it into no statement, report or model.
-    That a fit is refused tells as much.
-    """
-    return delta > LARGE_DELTA or delta * n_units > 1.0
-
-
-def warn_of_weak_choices(
-    cost: ReleasePlan | PrivacyStatement,
-    *,
-    classes_read: bool,
-    seeded: bool,
-    n_units: int,
-) -> None:
-    """Warn of what is legal and weakens privacy; called by ``fit``."""
-    messages = []
-    if cost.epsilon > LARGE_EPSILON:
-        messages.append(
-            f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
-            f"{cost.epsilon:.6g}."
-        )
-    private = math.isfinite(cost.epsilon)
-    if private and classes_read:
-        messages.append(
-            "classes=None reads the set of labels from y and treats it as public. "
-            "Pass classes= to keep a rare label from showing."
-        )
-    if private and seeded:
-        messages.append(
-            "random_state makes the noise reproducible: not private against anyone who "
-            "knows or guesses the seed. Pass None for a real release."
-        )
-    if private and is_large_delta(cost.delta, n_units):
-        messages.append(
-            "delta should be well below one over the number of records, got "
-            f"{cost.delta!r}. Pass a smaller one."
-        )
-    for message in messages:
-        warnings.warn(message, PrivacyWarning, stacklevel=3)
 
 
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:

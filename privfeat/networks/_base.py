@@ -12,14 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfeat._compilation import keep_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.private_fit import private_fit
 from privfeat.linear._groups import Users, check_users
 from privfeat.linear._inputs import (
     seed_of,
     warn_of_unused_groups,
-    warn_of_weak_choices,
 )
 from privfeat.networks._resuming import ResumedRuns
 from privfeat.networks.adaptive import BOUNDS, with_adaptive_bounds
@@ -104,13 +102,12 @@ class DPSGDModel(ResumedRuns, ABC):
         n_iter, batch_size = self._schedule(len(units))
         optimizer = self._optimizer(n_iter, units, keys)
         plan = self._plan(n_iter, batch_size / len(units))
-        warn_of_weak_choices(
-            plan, classes_read=classes_read, seeded=keys.seeded, n_units=len(units)
-        )
         frozen = network.frozen_names(self.frozen)
         names = tuple(name for name in network.initial if name not in frozen)
-        statement = PrivacyStatement.from_plan(
+        fit = private_fit(
+            self,
             plan,
+            keys,
             public=(
                 f"the shape of a record {records.shape[1:]}",
                 *public,
@@ -120,8 +117,10 @@ class DPSGDModel(ResumedRuns, ABC):
                 *self._vouched(units),
                 "that all values are finite",
             ),
-            seeded=keys.seeded,
+            n_units=len(units),
+            forget=("parameters_",),
             unit=units.kind,
+            classes_read=classes_read,
         )
         private = plan.private
         rule = ClipRule(
@@ -133,7 +132,6 @@ class DPSGDModel(ResumedRuns, ABC):
                 clipped_sum(network, self._loss(), rule, units.engine, frozen)
             ),
             optimizer=optimizer,
-            mechanism=GaussianMechanism(plan, keys),
             names=names,
             expected_batch_size=batch_size,
             microbatch_size=microbatch_size,
@@ -157,7 +155,7 @@ class DPSGDModel(ResumedRuns, ABC):
             "n_iter_": n_iter,
             "pixel_scale_": pixel_scale(self.model, self.weights),
         }
-        parameters = self._train(trainer, start, units, statement, fitted)
+        parameters = self._train(trainer, start, units, fit, fitted)
         return self._with_model(parameters, fitted)
 
     def restore(self) -> Self:

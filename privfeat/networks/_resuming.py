@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from privfeat._encoding import decode, encode
-from privfeat.core.charging import charged
+from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyWarning
 from privfeat.networks._parameters import DPSGDParameters
@@ -36,14 +36,14 @@ class ResumedRuns(DPSGDParameters):
         trainer: Trainer,
         state: TrainState,
         units: Units,
-        statement: PrivacyStatement,
+        fit: PrivateFit,
         fitted: dict[str, Any],
     ) -> Parameters:
         """Return the parameters after all steps, those of an interrupted run included.
 
         The fit is charged before its first step, or was when it was interrupted.
         """
-        kept = {}
+        kept, statement = {}, fit.statement
         if self.checkpoint_dir is not None:
             kept = {name: encode(name, value) for name, value in fitted.items()}
             kept["parameters"] = self._configuration()
@@ -61,26 +61,19 @@ class ResumedRuns(DPSGDParameters):
                 state, number, tokens = found.state, found.charge, found.tokens
                 self._tell_what_was_found(state.step, trainer.n_iter)
                 trainer.keys.skip_to(found.position)
-                trainer.mechanism.count_as_drawn(GRADIENT, state.step)
             steps = self._steps(state.step, trainer.n_iter)
-            name = type(self).__name__
-            with charged(
-                self.ledger, statement, estimator=name, number=number, tokens=tokens
-            ) as number:
-                # From here on the budget is spent, whatever happens: the statement
-                # stands, and parameters of an earlier fit do not.
-                self.privacy_ = statement
-                self.__dict__.pop("parameters_", None)
-                for after in trainer.run(state, units.records, units.targets, steps):
+            with fit.drawing(number=number, tokens=tokens) as mechanism:
+                mechanism.count_as_drawn(GRADIENT, state.step)
+                data = units.records, units.targets
+                for after in trainer.run(mechanism, state, *data, steps):
                     state = after
                     if checkpoints is not None:
                         at = trainer.keys.position
                         checkpoints.keep(
-                            Checkpoint(state, at, number, fitted=kept),
+                            Checkpoint(state, at, fit.charge, fitted=kept),
                             self.ledger,
                             last=state.step == trainer.n_iter,
                         )
-                trainer.mechanism.check_complete()
                 parameters = trainer.result(state)
                 _check_finite(parameters)
         return parameters

@@ -38,7 +38,7 @@ error. `DPSGDModel.restore` returns its model to those who ask for it. Hence:
   finished, or whose charge is of a fit that is finished.
 
 - of a charged fit only the newest checkpoint can be gone on with, and only once,
-  whatever copies of the folder there are: `privfeat.core.ledger.runs`.
+  whatever copies of the folder there are: `privfeat.core.ledger.charging`.
 
 What this cannot see: a folder of a fit without a ledger that is copied and gone on with
 twice is two fits. What an interrupted write left, which nobody may have read, is
@@ -60,8 +60,8 @@ import numpy as np
 
 from privfeat._checks import check_int
 from privfeat._extras import require
+from privfeat.core.ledger.charging import Tokens, newest_checkpoint
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
-from privfeat.core.ledger.runs import Tokens, newest_checkpoint
 from privfeat.exceptions import PrivacyError
 from privfeat.networks.loop import TrainState
 
@@ -83,7 +83,7 @@ class Checkpoint:
     charge : int or None
         Number of the charge in the ledger.
     tokens : list of str or None
-        Its own, and that of the checkpoint before; see `ledger_runs`.
+        Its own, and that of the checkpoint before; see `newest_checkpoint`.
     fitted : dict or None
         Of a finished fit, as JSON: what its model needs beside parameters. Public.
     """

@@ -45,15 +45,13 @@ class TrainState:
 
 @dataclass(frozen=True)
 class Trainer:
-    """One noisy step after another, each within the plan of ``mechanism``.
+    """One noisy step after another, each within the plan of a mechanism.
 
     Attributes
     ----------
     clipped_sum : callable
         From `engine.clipped_sum`.
     optimizer : optax optimizer
-    mechanism : GaussianMechanism
-        Plans the query ``"gradient"``: a sum of gradients in units of the clip norm.
     names : tuple of str
         The parameters that are trained.
     expected_batch_size : float
@@ -77,7 +75,6 @@ class Trainer:
 
     clipped_sum: Callable[..., Parameters]
     optimizer: Optimizer
-    mechanism: GaussianMechanism
     names: tuple[str, ...]
     expected_batch_size: float
     microbatch_size: int
@@ -95,21 +92,27 @@ class Trainer:
 
     def run(
         self,
+        mechanism: GaussianMechanism,
         state: TrainState,
         records: Any,
         targets: NDArray[Any],
         steps: Iterable[int],
     ) -> Iterator[TrainState]:
-        """Yield the state after every step, one for every number in ``steps``."""
-        sampler = self.mechanism.sampler(GRADIENT)
+        """Yield the state after every step, one for every number in ``steps``.
+
+        ``mechanism`` plans the query ``"gradient"``: a sum of gradients in units of the
+        clip norm, once a step.
+        """
+        sampler = mechanism.sampler(GRADIENT)
         for _ in steps:
             n = len(targets)
             drawn = np.arange(n) if sampler is None else np.flatnonzero(sampler(n))
-            state = self.step(state, records, targets, drawn)
+            state = self.step(mechanism, state, records, targets, drawn)
             yield state
 
     def step(
         self,
+        mechanism: GaussianMechanism,
         state: TrainState,
         records: Any,
         targets: NDArray[Any],
@@ -118,7 +121,7 @@ class Trainer:
         """Return the state after a noisy step on the records that were ``drawn``."""
         clip_norm = self.clip_norm_at(state.step)
         exact = self._exact(state.parameters, records, targets, drawn, clip_norm)
-        released = self.mechanism.release(GRADIENT, exact)
+        released = mechanism.release(GRADIENT, exact)
         gradient = unflatten(
             released.value * (clip_norm / self.expected_batch_size),
             state.parameters,

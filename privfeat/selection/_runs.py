@@ -14,15 +14,14 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
 
 from privfeat._messages import without_data
-from privfeat._types import Arithmetic
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import SLACK, score_sensitivity
 from privfeat.core.noise import draws
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.release_record import ReleaseRecord
 from privfeat.core.sums.records import full_chunks
@@ -55,11 +54,9 @@ class HoldoutScore:
         X: NDArray[Any],
         y: NDArray[Any],
         plan: ReleasePlan,
-        keys: KeyStream,
-        arithmetic: Arithmetic = "float64",
+        fit: PrivateFit,
     ) -> None:
-        self._X, self._y, self._plan, self._keys = X, y, plan, keys
-        self._arithmetic = arithmetic
+        self._X, self._y, self._plan, self._fit = X, y, plan, fit
 
     def __call__(self, fitted: Any) -> float:
         """Return one release of the sum, under the plan of a run."""
@@ -68,7 +65,7 @@ class HoldoutScore:
             predicted = np.concatenate([*self._predictions(fitted)])
             correct = predicted[: len(self._y)] == self._y
             exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
-        mechanism = GaussianMechanism(self._plan, self._keys, self._arithmetic)
+        mechanism = self._fit.mechanism(self._plan)
         # on a fine grid, where the exact mode adds next to nothing to the noise
         total = ExactSum(np.array(exact * 2**20, np.int64), 2.0**-20)
         return float(mechanism.release("score", total).value)

@@ -16,10 +16,11 @@ from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
-from privfeat.core.charging import charged, check_ledger
+from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.draws import bernoulli
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
@@ -29,7 +30,6 @@ from privfeat.linear._inputs import (
     refuse_dates,
     seed_of,
     warn_of_unused_groups,
-    warn_of_weak_choices,
 )
 from privfeat.selection._inputs import (
     check_candidates,
@@ -233,27 +233,26 @@ class DPRandomizedSearch(
             arithmetic=arithmetic,
         )
         warn_of_unused_groups(X, None)
-        warn_of_weak_choices(
+        forget = ("best_estimator_", "best_params_", "best_score_", "classes_")
+        fit = private_selection(
+            self,
             statement,
-            classes_read=given is None,
-            seeded=keys.seeded,
+            keys,
             n_units=len(features),
+            forget=forget,
+            classes_read=given is None,
         )
         score: HoldoutScore | PublicScore
         if X_val is None:
             held_out = bernoulli(keys.draw_noise_key(), len(features), fraction)
             plan = runner.score_plan()
             scored, features = without_data(_parted, features, held_out)
-            score = HoldoutScore(scored, labels[held_out], plan, keys, arithmetic)
+            score = HoldoutScore(scored, labels[held_out], plan, fit)
             labels = labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)
         title = f"{type(self).__name__}({type(self.estimator).__name__})"
-        with charged(self.ledger, statement, estimator=title):
-            # From here on the budget is spent, whatever happens.
-            self.privacy_ = statement
-            for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
-                self.__dict__.pop(name, None)
+        with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records()
         self.privacy_ = dataclasses.replace(statement, releases=releases)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.charging import charged
+from privfeat.core.ledger.charging import charged
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import BudgetExceededError, LedgerError

@@ -3,9 +3,9 @@
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
-from privfeat.core import charging
 from privfeat.core.accounting.folds import Uncovered
-from privfeat.core.charging import charged, check_ledger
+from privfeat.core.ledger import charging
+from privfeat.core.ledger.charging import charged, check_ledger
 from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement

@@ -1,0 +1,161 @@
+"""One private fit: state, warn, charge, draw, complete. There is no other order.
+
+    fit = private_fit(self, plan, keys, public=facts, n_units=len(X), forget=("sum_",))
+    with fit.drawing() as mechanism:
+        self.sum_ = mechanism.release("sum", exact).value
+
+Nothing is spent before ``drawing``. From there on the budget is, whatever happens:
+``privacy_`` says so, and what an earlier fit had set is gone.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from privfeat._types import Arithmetic, Unit
+from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.core.ledger.charging import Tokens, charged
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.weak_choices import warn_of_weak_choices
+from privfeat.exceptions import PrivacyError
+
+
+def private_fit(
+    estimator: Any,
+    plan: ReleasePlan,
+    keys: KeyStream,
+    *,
+    public: tuple[str, ...],
+    n_units: int,
+    forget: tuple[str, ...],
+    unit: Unit = "record",
+    arithmetic: Arithmetic = "float64",
+    classes_read: bool = False,
+) -> "PrivateFit":
+    """Return the fit that draws ``plan``: stated, and warned of, but not yet charged.
+
+    Parameters
+    ----------
+    estimator : object
+        Gets ``privacy_``; its ``ledger``, if it has one, is charged.
+    plan : ReleasePlan
+        All that the fit draws.
+    keys : KeyStream
+        The source of its noise.
+    public : tuple of str
+        What the guarantee takes to be known to everyone.
+    n_units : int
+        The number of records, or users. Sensitive: a warning alone depends on it.
+    forget : tuple of str
+        Attributes that an earlier fit may have set, and ``privacy_`` does not cover.
+    unit, arithmetic
+        As `PrivacyStatement` has them.
+    classes_read : bool
+        Whether the labels were read to find the classes.
+    """
+    statement = PrivacyStatement.from_plan(
+        plan, public=public, seeded=keys.seeded, unit=unit, arithmetic=arithmetic
+    )
+    warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
+    return PrivateFit(estimator, statement, keys, forget, plan)
+
+
+def private_selection(
+    estimator: Any,
+    statement: PrivacyStatement,
+    keys: KeyStream,
+    *,
+    n_units: int,
+    forget: tuple[str, ...],
+    classes_read: bool,
+) -> "PrivateFit":
+    """Return a selection among fits: warned of, but not yet charged.
+
+    As `private_fit`, for a ``statement`` of a selection; each run has a plan.
+    """
+    warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
+    return PrivateFit(estimator, statement, keys, forget)
+
+
+class PrivateFit:
+    """A fit whose cost is stated, and which may draw noise once it is charged.
+
+    Parameters
+    ----------
+    estimator, keys, forget
+        As `private_fit` takes them.
+    statement : PrivacyStatement
+        What the fit costs.
+    plan : ReleasePlan, optional
+        What it draws; None for a selection, whose runs have plans of their own.
+
+    Attributes
+    ----------
+    statement : PrivacyStatement
+    charge : int or None
+        The number of the charge in the ledger, once there is one.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        statement: PrivacyStatement,
+        keys: KeyStream,
+        forget: tuple[str, ...],
+        plan: ReleasePlan | None = None,
+    ) -> None:
+        self.statement = statement
+        self.charge: int | None = None
+        self._estimator, self._keys, self._plan = estimator, keys, plan
+        self._forget, self._charged = forget, False
+
+    @contextmanager
+    def drawing(
+        self, *, number: int | None = None, tokens: Tokens = (None,)
+    ) -> Iterator[GaussianMechanism]:
+        """Charge the fit. The body draws what is planned; less is an error.
+
+        A fit that goes on passes ``number`` and ``tokens``, as `charged` says.
+        """
+        if self._plan is None:
+            raise PrivacyError("a selection draws in its runs, not by itself.")
+        with self.charging(number=number, tokens=tokens):
+            mechanism = self.mechanism(self._plan)
+            yield mechanism
+            mechanism.check_complete()
+
+    @contextmanager
+    def charging(
+        self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
+    ) -> Iterator[None]:
+        """Charge the fit, under the name of its class if no other is given."""
+        estimator, name = self._estimator, name or type(self._estimator).__name__
+        ledger = getattr(estimator, "ledger", None)
+        with charged(
+            ledger, self.statement, estimator=name, number=number, tokens=tokens
+        ) as self.charge:
+            estimator.privacy_ = self.statement
+            for attribute in self._forget:
+                estimator.__dict__.pop(attribute, None)
+            self._charged = True
+            try:
+                yield
+            finally:
+                self._charged = False
+
+    def mechanism(self, plan: ReleasePlan) -> GaussianMechanism:
+        """Return what draws ``plan``: that of the fit, or of one run of a selection.
+
+        Raises
+        ------
+        PrivacyError
+            Before the fit is charged, or after it, or if the statement does not cover
+            ``plan``.
+        """
+        if not self._charged:
+            raise PrivacyError("a fit must be charged before it draws.")
+        if plan is not self._plan and self.statement.selection is None:
+            raise PrivacyError("a fit must draw the plan that it has stated.")
+        return GaussianMechanism(plan, self._keys, self.statement.arithmetic)

@@ -1,0 +1,122 @@
+"""One order for all fits: nothing is drawn before it is charged, or beside the plan."""
+
+import ast
+import dataclasses
+
+import numpy as np
+import pytest
+
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.private_fit import private_fit, private_selection
+from privfeat.core.statement.selection import Selection
+from privfeat.core.sums.totals import ExactSum
+from privfeat.exceptions import PrivacyError, PrivacyWarning
+from tests.audited import CORE, ROOT
+from tests.core.ledgers import make_statement
+
+SUM = ExactSum(np.zeros(2, np.int64), 2.0**-20)
+
+
+class Estimator:
+    """What a private fit needs of an estimator."""
+
+    def __init__(self, ledger=None):
+        self.ledger, self.sum_ = ledger, "of an earlier fit"
+
+
+@pytest.fixture
+def plan():
+    return plan_releases([Query("sum", 1.0)], epsilon=0.5)
+
+
+def begin(estimator, plan, seed=None, **options):
+    options = {"public": (), "n_units": 2, "forget": ("sum_",)} | options
+    return private_fit(estimator, plan, KeyStream(seed), **options)
+
+
+def test_a_fit_is_charged_and_stated_before_it_draws(ledger, plan):
+    estimator = Estimator(ledger)
+    fit = begin(estimator, plan)
+    assert (ledger.history, fit.charge) == ([], None)
+    assert not hasattr(estimator, "privacy_")
+    with fit.drawing() as mechanism:
+        assert estimator.privacy_ == fit.statement
+        assert not hasattr(estimator, "sum_")
+        assert [charge.status for charge in ledger.history] == ["asked"]
+        mechanism.release("sum", SUM)
+    assert fit.charge == 1
+    (charge,) = ledger.history
+    assert (charge.status, charge.estimator) == ("fitted", "Estimator")
+
+
+def test_a_fit_draws_all_that_it_planned(ledger, plan):
+    fit = begin(Estimator(ledger), plan)
+    with pytest.raises(PrivacyError, match="all planned releases"), fit.drawing():
+        pass
+    assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+def test_a_fit_draws_while_it_is_charged_alone(plan):
+    fit = begin(Estimator(), plan)
+    with pytest.raises(PrivacyError, match="must be charged before it draws"):
+        fit.mechanism(plan)
+    with fit.drawing() as mechanism:
+        mechanism.release("sum", SUM)
+    with pytest.raises(PrivacyError, match="must be charged before it draws"):
+        fit.mechanism(plan)
+
+
+def test_a_fit_draws_no_other_plan(plan):
+    fit = begin(Estimator(), plan)
+    other = plan_releases([Query("sum", 1.0)], epsilon=50.0)
+    with (
+        pytest.raises(PrivacyError, match="the plan that it has stated"),
+        fit.drawing(),
+    ):
+        fit.mechanism(other)
+
+
+def test_a_selection_draws_in_its_runs(ledger, plan):
+    selection = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
+    parts = {"accounting": "selection", "rho": None, "mu": None, "releases": ()}
+    one = make_statement(epsilon=2.0)
+    statement = dataclasses.replace(one, **parts, selection=selection)
+    estimator = Estimator(ledger)
+    options = {"n_units": 2, "forget": (), "classes_read": False}
+    fit = private_selection(estimator, statement, KeyStream(None), **options)
+    with pytest.raises(PrivacyError, match="draws in its runs"), fit.drawing():
+        pass
+    with fit.charging(name="Search"):
+        fit.mechanism(plan).release("sum", SUM)
+        fit.mechanism(plan).release("sum", SUM)
+    assert [charge.estimator for charge in ledger.history] == ["Search"]
+
+
+def test_a_fit_warns_of_what_weakens_it(plan):
+    with pytest.warns(PrivacyWarning, match="random_state") as caught:
+        begin(Estimator(), plan, seed=3)
+    assert len(caught) == 1
+    with pytest.warns(PrivacyWarning, match="classes=None"):
+        begin(Estimator(), plan, classes_read=True)
+
+
+def calls(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func).rpartition(".")[2]
+
+
+def test_nothing_else_makes_a_mechanism_or_charges_a_ledger():
+    """What goes around `private_fit` would draw before it is charged, or beside."""
+    makers, chargers = set(), set()
+    for file in (ROOT / "privfeat").rglob("*.py"):
+        found, name = set(calls(file)), file.relative_to(ROOT / "privfeat").as_posix()
+        if "GaussianMechanism" in found:
+            makers.add(name)
+        if "charge" in found or "charged" in found:
+            chargers.add(name)
+    assert makers == {"core/private_fit.py"}
+    assert chargers == {"core/private_fit.py", "core/ledger/charging.py"}
+    assert CORE.joinpath("private_fit.py").is_file()
