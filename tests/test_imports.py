@@ -23,6 +23,7 @@ SHARED = {
     "privfeat._messages",
     "privfeat._types",
     "privfeat._version",
+    "privfeat._warnings",
     "privfeat.exceptions",
 }
 
@@ -69,6 +70,7 @@ RULES = {
     "privfeat/_messages.py": rule(ours=SHARED),
     "privfeat/_notebook.py": rule(),
     "privfeat/_random.py": rule(),
+    "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
     **core_rules(),

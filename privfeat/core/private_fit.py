@@ -129,7 +129,7 @@ class PrivateFit:
     @contextmanager
     def charging(
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
-    ) -> Iterator[None]:
+    ) -> Iterator["PrivateFit"]:
         """Charge the fit, under the name of its class if no other is given."""
         estimator, name = self._estimator, name or type(self._estimator).__name__
         ledger = getattr(estimator, "ledger", None)
@@ -141,7 +141,7 @@ class PrivateFit:
                 estimator.__dict__.pop(attribute, None)
             self._charged = True
             try:
-                yield
+                yield self
             finally:
                 self._charged = False
 

@@ -1,6 +1,5 @@
 """Rows and labels as they are given, seeds, scores, warnings, and public facts."""
 
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -14,8 +13,8 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from privfeat._messages import without_data
 from privfeat._types import Adjacency
+from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
-from privfeat.exceptions import PrivacyWarning
 
 FLOATS = (np.float64, np.float32, np.float16)
 
@@ -129,12 +128,10 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
     statement names the unit.
     """
     if groups is None and getattr(X, "has_groups", False):
-        warnings.warn(
+        warn(
             "X is of a file that says whose each row is, but groups is None: each row "
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
-            "and max_group_size.",
-            PrivacyWarning,
-            stacklevel=3,
+            "and max_group_size."
         )
 
 

@@ -1,6 +1,5 @@
 """DPLeastSquaresRegressor: ridge regression from one noisy matrix."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,13 +10,13 @@ from sklearn.utils.validation import column_or_1d
 from privfeat._checks import check_real
 from privfeat._messages import without_data
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
+from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
-from privfeat.exceptions import PrivacyWarning
 from privfeat.linear._base import DPLinearModel
 from privfeat.linear._docs import document
 from privfeat.linear._inputs import ScoredRegressor
@@ -199,11 +198,9 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
             if not np.all(np.isfinite(y)):
                 raise ValueError("y must not contain NaN or infinity.")
         if self.target_bounds is None:
-            warnings.warn(
+            warn(
                 f"target_bounds=None takes targets to be in {DEFAULT_BOUNDS} and cuts "
-                "all others. Pass the range that is known of the quantity.",
-                PrivacyWarning,
-                stacklevel=3,
+                "all others. Pass the range that is known of the quantity."
             )
         low, high = self._bounds()
         with np.errstate(over="ignore"):  # a warning would tell of a target

@@ -1,7 +1,6 @@
 """One private run of the steps, however often it is interrupted: charged once."""
 
 import json
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,9 +8,9 @@ import jax
 import numpy as np
 
 from privfeat._encoding import decode, encode
+from privfeat._warnings import warn
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.exceptions import PrivacyWarning
 from privfeat.networks._parameters import DPSGDParameters
 from privfeat.networks.checkpoints import Checkpoint, open_checkpoints
 from privfeat.networks.loop import GRADIENT, Trainer, TrainState
@@ -103,12 +102,10 @@ class ResumedRuns(DPSGDParameters):
                 "--restore`) for its model, or pass an empty folder, one for each fold,"
                 " for another fit."
             )
-        warnings.warn(
+        warn(
             f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
             f"passed then: the fit goes on from step {step}, and is not charged again. "
-            "Pass an empty folder to start anew.",
-            PrivacyWarning,
-            stacklevel=4,
+            "Pass an empty folder to start anew."
         )
 
     def _steps(self, start: int, n_iter: int) -> Iterable[int]:

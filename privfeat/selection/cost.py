@@ -1,7 +1,6 @@
 """What a search of scikit-learn over private estimators would cost."""
 
 import math
-import warnings
 from typing import Any
 
 from sklearn.base import clone
@@ -12,12 +11,13 @@ from sklearn.model_selection import (
 )
 
 from privfeat._types import Adjacency
+from privfeat._warnings import warn
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.folds import learns
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
-from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
+from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection._inputs import BUDGET
 from privfeat.selection.folds import HashKFold
 
@@ -104,11 +104,9 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         not_covered += (
             "what the earlier steps of the pipeline compute of several records at once",
         )
-    warnings.warn(
+    warn(
         "the scores of a search and what it selects by them have no privacy guarantee "
-        "at any epsilon. Use DPRandomizedSearch for a private one.",
-        PrivacyWarning,
-        stacklevel=2,
+        "at any epsilon. Use DPRandomizedSearch for a private one."
     )
     return TotalCost(
         epsilon=epsilon,

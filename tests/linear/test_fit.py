@@ -8,6 +8,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.core import private_fit
 from privfeat.core.accounting import pld
 from privfeat.core.accounting.conversions import (
     gaussian_epsilon,
@@ -16,7 +17,6 @@ from privfeat.core.accounting.conversions import (
 )
 from privfeat.core.noise.release import Release
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
-from privfeat.linear import _base
 from privfeat.solvers.spectrum import step_noise_ridge
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -245,8 +245,8 @@ def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch)
         plans.append(plan)
         return genuine(plan, *rest)
 
-    genuine = _base.GaussianMechanism
-    monkeypatch.setattr(_base, "GaussianMechanism", spy)
+    genuine = private_fit.GaussianMechanism
+    monkeypatch.setattr(private_fit, "GaussianMechanism", spy)
     cls, options, *_ = planned
     cls(epsilon=1.0, **options).fit(*three_classes)
     (plan,) = plans

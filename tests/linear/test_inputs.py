@@ -18,8 +18,8 @@ from privfeat import (
     PrivacyWarning,
     open_features,
 )
+from privfeat.core.statement.weak_choices import LARGE_DELTA
 from privfeat.data import write_features
-from privfeat.linear._inputs import LARGE_DELTA
 
 DELTA = "delta should be well below one over the number of records"
 

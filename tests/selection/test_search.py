@@ -5,6 +5,7 @@ import dataclasses
 import math
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,10 +29,14 @@ from privfeat import (
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.selection import selection_epsilon
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import observe
+from privfeat.core.private_fit import PrivateFit
+from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection import _runs
+from privfeat.selection._inputs import statement_of
 from privfeat.selection._runs import Runner
 
 pytestmark = [
@@ -118,6 +123,22 @@ def test_search_in_exact_arithmetic_releases_whole_numbers(make, data, monkeypat
     assert search.best_score_ != round(search.best_score_)
 
 
+def selecting(seed=1, arithmetic="float64"):
+    """A search that is charged: its scores may draw noise."""
+    selection = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
+    statement = statement_of(
+        selection,
+        epsilon=1.0,
+        delta=1e-5,
+        adjacency="add_remove",
+        n_features=2,
+        classes_given=True,
+        seeded=False,
+        arithmetic=arithmetic,
+    )
+    return PrivateFit(SimpleNamespace(), statement, KeyStream(seed), ()).charging()
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("arithmetic", ["float64", "exact"])
 def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
@@ -128,11 +149,11 @@ def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
     X, y = data
     fitted = DPFC(epsilon=INF, n_iter=2, classes=range(3)).fit(X, y)
     search = make(random_state=0)
-    runner = Runner(search.estimator, {}, range(3), 0.5, _runs.KeyStream(20261121))
-    plan = runner.score_plan()
-    score = _runs.HoldoutScore(X, y, plan, runner._keys, arithmetic)
+    plan = Runner(search.estimator, {}, range(3), 0.5, KeyStream(0)).score_plan()
     exact = 2 * np.sum(fitted.predict(X) == y) - len(y)
-    draws = np.array([score(fitted) for _ in range(400)]) - exact
+    with selecting(seed=20261121, arithmetic=arithmetic) as fit:
+        score = _runs.HoldoutScore(X, y, plan, fit)
+        draws = np.array([score(fitted) for _ in range(400)]) - exact
     statistic = np.sum((draws / plan["score"].noise_stddev) ** 2)
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], df=400)
     assert low < statistic < high
@@ -154,12 +175,14 @@ def test_score_of_a_record_does_not_depend_on_how_many_there_are(
             return np.full(len(X), len(X) % 5)
 
     X, y = np.ones((n_records, 2)), np.full(n_records, n_rows % 5)
-    runner = Runner(DPFC(classes=range(5)), {}, range(5), 0.5, _runs.KeyStream(1))
+    plan = Runner(DPFC(), {}, range(5), 0.5, KeyStream(1)).score_plan()
     seen = []
-    with observe(lambda exact, release: seen.append(float(exact.value)) or release):
+    with (
+        observe(lambda exact, release: seen.append(float(exact.value)) or release),
+        selecting() as fit,
+    ):
         for n in (n_records - 1, n_records):
-            score = _runs.HoldoutScore(X[:n], y[:n], runner.score_plan(), runner._keys)
-            score(Rounding())
+            _runs.HoldoutScore(X[:n], y[:n], plan, fit)(Rounding())
     assert set(shapes) == {(n_rows, 2)}
     assert seen == [n_records - 1, n_records]
 
@@ -171,13 +194,15 @@ def test_score_moves_by_one_record_whatever_another_makes_of_neighbours():
         def predict(self, X):
             return (X[:, 0] >= np.max(X[:, 0])).astype(int)
 
-    runner = Runner(DPFC(classes=range(2)), {}, range(2), 0.5, _runs.KeyStream(1))
+    plan = Runner(DPFC(), {}, range(2), 0.5, KeyStream(1)).score_plan()
     X, y, seen = np.ones((200, 2)), np.ones(200, int), []
-    with observe(lambda exact, release: seen.append(float(exact.value)) or release):
+    with (
+        observe(lambda exact, release: seen.append(float(exact.value)) or release),
+        selecting() as fit,
+    ):
         for first in (1.0, 9.0):
             X[0] = first
-            score = _runs.HoldoutScore(X, y, runner.score_plan(), runner._keys)
-            score(ByRank())
+            _runs.HoldoutScore(X, y, plan, fit)(ByRank())
     assert seen == [200, 200]
 
 
@@ -186,11 +211,12 @@ def test_score_shows_no_words_of_the_estimator():
         def predict(self, X):
             raise RuntimeError(f"secret {X!r}")
 
-    runner = Runner(DPFC(classes=range(2)), {}, range(2), 0.5, _runs.KeyStream(1))
-    plan, y = runner.score_plan(), np.ones(3, int)
-    score = _runs.HoldoutScore(np.ones((3, 2)), y, plan, runner._keys)
-    with pytest.raises(ValueError, match="kept back") as caught:
-        score(Talks())
+    plan = Runner(DPFC(), {}, range(2), 0.5, KeyStream(1)).score_plan()
+    with (
+        pytest.raises(ValueError, match="kept back") as caught,
+        selecting() as fit,
+    ):
+        _runs.HoldoutScore(np.ones((3, 2)), np.ones(3, int), plan, fit)(Talks())
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 

@@ -20,17 +20,17 @@ checkpoint the first to write another goes on, and all others end without a rele
 """
 
 import uuid
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privfeat._warnings import warn
 from privfeat.core.accounting.folds import uncovered_choice
 from privfeat.core.ledger import rows
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import current_team
-from privfeat.exceptions import LedgerError, PrivacyError, PrivacyWarning
+from privfeat.exceptions import LedgerError, PrivacyError
 
 Tokens = Collection[str | None]  # None is that of a fit without a checkpoint
 
@@ -61,12 +61,10 @@ def charged(
         raise PrivacyError("all processes must have a ledger, or none.")
     if ledger is None:
         if choice is not None and statement.private:
-            warnings.warn(
+            warn(
                 "a statement holds for the records that a fit was given, and does not "
                 "compose where one record more can move or change others, got "
-                f"{choice.what}. {choice.remedy}",
-                PrivacyWarning,
-                stacklevel=4,
+                f"{choice.what}. {choice.remedy}"
             )
         with _interrupt_noted("The fit had begun: its budget is spent."):
             yield None
@@ -101,11 +99,7 @@ def charged(
     try:
         ledger.finish(number)
     except LedgerError as error:  # the fit is paid for: it must not be lost as well
-        warnings.warn(
-            f"the ledger keeps the charge, but not that its fit is finished: {error}",
-            PrivacyWarning,
-            stacklevel=4,
-        )
+        warn(f"the ledger keeps the charge, but not that its fit is finished: {error}")
 
 
 @contextmanager

@@ -1,10 +1,9 @@
 """What a fit is warned of: legal choices with which a statement promises little."""
 
 import math
-import warnings
 
+from privfeat._warnings import warn
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.exceptions import PrivacyWarning
 
 LARGE_DELTA = 1e-4
 LARGE_EPSILON = 20.0
@@ -52,4 +51,4 @@ def warn_of_weak_choices(
             f"{cost.delta!r}. Pass a smaller one."
         )
     for message in messages:
-        warnings.warn(message, PrivacyWarning, stacklevel=4)
+        warn(message)

@@ -1,0 +1,20 @@
+"""One way to warn: in the name of the line that called privfeat."""
+
+import sys
+import warnings
+
+from privfeat.exceptions import PrivacyWarning
+
+_PASSED = {"privfeat", "contextlib"}
+
+
+def warn(message: str) -> None:
+    """Warn of what weakens privacy, at the nearest line outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _package(frame.f_globals) in _PASSED:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, PrivacyWarning, stacklevel=level)
+
+
+def _package(names: dict[str, object]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]
