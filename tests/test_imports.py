@@ -78,6 +78,10 @@ RULES = {
         ["jax", "jaxtyping"],
         ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
+    "privfeat/estimation": rule(
+        ["jaxtyping", "sklearn"],
+        ours=SHARED | {"privfeat.core", "privfeat.data", "privfeat.estimation"},
+    ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
@@ -87,6 +91,7 @@ RULES = {
             "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",
+            "privfeat.estimation",
             "privfeat.linear",
             "privfeat.solvers",
         },
@@ -112,6 +117,7 @@ RULES = {
             "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",
+            "privfeat.estimation",
             "privfeat.linear._groups",
             "privfeat.linear._inputs",
             "privfeat.linear._labels",

@@ -1,12 +1,14 @@
 """The linear models, one file each on the shared base ``_base``.
 
-A new one is a class with three methods: ``_queries``, the sums that it wants with their
-sensitivities; ``_solve``, which hands each sum to ``mechanism.release`` and makes
-coefficients of what comes back; and ``_loss`` of a classifier, for its probabilities.
-`privfeat.core.bounds.sensitivity` has the bounds and `privfeat.core.sums.statistics`
-the sums. The README has a whole one under "Adding a mechanism".
+A new one is a class with its own parameters, as annotated attributes, and three
+methods: ``_queries``, the sums that it wants with their sensitivities; ``_solve``,
+which hands each sum to ``mechanism.release`` and makes coefficients of what comes back;
+and ``_loss`` of a classifier, for its probabilities. `privfeat.core.bounds.sensitivity`
+has the bounds and `privfeat.core.sums.statistics` the sums. The README has a whole one
+under "Adding a mechanism".
 """
 
+from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear.adam import DPAdamLinear
 from privfeat.linear.feature_covariance import DPFC
 from privfeat.linear.least_squares import DPLeastSquares
@@ -18,5 +20,6 @@ __all__ = [
     "DPAdamLinear",
     "DPLeastSquares",
     "DPLeastSquaresRegressor",
+    "DPLinearClassifier",
     "DPNewton",
 ]

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
@@ -31,6 +30,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
+from privfeat.estimation.parameters import Parameters
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
     FLOATS,
@@ -47,7 +47,7 @@ from privfeat.linear._team import check_team, count_units
 _PREDICT_ROWS = 2**14
 
 
-class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
+class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     """A linear model computed from noisy sums over bounded records.
 
     ``fit`` is a template: check, plan the releases, state their cost, and only then
@@ -55,42 +55,22 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
     sums it wants (`_queries`) and what it makes of the releases (`_solve`).
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None,
-        delta: float,
-        rho: float | None,
-        noise_multiplier: float | None,
-        adjacency: Adjacency,
-        accounting: Accounting,
-        arithmetic: Arithmetic,
-        budget_split: Mapping[str, float] | None,
-        max_group_size: int | None,
-        ledger: PrivacyLedger | None,
-        row_scaling: RowScaling,
-        clip_norm: float,
-        fit_intercept: bool,
-        intercept_scaling: float,
-        random_state: Any,
-        verbose: int,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.accounting = accounting
-        self.arithmetic = arithmetic
-        self.budget_split = budget_split
-        self.max_group_size = max_group_size
-        self.ledger = ledger
-        self.row_scaling = row_scaling
-        self.clip_norm = clip_norm
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.verbose = verbose
+    epsilon: float | None = None
+    delta: float = 1e-5
+    rho: float | None = None
+    noise_multiplier: float | None = None
+    adjacency: Adjacency = "add_remove"
+    accounting: Accounting = "exact"
+    arithmetic: Arithmetic = "float64"
+    budget_split: Mapping[str, float] | None = None
+    max_group_size: int | None = None
+    ledger: PrivacyLedger | None = None
+    row_scaling: RowScaling = "unit"
+    clip_norm: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 0.1
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(
         self,

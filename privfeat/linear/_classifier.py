@@ -38,18 +38,9 @@ from privfeat.linear._stack import Stack
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     """A linear classifier, of records with one label or with several."""
 
-    def __init__(
-        self,
-        *,
-        classes: ArrayLike | None,
-        max_labels: int | None,
-        center: bool | ArrayLike,
-        **shared: Any,
-    ) -> None:
-        super().__init__(**shared)
-        self.classes = classes
-        self.max_labels = max_labels
-        self.center = center
+    classes: ArrayLike | None = None
+    max_labels: int | None = None
+    center: bool | ArrayLike = True
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return scores ``Z coef_^T + intercept_`` of scaled and centred rows ``Z``.

@@ -1,27 +1,19 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
 from privfeat._types import (
     LOSS_OPTIONS,
     MATRIX_NOISES,
-    Accounting,
-    Adjacency,
-    Arithmetic,
     Loss,
     LossOption,
     MatrixNoise,
-    RowScaling,
 )
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
@@ -108,66 +100,14 @@ class DPFC(DPLinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        rho: float | None = None,
-        noise_multiplier: float | None = None,
-        adjacency: Adjacency = "add_remove",
-        accounting: Accounting = "exact",
-        arithmetic: Arithmetic = "float64",
-        budget_split: Mapping[str, float] | None = None,
-        max_group_size: int | None = None,
-        ledger: PrivacyLedger | None = None,
-        classes: ArrayLike | None = None,
-        max_labels: int | None = None,
-        center: bool | ArrayLike = True,
-        row_scaling: RowScaling = "unit",
-        clip_norm: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.1,
-        intercept_init: float = 0.0,
-        loss: LossOption = "auto",
-        n_iter: int = 100,
-        learning_rate: float = 4.0,
-        ridge: float | None = None,
-        gram_clip_norm: float | None = None,
-        gradient_clip_norm: float = 1.0,
-        gram_noise: MatrixNoise = "symmetric",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            noise_multiplier=noise_multiplier,
-            adjacency=adjacency,
-            accounting=accounting,
-            arithmetic=arithmetic,
-            budget_split=budget_split,
-            max_group_size=max_group_size,
-            ledger=ledger,
-            classes=classes,
-            max_labels=max_labels,
-            center=center,
-            row_scaling=row_scaling,
-            clip_norm=clip_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.intercept_init = intercept_init
-        self.loss = loss
-        self.n_iter = n_iter
-        self.learning_rate = learning_rate
-        self.ridge = ridge
-        self.gram_clip_norm = gram_clip_norm
-        self.gradient_clip_norm = gradient_clip_norm
-        self.gram_noise = gram_noise
+    intercept_init: float = 0.0
+    loss: LossOption = "auto"
+    n_iter: int = 100
+    learning_rate: float = 4.0
+    ridge: float | None = None
+    gram_clip_norm: float | None = None
+    gradient_clip_norm: float = 1.0
+    gram_noise: MatrixNoise = "symmetric"
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return resolve_loss(self.loss, multilabel=multilabel)

@@ -1,26 +1,19 @@
 """DPLeastSquares: ridge regression on label indicators from noisy sums."""
 
 import math
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from privfeat._checks import check_bool, check_choice, check_real
 from privfeat._types import (
     MATRIX_NOISES,
-    Accounting,
-    Adjacency,
-    Arithmetic,
     Loss,
     MatrixNoise,
-    RowScaling,
 )
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import (
@@ -103,58 +96,10 @@ class DPLeastSquares(DPLinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        rho: float | None = None,
-        noise_multiplier: float | None = None,
-        adjacency: Adjacency = "add_remove",
-        accounting: Accounting = "exact",
-        arithmetic: Arithmetic = "float64",
-        budget_split: Mapping[str, float] | None = None,
-        max_group_size: int | None = None,
-        ledger: PrivacyLedger | None = None,
-        classes: ArrayLike | None = None,
-        max_labels: int | None = None,
-        center: bool | ArrayLike = True,
-        row_scaling: RowScaling = "unit",
-        clip_norm: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.1,
-        class_gram: bool = False,
-        alpha: float = 1.0,
-        ridge: float | None = None,
-        gram_noise: MatrixNoise = "symmetric",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            noise_multiplier=noise_multiplier,
-            adjacency=adjacency,
-            accounting=accounting,
-            arithmetic=arithmetic,
-            budget_split=budget_split,
-            max_group_size=max_group_size,
-            ledger=ledger,
-            classes=classes,
-            max_labels=max_labels,
-            center=center,
-            row_scaling=row_scaling,
-            clip_norm=clip_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_gram = class_gram
-        self.alpha = alpha
-        self.ridge = ridge
-        self.gram_noise = gram_noise
+    class_gram: bool = False
+    alpha: float = 1.0
+    ridge: float | None = None
+    gram_noise: MatrixNoise = "symmetric"
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"

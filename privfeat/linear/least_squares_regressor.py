@@ -1,6 +1,5 @@
 """DPLeastSquaresRegressor: ridge regression from one noisy matrix."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,10 @@ from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real
 from privfeat._messages import without_data
-from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
+from privfeat._types import RowScaling
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
@@ -113,50 +111,11 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        rho: float | None = None,
-        noise_multiplier: float | None = None,
-        adjacency: Adjacency = "add_remove",
-        accounting: Accounting = "exact",
-        arithmetic: Arithmetic = "float64",
-        budget_split: Mapping[str, float] | None = None,
-        max_group_size: int | None = None,
-        ledger: PrivacyLedger | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        row_scaling: RowScaling = "clip",
-        clip_norm: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.5,
-        target_scaling: float = 0.7,
-        ridge: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            noise_multiplier=noise_multiplier,
-            adjacency=adjacency,
-            accounting=accounting,
-            arithmetic=arithmetic,
-            budget_split=budget_split,
-            max_group_size=max_group_size,
-            ledger=ledger,
-            row_scaling=row_scaling,
-            clip_norm=clip_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.target_bounds = target_bounds
-        self.target_scaling = target_scaling
-        self.ridge = ridge
+    target_bounds: tuple[float, float] | None = None
+    row_scaling: RowScaling = "clip"
+    intercept_scaling: float = 0.5
+    target_scaling: float = 0.7
+    ridge: float | None = None
 
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return predictions inside ``target_bounds``, of shape (n_samples,)."""

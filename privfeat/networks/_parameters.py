@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 from flax import nnx
-from sklearn.base import BaseEstimator
 
 from privfeat._checks import (
     check_bool,
@@ -25,6 +24,7 @@ from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.processes import check_alone
+from privfeat.estimation.parameters import Parameters
 from privfeat.networks.adaptive import CLIPPINGS, Clipping, check_adaptive
 from privfeat.networks.augment import AUGMENTATIONS, Augmentation
 from privfeat.networks.checkpoints import Folder, check_folder
@@ -47,83 +47,44 @@ _LOCAL_RATE = 0.1
 _DEFAULT_OPTIMIZERS: dict[Unit, str] = {"record": "adam", "user": "sgd"}
 
 
-class DPSGDParameters(ShowsPrivacy, BaseEstimator):
+class DPSGDParameters(ShowsPrivacy, Parameters):
     """Keeps what an estimator was made with, and checks it when a fit starts."""
 
-    def __init__(
-        self,
-        *,
-        model: Model,
-        epsilon: float | None,
-        delta: float,
-        noise_multiplier: float | None,
-        adjacency: Adjacency,
-        epochs: float,
-        n_iter: int | None,
-        expected_batch_size: float | None,
-        microbatch_size: int | None,
-        clipping: Clipping,
-        clip_norm: float | tuple[tuple[float, float], ...],
-        clip_factor: ClipFactor,
-        clip_style: ClipStyle,
-        engine: Engine,
-        trust_model: bool,
-        optimizer: str | Optimizer | None,
-        learning_rate: float | None,
-        schedule: Schedule,
-        warmup_steps: int,
-        weight_decay: float,
-        ema_decay: float | None,
-        augmentation: Augmentation,
-        n_copies: int,
-        n_votes: int,
-        frozen: tuple[str, ...] | int,
-        weights: str | os.PathLike[str] | None,
-        max_group_size: int | None,
-        local_epochs: int,
-        local_batch_size: int | None,
-        local_learning_rate: float | None,
-        ledger: PrivacyLedger | None,
-        checkpoint_dir: Folder | None,
-        checkpoint_every: int,
-        random_state: Any,
-        verbose: int,
-    ) -> None:
-        self.model = model
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise_multiplier = noise_multiplier
-        self.adjacency = adjacency
-        self.epochs = epochs
-        self.n_iter = n_iter
-        self.expected_batch_size = expected_batch_size
-        self.microbatch_size = microbatch_size
-        self.clipping = clipping
-        self.clip_norm = clip_norm
-        self.clip_factor = clip_factor
-        self.clip_style = clip_style
-        self.engine = engine
-        self.trust_model = trust_model
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.warmup_steps = warmup_steps
-        self.weight_decay = weight_decay
-        self.ema_decay = ema_decay
-        self.augmentation = augmentation
-        self.n_copies = n_copies
-        self.n_votes = n_votes
-        self.frozen = frozen
-        self.weights = weights
-        self.max_group_size = max_group_size
-        self.local_epochs = local_epochs
-        self.local_batch_size = local_batch_size
-        self.local_learning_rate = local_learning_rate
-        self.ledger = ledger
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.random_state = random_state
-        self.verbose = verbose
+    model: Model = "mlp"
+    epsilon: float | None = None
+    delta: float = 1e-5
+    noise_multiplier: float | None = None
+    adjacency: Adjacency = "add_remove"
+    epochs: float = 10.0
+    n_iter: int | None = None
+    expected_batch_size: float | None = 256
+    microbatch_size: int | None = None
+    clipping: Clipping = "fixed"
+    clip_norm: float | tuple[tuple[float, float], ...] = 1.0
+    clip_factor: ClipFactor = "abadi"
+    clip_style: ClipStyle = "flat"
+    engine: Engine = "auto"
+    trust_model: bool = False
+    optimizer: str | Optimizer | None = None
+    learning_rate: float | None = None
+    schedule: Schedule = "constant"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    ema_decay: float | None = None
+    augmentation: Augmentation = "none"
+    n_copies: int = 1
+    n_votes: int = 1
+    frozen: tuple[str, ...] | int = ()
+    weights: str | os.PathLike[str] | None = None
+    max_group_size: int | None = None
+    local_epochs: int = 1
+    local_batch_size: int | None = None
+    local_learning_rate: float | None = None
+    ledger: PrivacyLedger | None = None
+    checkpoint_dir: Folder | None = None
+    checkpoint_every: int = 100
+    random_state: Any = None
+    verbose: int = 0
 
     def _check_parameters(self) -> None:
         """Check the parameters that nothing else does; nothing is stored."""

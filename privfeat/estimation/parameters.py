@@ -1,0 +1,28 @@
+"""Parameters of estimators: declared once, as annotated attributes of the class."""
+
+from dataclasses import dataclass
+from typing import Any, dataclass_transform
+
+from sklearn.base import BaseEstimator
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+class Parameters(BaseEstimator):
+    """An estimator whose constructor takes what its classes declare.
+
+    An annotated attribute of a class is a parameter, by keyword, with that default:
+    its own and those that it inherits. Values are stored as they are given, and checked
+    by ``fit``, as scikit-learn wants it. Annotate anything else as `typing.ClassVar`.
+
+    Examples
+    --------
+    >>> class Shrinking(Parameters):
+    ...     shrinkage: float = 0.5
+    >>> Shrinking(shrinkage=0.1)
+    Shrinking(shrinkage=0.1)
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make the constructor; here, so that no class can forget to ask for it."""
+        super().__init_subclass__(**options)
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
