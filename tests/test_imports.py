@@ -102,7 +102,7 @@ RULES = {
         | {
             "privfeat.core",
             "privfeat.data",
-            "privfeat.linear._inputs",
+            "privfeat.estimation.inputs",
             "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",
@@ -118,9 +118,6 @@ RULES = {
             "privfeat.core",
             "privfeat.data",
             "privfeat.estimation",
-            "privfeat.linear._groups",
-            "privfeat.linear._inputs",
-            "privfeat.linear._labels",
             "privfeat.networks",
         },
         lazy=["PIL", "orbax", "safetensors"],

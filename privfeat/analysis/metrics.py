@@ -20,7 +20,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from privfeat._checks import check_int
 from privfeat._messages import array_of, without_data
-from privfeat.linear._labels import places_of
+from privfeat.estimation.labels import places_of
 
 _MAX_BINS = 10**4
 

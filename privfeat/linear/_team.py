@@ -13,9 +13,9 @@ from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
+from privfeat.estimation.users import Users
 from privfeat.exceptions import PrivacyError
-from privfeat.linear._groups import Users
-from privfeat.linear._problem import Problem
+from privfeat.linear.problem import LinearProblem
 
 # Seeds are compared as they were read, a ledger by what it charges; progress bars are
 # for one process.
@@ -35,7 +35,7 @@ def check_team(
     estimator: BaseEstimator,
     seed: int | None,
     statement: PrivacyStatement,
-    problem: Problem,
+    problem: LinearProblem,
     features: Any,
     grouped: bool,
 ) -> None:

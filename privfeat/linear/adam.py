@@ -18,11 +18,11 @@ from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gradient
-from privfeat.linear._classifier import DPLinearClassifier
+from privfeat.estimation.labels import resolve_loss
 from privfeat.linear._docs import document
-from privfeat.linear._labels import resolve_loss
-from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
+from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.linear.problem import Shape
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,

@@ -17,11 +17,11 @@ from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
-from privfeat.linear._classifier import DPLinearClassifier
+from privfeat.estimation.labels import resolve_loss
 from privfeat.linear._docs import document
-from privfeat.linear._labels import resolve_loss
-from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
+from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.linear.problem import Shape
 from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
 
 

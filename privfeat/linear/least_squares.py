@@ -21,11 +21,11 @@ from privfeat.core.sums.statistics import (
     exact_class_sums,
     exact_gram,
 )
-from privfeat.linear._classifier import DPLinearClassifier
 from privfeat.linear._docs import document
-from privfeat.linear._problem import Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.linear._stack import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Stack
+from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.linear.problem import Shape
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized, weighted_sum
 

@@ -15,12 +15,12 @@ from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
-from privfeat.linear._base import DPLinearModel
+from privfeat.estimation.inputs import ScoredRegressor
 from privfeat.linear._docs import document
-from privfeat.linear._inputs import ScoredRegressor
-from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.linear._target_rows import TargetRows
+from privfeat.linear.model import DPLinearModel
+from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.solvers.regression import centred_ridge
 from privfeat.solvers.spectrum import noise_ridge
 
@@ -150,7 +150,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
             raise ValueError(f"target_bounds must increase, got {bounds!r}.")
         return low, high
 
-    def _problem(self, y: Any, n_features: int) -> Problem:
+    def _problem(self, y: Any, n_features: int) -> LinearProblem:
         y = without_data(column_or_1d, y, warn=True)
         if y.dtype.kind not in "biuf":
             y = without_data(y.astype, np.float64)
@@ -173,7 +173,13 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
             loss="squared",
         )
         public = (f"the bounds of the target ({low:g} to {high:g})",)
-        return Problem(shape, 2.0 * targets - 1.0, fitted={}, public=public)
+        return LinearProblem(
+            shape=shape,
+            n_outputs=shape.n_outputs,
+            targets=2.0 * targets - 1.0,
+            fitted={},
+            public=public,
+        )
 
     def _radius(self) -> float:
         """Return the norm to which rows of features, target and constant are cut."""

@@ -14,11 +14,9 @@ from privfeat._compilation import keep_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
-from privfeat.linear._groups import Users, check_users
-from privfeat.linear._inputs import (
-    seed_of,
-    warn_of_unused_groups,
-)
+from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
+from privfeat.estimation.problem import Problem
+from privfeat.estimation.users import Users, check_users
 from privfeat.networks._resuming import ResumedRuns
 from privfeat.networks.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.networks.augment import Views, check_images
@@ -91,7 +89,8 @@ class DPSGDModel(ResumedRuns, ABC):
         keep_compiled_code()
         keys = KeyStream(seed_of(self.random_state))
         records = as_records(X)
-        targets, fitted, n_outputs, public, classes_read = self._targets(y)
+        problem = self._problem(y)
+        targets, n_outputs = problem.targets, problem.n_outputs
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
         check_images(self.augmentation, records.shape[1:])
@@ -110,7 +109,7 @@ class DPSGDModel(ResumedRuns, ABC):
             keys,
             public=(
                 f"the shape of a record {records.shape[1:]}",
-                *public,
+                *problem.public,
                 "all constructor parameters but random_state",
                 "the initial parameters of the network",
                 *units.public,
@@ -120,7 +119,7 @@ class DPSGDModel(ResumedRuns, ABC):
             n_units=len(units),
             forget=("parameters_",),
             unit=units.kind,
-            classes_read=classes_read,
+            classes_read=problem.classes_read,
         )
         private = plan.private
         rule = ClipRule(
@@ -149,7 +148,7 @@ class DPSGDModel(ResumedRuns, ABC):
                 trainer, parts, rule, initial, *of_one
             )
         start = trainer.start(initial)
-        fitted |= {
+        fitted = problem.fitted | {
             "input_shape_": tuple(records.shape[1:]),
             "n_outputs_": n_outputs,
             "n_iter_": n_iter,
@@ -196,10 +195,8 @@ class DPSGDModel(ResumedRuns, ABC):
         return self
 
     @abstractmethod
-    def _targets(
-        self, y: Any
-    ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
-        """Return targets, fitted attributes, outputs, public facts, classes read."""
+    def _problem(self, y: Any) -> Problem:
+        """Return what ``y`` asks for."""
 
     @abstractmethod
     def _loss(self) -> RecordLoss:

@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import array_of
-from privfeat.linear._inputs import ScoredClassifier
-from privfeat.linear._labels import encode_labels
+from privfeat.estimation.inputs import ScoredClassifier
+from privfeat.estimation.labels import encode_labels
+from privfeat.estimation.problem import Problem
 from privfeat.networks import losses
 from privfeat.networks._base import DPSGDModel
 from privfeat.networks._docs import document
@@ -77,9 +78,7 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
-    def _targets(
-        self, y: Any
-    ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
+    def _problem(self, y: Any) -> Problem:
         labels = array_of(y)
         if labels.ndim != 1:
             raise ValueError("y must be a 1d array, got another shape.")
@@ -89,9 +88,13 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
             f"the set of {len(encoded.classes)} classes ({source})",
             "that all labels are among the classes",
         )
-        fitted = {"classes_": encoded.classes}
-        n_classes = len(encoded.classes)
-        return encoded.codes[:, 0], fitted, n_classes, public, self.classes is None
+        return Problem(
+            targets=encoded.codes[:, 0],
+            n_outputs=len(encoded.classes),
+            fitted={"classes_": encoded.classes},
+            public=public,
+            classes_read=self.classes is None,
+        )
 
     def _loss(self) -> RecordLoss:
         return losses.cross_entropy

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of
-from privfeat.linear._inputs import ScoredRegressor
+from privfeat.estimation.inputs import ScoredRegressor
+from privfeat.estimation.problem import Problem
 from privfeat.networks import losses
 from privfeat.networks._base import DPSGDModel
 from privfeat.networks._docs import document
@@ -37,9 +38,7 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
         scores = self._scores(X)
         return scores if self.n_outputs_ > 1 else scores[:, 0]
 
-    def _targets(
-        self, y: Any
-    ) -> tuple[NDArray[Any], dict[str, Any], int, tuple[str, ...], bool]:
+    def _problem(self, y: Any) -> Problem:
         targets = array_of(y, np.float32)
         if targets.ndim not in (1, 2) or not np.all(np.isfinite(targets)):
             raise ValueError(
@@ -48,7 +47,8 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
             )
         targets = targets.reshape(len(targets), -1)
         n_outputs = targets.shape[1]
-        return targets, {}, n_outputs, (f"the number of outputs ({n_outputs})",), False
+        public = (f"the number of outputs ({n_outputs})",)
+        return Problem(targets=targets, n_outputs=n_outputs, fitted={}, public=public)
 
     def _loss(self) -> RecordLoss:
         return losses.half_squared_error

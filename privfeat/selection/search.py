@@ -24,7 +24,7 @@ from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
-from privfeat.linear._inputs import (
+from privfeat.estimation.inputs import (
     FLOATS,
     ScoredClassifier,
     refuse_dates,

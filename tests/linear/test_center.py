@@ -20,7 +20,7 @@ from privfeat.core.sums.statistics import (
     exact_gradient,
     exact_gram,
 )
-from privfeat.linear import _center, _classifier, _rows
+from privfeat.linear import _center, _rows, classifier
 from privfeat.linear._center import mean_query, release_mean
 from privfeat.linear._rows import BoundedRows
 from tests import reference
@@ -409,13 +409,13 @@ def assert_noticed(spy, three_classes):
 
 def test_replay_notices_a_center_without_noise(three_classes, spy, monkeypatch):
     """It releases a mean, and then takes the exact one."""
-    genuine = _classifier.release_mean
+    genuine = classifier.release_mean
 
     def exact_mean(rows, mechanism, **options):
         genuine(rows, mechanism, **options)
         return genuine(rows, Stub(), **options)
 
-    monkeypatch.setattr(_classifier, "release_mean", exact_mean)
+    monkeypatch.setattr(classifier, "release_mean", exact_mean)
     assert_noticed(spy, three_classes)
 
 
@@ -435,7 +435,7 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeyp
 
 def test_fit_fails_on_a_center_that_is_not_released(three_classes, monkeypatch):
     monkeypatch.setattr(
-        _classifier, "release_mean", lambda rows, mechanism, **options: np.ones(4)
+        classifier, "release_mean", lambda rows, mechanism, **options: np.ones(4)
     )
     with pytest.raises(PrivacyError, match="feature_mean"):
         DPLeastSquares().fit(*three_classes)
@@ -443,7 +443,7 @@ def test_fit_fails_on_a_center_that_is_not_released(three_classes, monkeypatch):
 
 def test_fit_fails_on_a_center_that_is_not_planned(three_classes, monkeypatch):
     monkeypatch.setattr(
-        _classifier.DPLinearClassifier,
+        classifier.DPLinearClassifier,
         "_all_queries",
         lambda self, shape: self._queries(shape),
     )

@@ -8,8 +8,8 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.data import write_features
+from privfeat.estimation.users import check_users
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.linear._groups import check_users
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -20,7 +20,7 @@ from privfeat import (
     compose,
 )
 from privfeat.core.noise import draws
-from privfeat.linear import _base
+from privfeat.linear import model
 from privfeat.selection import search as searching
 from tests.pitfalls.conftest import prices
 
@@ -133,7 +133,7 @@ def late(ledger, statement, *, estimator):
 def test_30_notices_a_charge_after_training(
     make, three_classes, new_ledger, monkeypatch
 ):
-    monkeypatch.setattr(_base, "charged", late)
+    monkeypatch.setattr(model, "charged", late)
     with pytest.raises(AssertionError):
         check_30(make, three_classes, new_ledger, monkeypatch)
 
@@ -141,7 +141,7 @@ def test_30_notices_a_charge_after_training(
 def test_30_notices_a_charge_that_a_crash_takes_back(
     make, three_classes, new_ledger, monkeypatch, tmp_path
 ):
-    genuine, copy = _base.charged, tmp_path / "copy"
+    genuine, copy = model.charged, tmp_path / "copy"
 
     def forgiving(ledger, statement, *, estimator):
         class Forgiving:
@@ -155,7 +155,7 @@ def test_30_notices_a_charge_that_a_crash_takes_back(
 
         return Forgiving()
 
-    monkeypatch.setattr(_base, "charged", forgiving)
+    monkeypatch.setattr(model, "charged", forgiving)
     with pytest.raises(AssertionError):
         check_30(make, three_classes, new_ledger, monkeypatch)
 

@@ -25,8 +25,9 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, Query
 from privfeat.core.noise import draws
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.linear import _base, _classifier, _rows
-from privfeat.linear._labels import encode_labels
+from privfeat.estimation.labels import encode_labels
+from privfeat.linear import _rows, classifier
+from privfeat.linear import model as _base
 from privfeat.selection import cost
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
@@ -53,7 +54,7 @@ def test_01_a_class_that_loses_its_only_record_stays(spy, make, three_classes):
 
 def test_01_notices_classes_read_from_the_labels(spy, make, three_classes, monkeypatch):
     monkeypatch.setattr(
-        _classifier, "encode_labels", lambda y, classes: encode_labels(y, None)
+        classifier, "encode_labels", lambda y, classes: encode_labels(y, None)
     )
     with pytest.raises((AssertionError, ValueError)):
         check_01(spy, make, three_classes)

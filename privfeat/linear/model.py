@@ -30,9 +30,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
-from privfeat.estimation.parameters import Parameters
-from privfeat.linear._groups import check_users
-from privfeat.linear._inputs import (
+from privfeat.estimation.inputs import (
     FLOATS,
     public_facts,
     refuse_dates,
@@ -40,9 +38,11 @@ from privfeat.linear._inputs import (
     validated,
     warn_of_unused_groups,
 )
-from privfeat.linear._problem import Problem, Shape
+from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.users import check_users
 from privfeat.linear._rows import BoundedRows, scaled_rows
 from privfeat.linear._team import check_team, count_units
+from privfeat.linear.problem import LinearProblem, Shape
 
 _PREDICT_ROWS = 2**14
 
@@ -175,7 +175,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         return self
 
     @abstractmethod
-    def _problem(self, y: Any, n_features: int) -> Problem:
+    def _problem(self, y: Any, n_features: int) -> LinearProblem:
         """Return what a validated ``y`` asks for."""
 
     @abstractmethod

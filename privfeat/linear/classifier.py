@@ -19,7 +19,8 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
-from privfeat.linear._base import DPLinearModel
+from privfeat.estimation.inputs import ScoredClassifier
+from privfeat.estimation.labels import encode_indicator, encode_labels, is_indicator
 from privfeat.linear._center import (
     NAME,
     is_released,
@@ -27,12 +28,11 @@ from privfeat.linear._center import (
     public_center,
     release_mean,
 )
-from privfeat.linear._inputs import ScoredClassifier
-from privfeat.linear._labels import encode_indicator, encode_labels, is_indicator
 from privfeat.linear._probabilities import class_probabilities, label_probabilities
-from privfeat.linear._problem import Problem, Shape
 from privfeat.linear._rows import BoundedRows
 from privfeat.linear._stack import Stack
+from privfeat.linear.model import DPLinearModel
+from privfeat.linear.problem import LinearProblem, Shape
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -189,7 +189,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 )
         return super()._validate(X, y)
 
-    def _problem(self, y: Any, n_features: int) -> Problem:
+    def _problem(self, y: Any, n_features: int) -> LinearProblem:
         public_center(self.center, n_features, self.row_scaling)
         given = self.classes is not None
         multilabel = is_indicator(y, self.classes)
@@ -211,9 +211,10 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         )
         source = "given" if given else "columns of y" if multilabel else "read from y"
         stack = self._stack(shape)
-        return Problem(
-            shape,
-            labels.codes - 1 if binary else labels.codes,
+        return LinearProblem(
+            shape=shape,
+            n_outputs=shape.n_outputs,
+            targets=labels.codes - 1 if binary else labels.codes,
             fitted={"classes_": labels.classes, "multilabel_": multilabel},
             public=(
                 f"the set of {n_classes} classes ({source})",
