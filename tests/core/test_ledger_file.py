@@ -341,6 +341,25 @@ def test_a_fork_that_goes_on_keeps_no_lock(path, small):
         os.waitpid(child, 0)
 
 
+def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(path, small, monkeypatch):
+    """Ctrl-C may come at any line; without the lock others would wait in vain."""
+    import fcntl
+
+    ledger, flock = make(path), fcntl.flock
+
+    def interrupted(file, kind):
+        if kind == fcntl.LOCK_UN:
+            raise KeyboardInterrupt
+        flock(file, kind)
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(small, estimator="DPFC")
+    monkeypatch.undo()
+    monkeypatch.setattr("privfeat.core.ledger_store.TIMEOUT", 0)
+    assert ledger.charge(small, estimator="DPFC") == 2
+
+
 def test_a_pipe_is_refused_at_once(path):
     os.mkfifo(path)
     with pytest.raises(LedgerError, match="must be a file"):
