@@ -6,8 +6,10 @@ import os
 import shutil
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
@@ -358,6 +360,13 @@ def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(path, small, monkeypatc
     monkeypatch.undo()
     monkeypatch.setattr("privfeat.core.ledger_store.TIMEOUT", 0)
     assert ledger.charge(small, estimator="DPFC") == 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.longdouble("0.1")])
+def test_a_budget_is_the_float_next_to_what_was_asked(path, epsilon):
+    for _ in range(2):  # made, and found
+        ledger = PrivacyLedger(path, dataset="a", epsilon=epsilon, delta=1e-5)
+        assert ledger.budget.epsilon == float(epsilon)
 
 
 def test_a_pipe_is_refused_at_once(path):
