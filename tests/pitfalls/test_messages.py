@@ -24,7 +24,7 @@ from privfeat import (
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.analysis.metrics import calibration_report
 from privfeat.analysis.temperature import TemperatureScaling
-from privfeat.data import LazyFeatures, open_features, write_features
+from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
 from privfeat.exceptions import PrivacyWarning
 from privfeat.trainers.images import as_records
 from tests.trainers.tiny import TINY
@@ -135,8 +135,17 @@ def said_by(call):
 
 
 @pytest.fixture(scope="module")
-def edges():
+def edges(tmp_path_factory):
     """Return every function that private data enters by, of X or y or groups."""
+    path = tmp_path_factory.mktemp("files") / "features.h5"
+
+    def written(*split):
+        write_features(path, {"train": split}, overwrite=True)
+
+    def appended(features, labels, groups=None):
+        with FeatureWriter(path, n_features=2, overwrite=True) as writer:
+            writer.append("train", features, labels, groups=groups)
+
     X = np.arange(2.0 * N).reshape(N, 2)
     y = np.array([0, 1] * (N // 2))
     linear = {"epsilon": 1.0, "classes": [0, 1]}
@@ -175,6 +184,12 @@ def edges():
         "search y": lambda odd: search.fit(X, odd),
         "replay X": lambda odd: audit.replay(fitted, odd, y, record=0),
         "replay y": lambda odd: audit.replay(fitted, X, odd, record=0),
+        "write X": lambda odd: written(odd, y),
+        "write y": lambda odd: written(X, odd),
+        "write groups": lambda odd: written(X, y, odd),
+        "append X": lambda odd: appended(odd, y),
+        "append y": lambda odd: appended(X, odd),
+        "append groups": lambda odd: appended(X, y, odd),
         "calibration": lambda odd: calibration_report(odd, np.full((N, 2), 0.5)),
         "folds X": lambda odd: [*HashKFold(2).split(odd)],
         "folds groups": lambda odd: [*HashKFold(2).split(X, groups=odd)],
@@ -184,7 +199,8 @@ def edges():
 EDGES = """fit X|fit y|fit y of strings|fit y without classes|fit groups|predict|score y
 regressor y|regressor score|network X|network y|network groups|network predict
 network score|network regressor y|temperature X|temperature y|search X|search y
-replay X|replay y|calibration|folds X|folds groups""".replace("\n", "|").split("|")
+replay X|replay y|calibration|folds X|folds groups|write X|write y|write groups
+append X|append y|append groups""".replace("\n", "|").split("|")
 
 
 @pytest.mark.parametrize("edge", EDGES)
