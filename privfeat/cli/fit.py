@@ -139,6 +139,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     estimator = make_estimator(args.estimator, **params)
     begun.append(estimator)
     refuse_to_replace(args)
+    from privfeat import persistence
+
+    persistence.written_before(estimator, train.class_names)
     with output_folder(args.out) as folder:
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
@@ -151,8 +154,6 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             return
         if "verbose" not in settings:
             estimator.set_params(verbose=0)
-        from privfeat import persistence
-
         persistence.save(
             estimator,
             folder,

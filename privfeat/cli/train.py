@@ -168,6 +168,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
+    persistence.written_before(clf, names)
     with output_folder(args.out) as folder:
         if args.restore:
             clf.restore()

@@ -47,10 +47,20 @@ def is_hidden(path: str) -> bool:
 
 
 def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Return all images below a folder, and all folders, as sorted relative paths."""
+    """Return all images below a folder, and all folders, as sorted relative paths.
+
+    Links are followed, but not back to a folder that they are in: each turn of such a
+    circle would be one more record of the same image.
+    """
     images, folders = [], []
     for folder, inside, files in os.walk(root, followlinks=True):
         below = Path(folder).relative_to(root)
+        around = {os.path.realpath(Path(root, p)) for p in (below, *below.parents)}
+        inside[:] = [
+            name
+            for name in inside
+            if os.path.realpath(Path(folder, name)) not in around
+        ]
         folders += _names(below, inside)
         images += [name for name in _names(below, files) if is_image(name)]
     return sorted(images), sorted(name for name in folders if not is_hidden(name))

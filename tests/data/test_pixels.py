@@ -138,3 +138,15 @@ def test_list_images_leaves_out_what_is_hidden(tmp_path):
     (tmp_path / "dog").mkdir()
     assert list_images(tmp_path) == (["cat/1.PNG"], ["cat", "dog"])
     assert not is_image("__MACOSX/cat/1.png")
+
+
+def test_list_images_takes_an_image_once_where_links_lead_back(tmp_path):
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(b"")
+    (tmp_path / "cat" / "self").symlink_to(tmp_path / "cat")
+    (tmp_path / "dog" / "up").symlink_to(tmp_path)
+    (tmp_path / "owl").symlink_to(tmp_path / "dog")  # another folder: a class
+    images, folders = list_images(tmp_path)
+    assert images == ["cat/1.png", "dog/1.png", "owl/1.png"]
+    assert folders == ["cat", "dog", "owl"]
