@@ -101,6 +101,13 @@ def test_train_refuses_what_it_cannot_save_before_it_fits(folder, capsys, more):
     assert not ledger.history
 
 
+def test_train_refuses_the_training_images_as_test(folder, capsys):
+    (folder / "test").rename(folder / "unused")
+    (folder / "test").symlink_to(folder / "train")
+    assert command(folder) == 1
+    assert "test/ must not be train/" in capsys.readouterr().err
+
+
 def test_train_charges_a_ledger(folder, capsys):
     path = folder / "team.ledger"
     ledger = PrivacyLedger(path, dataset="photos", epsilon=200.0, delta=1e-5)
