@@ -31,11 +31,11 @@ from privfeat.core.plan import Query
 from privfeat.core.processes import current_team
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
+from privfeat.data.columns import refuse_dates
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
     FLOATS,
     public_facts,
-    refuse_dates,
     seed_of,
     validated,
     warn_of_unused_groups,
