@@ -27,7 +27,12 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    StandardScaler,
+    scale,
+)
 
 from privfeat import (
     DPLeastSquares,
@@ -285,6 +290,11 @@ def test_ledger_charges_jobs_in_folds_that_are_marked(fit, ledger, data):
         make_pipeline(Normalizer(), StandardScaler()),
         make_union(Normalizer(), StandardScaler()),
         ColumnTransformer([("scaled", StandardScaler(), [0])]),
+        ColumnTransformer([("all", "passthrough", [0])], remainder=StandardScaler()),
+        ColumnTransformer(
+            [("some", "passthrough", lambda X: [X.var(axis=0).argmax()])]
+        ),
+        FunctionTransformer(scale),
     ],
 )
 def test_ledger_refuses_fits_after_steps_that_learn(fit, ledger, data, step):
@@ -303,10 +313,11 @@ def test_ledger_refuses_fits_after_steps_that_learn(fit, ledger, data, step):
 
 
 def test_ledger_charges_fits_after_steps_that_learn_nothing(fit, ledger, data):
-    scaler = FrozenEstimator(StandardScaler().fit(np.eye(3)))
+    scaler = FrozenEstimator(make_pipeline(StandardScaler()).fit(np.eye(3)))
     step = make_union(make_pipeline(scaler, Normalizer()), "passthrough")
-    columns = ColumnTransformer([("all", "passthrough", [0, 1, 2])])
-    make_pipeline(step, columns, None, fit).fit(*data)
+    columns = ColumnTransformer([("all", FunctionTransformer(np.tanh), [0, 1, 2])])
+    vouched = FrozenEstimator(FunctionTransformer(lambda X: X / 255))
+    make_pipeline(step, columns, None, vouched, fit).fit(*data)
     assert len(ledger.history) == 1
 
 
@@ -318,8 +329,14 @@ def test_ledger_refuses_targets_that_were_scaled_by_all(ledger, data):
             data[0], target
         )
     assert ledger.history == []
-    half = {"func": lambda y: y / 2, "inverse_func": lambda y: y * 2}
-    TransformedTargetRegressor(fit, **half).fit(data[0], target)
+    centred = {"func": lambda y: y - y.mean(), "inverse_func": lambda y: y}
+    with pytest.raises(PrivacyError, match="FunctionTransformer learned"):
+        TransformedTargetRegressor(fit, check_inverse=False, **centred).fit(
+            data[0], target
+        )
+    assert ledger.history == []
+    functions = {"func": np.arcsinh, "inverse_func": np.sinh}
+    TransformedTargetRegressor(fit, **functions).fit(data[0], target)
     assert len(ledger.history) == 1
 
 
