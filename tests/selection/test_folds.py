@@ -235,12 +235,14 @@ def test_ledger_refuses_what_else_chooses_records(fit, ledger, data, around):
     assert ledger.history == []
 
 
+@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
 def test_ledger_charges_what_hands_on_all_records(fit, ledger, data):
     OneVsRestClassifier(make_pipeline(FunctionTransformer(), fit)).fit(*data)
     OneVsOneClassifier(fit).fit(*data)
     assert len(ledger.history) == 2
 
 
+@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
 def test_ledger_refuses_pairs_of_classes_under_replace_one(tmp_path, data):
     """A record replaced by one of another class changes public sizes."""
     ledger = PrivacyLedger(
@@ -261,6 +263,7 @@ def test_ledger_looks_at_the_outer_folds_as_well(fit, ledger, data):
     assert ledger.history == []
 
 
+@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
 @pytest.mark.parametrize(
     "inner",
     [
