@@ -130,8 +130,8 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
 def learns(step: Any) -> bool:
     """Return whether a step of a pipeline may learn anything from the records.
 
-    A function of a user gets all of them at once: only those of NumPy and SciPy, which
-    take one number after the other, are known to learn nothing.
+    A function of a user gets all of them at once: only ufuncs, which take one number
+    after the other, are known to learn nothing.
     """
     if step is None or isinstance(step, str):  # "passthrough"
         return False
@@ -145,7 +145,8 @@ def learns(step: Any) -> bool:
             learns(part[1]) or _chosen_by_records(part[2]) for part in step.transformers
         )
     if any(kind.__name__ == "FunctionTransformer" for kind in type(step).__mro__):
-        return not (step.func is None or isinstance(step.func, np.ufunc))
+        known = isinstance(step.func, np.ufunc) and step.func.signature is None
+        return not (known or step.func is None)
     tags = getattr(step, "__sklearn_tags__", None)
     return tags is None or bool(tags().requires_fit)
 
