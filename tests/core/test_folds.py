@@ -5,8 +5,9 @@ import types
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 
-from privfeat.core.folds import are_covered, covered_rows, uncovered_choice
+from privfeat.core.folds import are_covered, covered_rows, learns, uncovered_choice
 
 VALIDATION = "sklearn.model_selection._validation"
 
@@ -90,6 +91,18 @@ def test_every_caller_is_looked_at():
     made = types.ModuleType("sklearn.unknown")
     exec("def inside(f):\n    return f()", vars(made))
     assert made.inside(outer) == "sklearn.unknown.inside"
+
+
+@pytest.mark.parametrize(
+    ("function", "learned"),
+    [
+        *((None, False), (np.tanh, False)),
+        *((np.mean, True), (np.matvec, True)),  # a ufunc of whole axes
+        (lambda X: X, True),
+    ],
+)
+def test_functions_of_whole_arrays_may_learn(function, learned):
+    assert learns(FunctionTransformer(function)) is learned
 
 
 def as_job(work):

@@ -1,3 +1,5 @@
+"""Whose file is whose, as a table says."""
+
 import pytest
 
 from privfeat.data.users import read_users
@@ -13,7 +15,7 @@ def table(tmp_path, text):
 
 def test_spaces_around_a_name_make_no_other_user(tmp_path):
     """Two users would each get the guarantee of one."""
-    rows = "file,user\ntrain/a/1.png,p 1\ntrain/a/2.png,p 1 \ntrain/b/3.png,\tp 1\n"
+    rows = "file,user\ntrain/a/1.png,p 1\ntrain/a/2.png,p 1 \ntrain/b/3.png,\u00a0p 1\n"
     assert read_users(table(tmp_path, rows), FILES) == ["p 1"] * 3
 
 
