@@ -186,6 +186,28 @@ def test_a_ledger_that_another_process_takes_over_first_is_read(path, monkeypatc
     assert set(seen) == {False}
 
 
+def test_a_ledger_stopped_between_its_two_marks_is_ours(path, monkeypatch):
+    """One mark is enough; it is not taken over a second time."""
+    genuine = ledger_file._write
+
+    def write(file, content, offset):
+        if offset == 0:
+            raise OSError("stopped")
+        genuine(file, content, offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "_write", write)
+        with pytest.raises(LedgerError, match="stopped"):
+            PrivacyLedger(path, dataset="a")
+    before = path.read_bytes()
+    assert before.startswith(b"SQLite")
+    assert n_charges(path) == 2
+    assert path.read_bytes() == before
+    ledger = PrivacyLedger(path, dataset="a")
+    assert ledger.charge(make_statement(rho=1e-4), estimator="New") == 3
+    assert n_charges(path) == 3
+
+
 def test_a_row_that_was_never_written_is_an_error(path):
     with closing(sqlite3.connect(path)) as opened:
         opened.execute("UPDATE privfeat_charge SET event = x'ff'")
