@@ -54,7 +54,7 @@ TESTS = {
     "statement_words": ("statement_words", "statement", "repetition"),
     "event_json": ("ledger",),
     "ledger_file": ("ledger_file", "ledger_sqlite"),
-    "ledger_rows": ("ledger", "ledger_file"),
+    "ledger_rows": ("ledger", "ledger_file", "ledger_runs"),
     "ledger_store": ("ledger_store", "ledger"),
     "release": ("mechanisms", "noise"),
 }

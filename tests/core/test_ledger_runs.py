@@ -38,6 +38,14 @@ def test_each_checkpoint_has_its_token_and_that_of_the_one_before(ledger, charge
     assert {charge.status for charge in ledger.history} == {"asked"}
 
 
+def test_a_charge_does_not_show_its_token(ledger, charge):
+    """With it, another run could go on."""
+    token = write(ledger, charge, [None])[0]
+    (shown,) = [one for one in ledger.history if one.token]
+    assert token not in repr(shown)
+    assert shown.sha256 not in repr(shown)
+
+
 def test_a_checkpoint_that_the_ledger_does_not_know_goes_on(ledger, charge):
     """Written by a run that was killed before the ledger took its token."""
     first = write(ledger, charge, [None])

@@ -141,9 +141,77 @@ def test_a_log_cut_off_is_an_error_where_it_can_be_noticed(killed, index):
         assert n_charges(killed) is None
 
 
-def test_an_empty_log_of_a_killed_reader_is_harmless(path):
-    beside(path, "-wal").touch()
-    assert n_charges(path) == 2
+def rewrite_index(path, *, n_frames=None, n_copied=0, length=None, torn=False):
+    """Let the index beside a log count other frames, or be cut off."""
+    index = bytearray(beside(path, "-shm").read_bytes())
+    if n_frames is not None:
+        struct.pack_into("=I", index, 16, n_frames)
+        if not torn:  # the second copy of its header
+            struct.pack_into("=I", index, 48 + 16, n_frames)
+        struct.pack_into("=I", index, 96, n_copied)
+    beside(path, "-shm").write_bytes(index[:length])
+
+
+def n_frames_of(path):
+    return (beside(path, "-wal").stat().st_size - 32) // FRAME
+
+
+@pytest.mark.parametrize("n_missing", [1, 2])
+def test_a_log_with_fewer_frames_than_its_index_counts_is_an_error(killed, n_missing):
+    rewrite_index(killed, n_frames=n_frames_of(killed) + n_missing)
+    assert n_charges(killed) is None
+    beside(killed, "-wal").unlink()
+    rewrite_index(killed, n_frames=n_missing)
+    assert n_charges(killed) is None
+    rewrite_index(killed, n_frames=n_missing, length=100)
+    assert n_charges(killed) is None
+    rewrite_index(killed, n_frames=n_missing, n_copied=n_missing)
+    assert n_charges(killed) == 2  # all in it was in the database as well
+
+
+@pytest.mark.parametrize("change", [{"length": 99}, {"torn": True, "n_frames": 99}])
+def test_half_an_index_says_nothing(killed, change):
+    """SQLite makes it anew from the log."""
+    rewrite_index(killed, **change)
+    assert n_charges(killed) == 4
+
+
+def test_a_log_of_a_machine_with_the_other_byte_order_is_kept(killed):
+    """SQLite reads it as well, if its checksums are right."""
+    beside(killed, "-shm").unlink()
+    log = bytearray(beside(killed, "-wal").read_bytes())
+    struct.pack_into(">I", log, 0, 0x377F0683)
+
+    def checksum(content, a, b):
+        words = iter(struct.unpack(f">{len(content) // 4}I", content))
+        for word in words:
+            a = (a + word + b) % 2**32
+            b = (b + next(words) + a) % 2**32
+        return a, b
+
+    sums = checksum(log[:24], 0, 0)
+    struct.pack_into(">2I", log, 24, *sums)
+    for at in range(32, len(log), FRAME):
+        sums = checksum(log[at : at + 8] + log[at + 24 : at + FRAME], *sums)
+        struct.pack_into(">2I", log, at + 16, *sums)
+    beside(killed, "-wal").write_bytes(log)
+    assert n_charges(killed) == 4
+
+
+@pytest.mark.parametrize("length", [16, 70, 71, 72, 99])
+def test_an_old_ledger_cut_off_in_its_header_is_an_error(path, length):
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(LedgerError, match="ledger"):
+        PrivacyLedger(path, dataset="a")
+
+
+@pytest.mark.parametrize("length", [0, 32])
+def test_an_empty_log_of_a_killed_reader_is_harmless(killed, length):
+    """Without a frame, and maybe without its header."""
+    log = beside(killed, "-wal")
+    log.write_bytes(log.read_bytes()[:length])
+    beside(killed, "-shm").unlink()
+    assert n_charges(killed) == 2
 
 
 @pytest.mark.parametrize("at", [*range(0, 100, 7), 5000, 9000, 20479])
