@@ -63,6 +63,7 @@ def test_a_write_cut_off_anywhere_keeps_every_line_before(n):
     before, lined, marked = append(make(n), n * "a")
     for end in range(len(before), len(lined)):
         assert n_lines(lined[:end]) == n
+    assert n_lines(lined[:-1] + b"x") == n
     place = read_log(before, "a").place
     for end in range(MARK_BYTES + 1):
         torn = replaced(lined, place, marked[place : place + end])
