@@ -38,13 +38,17 @@ def old_charge(opened, number):
 
 @pytest.fixture
 def killed(path, tmp_path):
-    """Return an old ledger of four charges, two of which are in its log alone."""
+    """Return an old ledger of four charges, two of which are in its log alone.
+
+    The last change in the log is of one page.
+    """
     folder = tmp_path / "killed"
     folder.mkdir()
     with closing(sqlite3.connect(path, isolation_level=None)) as opened:
         opened.execute("PRAGMA wal_autocheckpoint=0")
         for number in (3, 4):
             old_charge(opened, number)
+        opened.execute("UPDATE privfeat_charge SET fitted = '2026' WHERE number = 4")
         for name in os.listdir(tmp_path):
             if name.startswith(path.name):
                 shutil.copy(tmp_path / name, folder)
@@ -128,7 +132,8 @@ def test_a_log_cut_off_is_an_error_where_it_can_be_noticed(killed, index):
         for at in range(32, len(content), FRAME)
         if struct.unpack_from(">I", content, at + 4) != (0,)
     ]
-    assert len(commits) == 2
+    assert len(commits) == 3
+    assert commits[2] - commits[1] == FRAME
     for end in (0, 1, 31, 32, 33, *range(100, len(content), 997), len(content) - 1):
         log.write_bytes(content[:end])
         if not index and end in (0, 32):
