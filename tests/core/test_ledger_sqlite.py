@@ -134,7 +134,9 @@ def test_a_log_cut_off_is_an_error_where_it_can_be_noticed(killed, index):
     ]
     assert len(commits) == 3
     assert commits[2] - commits[1] == FRAME
-    for end in (0, 1, 31, 32, 33, *range(100, len(content), 997), len(content) - 1):
+    anywhere = [0, 1, 31, 32, 33, *range(100, len(content), 997), len(content) - 1]
+    behind = [commit + n for commit in commits[:-1] for n in (1, 8, 15, 16, 24)]
+    for end in anywhere + behind:
         log.write_bytes(content[:end])
         if not index and end in (0, 32):
             continue  # as a process leaves it that was killed before it charged
