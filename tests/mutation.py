@@ -26,9 +26,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
-# The core, but for ``processes`` and ``leaving`` (their tests start processes, which
-# import them unchanged), and ``ledger_postgres`` and ``ledger_postgres_tables`` (need a
-# server).
+# The core, but for ``processes`` (its tests start processes, which import it
+# unchanged), and ``ledger_postgres`` and ``ledger_postgres_tables`` (need a server).
 MODULES = (
     *("sensitivity", "replacement", "accounting", "calibration"),
     *("noise_levels", "plan", "pld"),
@@ -36,7 +35,7 @@ MODULES = (
     *("mechanisms", "keys", "threefish", "noise", "discrete", "exact"),
     *("release", "observation"),
     *("clipping", "grid", "losses", "records", "statistics", "totals", "kernels"),
-    *("devices", "folds"),
+    *("devices", "folds", "leaving"),
     *("statement", "statement_json", "statement_words", "release_record"),
     *("budget", "charging", "event_json", "ledger", "ledger_rows", "ledger_store"),
     *("ledger_file", "ledger_log", "ledger_runs", "ledger_sqlite"),
@@ -54,12 +53,13 @@ TESTS = {
     "statement": ("statement", "statement_json"),
     "statement_words": ("statement_words", "statement", "repetition"),
     "event_json": ("ledger",),
-    "ledger_rows": ("ledger", "ledger_file"),
+    "ledger_file": ("ledger_file", "ledger_sqlite"),
+    "ledger_rows": ("ledger", "ledger_file", "ledger_runs"),
     "ledger_store": ("ledger_store", "ledger"),
     "release": ("mechanisms", "noise"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.
-IN_PROCESS = "not processes_are and not killed and not disk and not read_only"
+IN_PROCESS = "not processes_are and not killed_at and not full_disk and not read_only"
 OPERATORS = (
     *("NumberReplacer", "AddNot", "ZeroIterationForLoop", "ReplaceBreakWithContinue"),
     *("ReplaceAndWithOr", "ReplaceOrWithAnd"),
