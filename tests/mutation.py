@@ -31,8 +31,7 @@ from tests.audited import CORE, ROOT, core_files
 ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
 # The tests of these start processes or a server, which import them unchanged.
 NOT_HERE = {
-    *("sums.processes", "sums.leaving"),
-    *("ledger.postgres_store", "ledger.postgres_tables"),
+    *("sums.processes", "ledger.postgres_store", "ledger.postgres_tables"),
 }
 # Where the tests are, if not in ``test_<module>.py`` of the same folder alone.
 TESTS = {
@@ -50,13 +49,14 @@ TESTS = {
     "statement.privacy_statement": ("privacy_statement", "serialization"),
     "statement.words": ("words", "privacy_statement", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),
-    "ledger.rows": ("privacy_ledger", "file_store"),
-    "ledger.charging": ("charging", "privacy_ledger"),
-    "ledger.store": ("store", "privacy_ledger"),
+    "ledger.file_store": ("file_store", "sqlite_store"),
+    "ledger.rows": ("privacy_ledger", "file_store", "runs"),
+    "ledger.charging": ("charging", "runs"),
+    "ledger.store": ("store", "shared_disk", "privacy_ledger"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.
-IN_PROCESS = "not processes_are and not killed and not disk and not read_only"
+IN_PROCESS = "not processes_are and not killed_at and not full_disk and not read_only"
 OPERATORS = (
     *("NumberReplacer", "AddNot", "ZeroIterationForLoop", "ReplaceBreakWithContinue"),
     *("ReplaceAndWithOr", "ReplaceOrWithAnd"),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
-from privfeat._compilation import keep_compiled_code
+from privfeat._compilation import kept_compiled_code
 from privfeat._messages import without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
@@ -30,10 +30,10 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
+from privfeat.data.columns import refuse_dates
 from privfeat.estimation.inputs import (
     FLOATS,
     public_facts,
-    refuse_dates,
     seed_of,
     validated,
     warn_of_unused_groups,
@@ -111,7 +111,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        keep_compiled_code()
         team = current_team()
         seed = seed_of(self.random_state)
         keys = KeyStream(seed, team.index)
@@ -154,13 +153,11 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
-        rows = self._rows(
-            features,
-            problem.targets,
-            kept=kept,
-            private=plan.private,
-        )
-        with fit.drawing() as mechanism:
+        with kept_compiled_code():
+            rows = self._rows(
+                features, problem.targets, kept=kept, private=plan.private
+            )
+        with fit.drawing() as mechanism, kept_compiled_code():
             rows = self._centred(rows, mechanism)
             coef = self._solve(rows, mechanism, problem.shape)
             if not np.all(np.isfinite(coef)):

@@ -1,7 +1,6 @@
 """The runs of a search: draw a candidate, fit it, score it; keep only the best."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
@@ -13,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
 
-from privfeat._messages import without_data
+from privfeat._messages import without_data, without_warnings
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -146,9 +145,8 @@ class Runner:
     ) -> Run:
         """Return the first run of the highest score among a secret number of runs."""
         best: Run | None = None
-        with warnings.catch_warnings():
-            # A warning of a run that is not released would tell of it.
-            warnings.simplefilter("ignore")
+        # a warning of a run that is not released would tell of it
+        with without_warnings():
             n_runs = draws.number_of_runs(self._keys.draw_noise_key(), runs)
             for _ in range(n_runs):
                 run = self._run(X, y, score)

@@ -24,10 +24,10 @@ from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
+from privfeat.data.columns import refuse_dates
 from privfeat.estimation.inputs import (
     FLOATS,
     ScoredClassifier,
-    refuse_dates,
     seed_of,
     warn_of_unused_groups,
 )

@@ -3,7 +3,7 @@
 import os
 
 from privfeat._types import Adjacency, Unit
-from privfeat.core.ledger import rows as rows
+from privfeat.core.ledger import rows
 from privfeat.core.ledger.budget import PrivacyValue, left_of, new_budget, spent_of
 from privfeat.core.ledger.store import open_store
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -106,7 +106,8 @@ class PrivacyLedger:
             if budget is wanted:
                 rows.add_budget(found, budget)
         for name, value in given.items():
-            if value is not None and value != getattr(budget, name):
+            asked = value if wanted is None else getattr(wanted, name)  # as it is kept
+            if value is not None and asked != getattr(budget, name):
                 raise ValueError(
                     f"{name} must be {getattr(budget, name)!r}, as in the budget of "
                     f"{dataset!r}, which cannot be changed, got {value!r}."

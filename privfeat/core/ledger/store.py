@@ -8,12 +8,20 @@ never released.
 """
 
 import os
+import re
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from privfeat._warnings import warn
 from privfeat.exceptions import LedgerError
 
 Row = dict[str, Any]
+_MOUNTS = "/proc/self/mountinfo"  # of Linux; elsewhere nobody is warned
+# Of networks, of virtual machines that share folders, and of programs.
+_SHARED = re.compile(
+    r"nfs\d?|cifs|smb\w*|lustre|gpfs|beegfs|ceph|k?afs|glusterfs|pvfs2|panfs|wekafs|"
+    r"9p|virtiofs|vboxsf|vmhgfs|prl_fs|drvfs|fuse|fuse\..*"
+)
 BUDGETS, CHARGES = "privfeat_budget", "privfeat_charge"
 KEYS = {BUDGETS: ("dataset",), CHARGES: ("dataset", "number")}
 TIMEOUT = 300  # seconds to wait for other processes: any of them may go first
@@ -62,7 +70,9 @@ def open_store(location: str | os.PathLike[str]) -> Store:
         )
     from privfeat.core.ledger.file_store import FileStore
 
-    return FileStore(os.path.abspath(os.fsdecode(location)))
+    path = os.path.abspath(os.fsdecode(location))
+    _warn_of_shared_disk(path)
+    return FileStore(path)
 
 
 def damaged(what: str, why: str) -> LedgerError:
@@ -71,3 +81,30 @@ def damaged(what: str, why: str) -> LedgerError:
         f"ledger {what} is damaged: {why}. Bring back a copy that holds every fit, or "
         "treat the budget as spent."
     )
+
+
+def _warn_of_shared_disk(path: str) -> None:
+    """Warn if another host, or another mount, could have the locks of a file apart."""
+    kind = _kind_of_disk(path)
+    if kind is not None and _SHARED.fullmatch(kind):
+        warn(
+            "path should be on a disk of this machine, got a file system of type "
+            f"{kind!r}: hosts that share it may not see each other's locks, and a "
+            "charge could be lost. Charge from one host alone, or give the URL of a "
+            "PostgreSQL database."
+        )
+
+
+def _kind_of_disk(path: str) -> str | None:
+    """Return the type of the file system of a file, or of the folder that it is for."""
+    try:
+        where = path if os.path.exists(path) else os.path.dirname(path)
+        device = os.stat(where).st_dev
+        wanted = f"{os.major(device)}:{os.minor(device)}"
+        with open(_MOUNTS, encoding="utf-8", errors="replace") as mounts:
+            for fields in map(str.split, mounts):
+                if fields[2] == wanted:
+                    return fields[fields.index("-", 6) + 1]
+    except (OSError, IndexError, ValueError):  # not there, or not as Linux writes it
+        pass
+    return None

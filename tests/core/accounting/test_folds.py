@@ -5,8 +5,17 @@ import types
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-from privfeat.core.accounting.folds import are_covered, covered_rows, uncovered_choice
+from privfeat.core.accounting.folds import (
+    are_covered,
+    covered_rows,
+    learns,
+    uncovered_choice,
+)
 
 VALIDATION = "sklearn.model_selection._validation"
 
@@ -92,6 +101,83 @@ def test_every_caller_is_looked_at():
     assert made.inside(outer) == "sklearn.unknown.inside"
 
 
+@pytest.mark.parametrize(
+    ("function", "learned"),
+    [
+        *((None, False), (np.tanh, False)),
+        *((np.mean, True), (np.matvec, True)),  # a ufunc of whole axes
+        (lambda X: X, True),
+    ],
+)
+def test_functions_of_whole_arrays_may_learn(function, learned):
+    assert learns(FunctionTransformer(function)) is learned
+
+
+class Unknown:
+    """A step that does not say whether it learns."""
+
+
+FIXED, LEARNING = Normalizer(), StandardScaler()
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (None, False),
+        ("passthrough", False),
+        (FIXED, False),
+        (LEARNING, True),
+        (Unknown(), True),
+        (FrozenEstimator(LEARNING), False),
+        (make_pipeline(FIXED, FIXED), False),
+        (make_pipeline(FIXED, LEARNING), True),
+        (make_pipeline(LEARNING, FIXED), True),
+        (FeatureUnion([("a", FIXED), ("b", "passthrough")]), False),
+        (FeatureUnion([("a", FIXED), ("b", make_pipeline(LEARNING))]), True),
+        (ColumnTransformer([("a", FIXED, [0]), ("b", "drop", [1])]), False),
+        (ColumnTransformer([("a", FIXED, [0]), ("b", LEARNING, [1])]), True),
+    ],
+)
+def test_a_step_learns_unless_all_of_it_is_known_not_to(step, expected):
+    assert learns(step) == expected
+
+
+def call_of(module, **fields):
+    """Ask from a method of what has these fields, in a module of that name."""
+    made = types.ModuleType(module)
+    made.ask = uncovered_choice
+    exec("def fit(self):\n    return ask('add_remove')", vars(made))
+    found = made.fit(types.SimpleNamespace(**fields))
+    return found and found.what
+
+
+@pytest.mark.parametrize(
+    ("before", "covered"),
+    [
+        ([], True),
+        ([FIXED, "passthrough", None], True),
+        ([LEARNING], False),
+        ([LEARNING, FIXED], False),
+        ([FIXED, LEARNING], False),
+    ],
+)
+def test_steps_before_a_fit_must_learn_nothing(before, covered):
+    """Its own step, the last, is not one of them."""
+    steps = [("any", step) for step in [*before, Unknown()]]
+    expected = None if covered else "what StandardScaler learned from all of them"
+    assert call_of("sklearn.pipeline", steps=steps) == expected
+    assert call_of("sklearn.multiclass", steps=steps) is None
+
+
+def test_what_changes_the_target_before_a_fit_must_learn_nothing():
+    module = "sklearn.compose._target"
+    assert call_of(module, transformer_=FIXED) is None
+    assert call_of(module) is None
+    refused = "what StandardScaler learned from all of them"
+    assert call_of(module, transformer_=LEARNING) == refused
+    assert call_of("sklearn.multiclass", transformer_=LEARNING) is None
+
+
 def as_job(work):
     """Call in what scikit-learn wraps a job with."""
     made = types.ModuleType("sklearn.utils.parallel")
@@ -102,13 +188,14 @@ def as_job(work):
 def test_a_job_whose_sender_is_not_seen_is_covered_by_the_mark_alone():
     rows = covered_rows(np.arange(4))
     assert as_job(lambda: call(VALIDATION, "_fit_and_score", rows)) is None
-    for module, function in (
-        ("sklearn.multiclass", "_fit_binary"),
-        (VALIDATION, "cross_validate"),
-        ("elsewhere", "fit"),
+    for module, function, job in (
+        ("sklearn.multiclass", "_fit_binary", "sklearn.multiclass._fit_binary"),
+        (VALIDATION, "cross_validate", f"{VALIDATION}.cross_validate"),
+        ("elsewhere", "fit", "unknown"),
     ):
         found = as_job(lambda m=module, f=function: call(m, f))
         assert found.startswith("a parallel job")
+        assert found.endswith(f"({job})")
     made = types.ModuleType("sklearn.multiclass")  # sends the job in this very thread
     exec("def fit(f):\n    return f()", vars(made))
     assert made.fit(lambda: as_job(lambda: call("sklearn.multiclass", "f"))) is None

@@ -1,5 +1,6 @@
 """Every way a write can stop, and every byte that can be wrong."""
 
+import hashlib
 import itertools
 
 import pytest
@@ -62,6 +63,7 @@ def test_a_write_cut_off_anywhere_keeps_every_line_before(n):
     before, lined, marked = append(make(n), n * "a")
     for end in range(len(before), len(lined)):
         assert n_lines(lined[:end]) == n
+    assert n_lines(lined[:-1] + b"x") == n
     place = read_log(before, "a").place
     for end in range(MARK_BYTES + 1):
         torn = replaced(lined, place, marked[place : place + end])
@@ -127,6 +129,34 @@ def test_marks_of_another_ledger_are_noticed():
         assert n_lines(replaced(content, MARK_BYTES, mark)) is None
 
 
+@pytest.mark.parametrize("n", range(4))
+@pytest.mark.parametrize("slot", [0, 1])
+def test_the_next_mark_goes_over_the_damaged_one(n, slot):
+    """Torn as well, it would leave no readable mark if it went over the other."""
+    at = slot * MARK_BYTES
+    assert read_log(replaced(make(n), at, b"?"), "a").place == at
+
+
+def test_marks_take_turns():
+    content, places = make(0), []
+    for number in range(4):
+        places.append(read_log(content, "a").place)
+        content = append(content, number * "a")[-1]
+    assert [abs(a - b) for a, b in itertools.pairwise(places)] == 3 * [MARK_BYTES]
+
+
+def test_the_bytes_are_those_of_every_release():
+    """Files of format 2 are read as long as there are any."""
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    text = f"privfeat ledger 2 1024 1024 0 {empty} ".encode()
+    mark = text + hashlib.sha256(text).hexdigest().encode()
+    assert first_mark(1024).render() == mark.ljust(511) + b"\n"
+    digest = hashlib.sha256(empty.encode() + b'["a"]').hexdigest()
+    line, after = add_line(first_mark(1024), ["a"])
+    assert line == f'{digest} ["a"]\n'.encode()
+    assert after == Mark(1024, 1024 + len(line), 1, digest)
+
+
 def test_what_is_no_ledger_is_told_from_a_damaged_one():
     for content in (b"", b"text", bytes(5000)):
         with pytest.raises(LedgerError, match="must be a privfeat ledger"):
@@ -143,6 +173,21 @@ def test_a_chain_of_what_is_no_change_is_an_error():
         log = read_log(mark.render() * 2 + line, "a")
         with pytest.raises(LedgerError, match="damaged"):
             LoggedRows("a", log.changes)
+
+
+def test_rows_are_those_of_their_data_set():
+    rows = LoggedRows("a", [])
+    for name in "ab":
+        rows.insert(BUDGETS, {"dataset": name})
+    assert [row["dataset"] for row in rows.select(BUDGETS)] == ["a", "b"]
+    assert rows.select(BUDGETS, "b") == [{"dataset": "b"}]
+    for refused in (rows.insert, rows.update):
+        name = "a" if refused == rows.insert else "c"
+        with pytest.raises(LedgerError, match="there twice, or not at all"):
+            refused(BUDGETS, {"dataset": name})
+    rows.update(BUDGETS, {"dataset": "a", "epsilon": 1.0})
+    assert rows.select(BUDGETS, "a") == [{"dataset": "a", "epsilon": 1.0}]
+    assert LoggedRows("a", [rows.changes]).select(BUDGETS) == rows.select(BUDGETS)
 
 
 @pytest.mark.parametrize("body", ["{", "[" * 100_000])

@@ -6,11 +6,15 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
+from privfeat.core.ledger import file_store as ledger_file
 from privfeat.core.ledger.chained_log import read_log
 from privfeat.core.ledger.privacy_ledger import find_datasets
 from privfeat.core.ledger.store import BUDGETS, CHARGES
@@ -341,6 +345,32 @@ def test_a_fork_that_goes_on_keeps_no_lock(path, small):
         os.waitpid(child, 0)
 
 
+def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(path, small, monkeypatch):
+    """Ctrl-C may come at any line; without the lock others would wait in vain."""
+    import fcntl
+
+    ledger, flock = make(path), fcntl.flock
+
+    def interrupted(file, kind):
+        if kind == fcntl.LOCK_UN:
+            raise KeyboardInterrupt
+        flock(file, kind)
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(small, estimator="DPFC")
+    monkeypatch.undo()
+    monkeypatch.setattr("privfeat.core.ledger.store.TIMEOUT", 0)
+    assert ledger.charge(small, estimator="DPFC") == 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.longdouble("0.1")])
+def test_a_budget_is_the_float_next_to_what_was_asked(path, epsilon):
+    for _ in range(2):  # made, and found
+        ledger = PrivacyLedger(path, dataset="a", epsilon=epsilon, delta=1e-5)
+        assert ledger.budget.epsilon == float(epsilon)
+
+
 def test_a_pipe_is_refused_at_once(path):
     os.mkfifo(path)
     with pytest.raises(LedgerError, match="must be a file"):
@@ -371,6 +401,42 @@ def test_a_writer_waits_for_its_turn_but_not_for_good(path, small, monkeypatch):
     with ledger._store.transaction(write=False):
         assert ledger.history == []  # readers read together
     assert ledger.charge(small, estimator="DPFC") == 1
+
+
+def test_a_writer_has_its_turn_as_soon_as_the_lock_is_free(path, small, monkeypatch):
+    ledger, held = make(path), ExitStack()
+    held.enter_context(ledger._store.transaction(write=True))
+    monkeypatch.setattr("time.sleep", lambda _: held.close())
+    assert ledger.charge(small, estimator="DPFC") == 1
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_went_while_its_lock_was_waited_for(
+    path, small, monkeypatch, there
+):
+    """A charge in a file without a name would be lost: the one at the path counts."""
+    ledger, genuine = make(path), ledger_file._lock
+    copy = shutil.copy(path, path.with_name("copy"))
+
+    def lock(*args):
+        genuine(*args)
+        monkeypatch.setattr(ledger_file, "_lock", genuine)
+        os.replace(copy, path) if there else os.unlink(path)
+
+    monkeypatch.setattr(ledger_file, "_lock", lock)
+    if there:
+        assert ledger.charge(small, estimator="DPFC") == 1
+        assert len(ledger.history) == 1
+        return
+    with pytest.raises(LedgerError, match="must exist, found no such file"):
+        ledger.charge(small, estimator="DPFC")
+
+
+def test_a_ledger_with_both_marks_damaged_is_no_older_one(path):
+    make(path)
+    path.write_bytes(path.read_bytes().replace(b"0", b"1"))
+    with pytest.raises(LedgerError, match="damaged: it has no readable mark"):
+        make(path)
 
 
 def test_an_error_in_a_transaction_takes_it_back(path, small):

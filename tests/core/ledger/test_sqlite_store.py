@@ -38,13 +38,17 @@ def old_charge(opened, number):
 
 @pytest.fixture
 def killed(path, tmp_path):
-    """Return an old ledger of four charges, two of which are in its log alone."""
+    """Return an old ledger of four charges, two of which are in its log alone.
+
+    The last change in the log is of one page.
+    """
     folder = tmp_path / "killed"
     folder.mkdir()
     with closing(sqlite3.connect(path, isolation_level=None)) as opened:
         opened.execute("PRAGMA wal_autocheckpoint=0")
         for number in (3, 4):
             old_charge(opened, number)
+        opened.execute("UPDATE privfeat_charge SET fitted = '2026' WHERE number = 4")
         for name in os.listdir(tmp_path):
             if name.startswith(path.name):
                 shutil.copy(tmp_path / name, folder)
@@ -128,8 +132,11 @@ def test_a_log_cut_off_is_an_error_where_it_can_be_noticed(killed, index):
         for at in range(32, len(content), FRAME)
         if struct.unpack_from(">I", content, at + 4) != (0,)
     ]
-    assert len(commits) == 2
-    for end in (0, 1, 31, 32, 33, *range(100, len(content), 997), len(content) - 1):
+    assert len(commits) == 3
+    assert commits[2] - commits[1] == FRAME
+    anywhere = [0, 1, 31, 32, 33, *range(100, len(content), 997), len(content) - 1]
+    behind = [commit + n for commit in commits[:-1] for n in (1, 8, 15, 16, 24)]
+    for end in anywhere + behind:
         log.write_bytes(content[:end])
         if not index and end in (0, 32):
             continue  # as a process leaves it that was killed before it charged
@@ -141,9 +148,77 @@ def test_a_log_cut_off_is_an_error_where_it_can_be_noticed(killed, index):
         assert n_charges(killed) is None
 
 
-def test_an_empty_log_of_a_killed_reader_is_harmless(path):
-    beside(path, "-wal").touch()
-    assert n_charges(path) == 2
+def rewrite_index(path, *, n_frames=None, n_copied=0, length=None, torn=False):
+    """Let the index beside a log count other frames, or be cut off."""
+    index = bytearray(beside(path, "-shm").read_bytes())
+    if n_frames is not None:
+        struct.pack_into("=I", index, 16, n_frames)
+        if not torn:  # the second copy of its header
+            struct.pack_into("=I", index, 48 + 16, n_frames)
+        struct.pack_into("=I", index, 96, n_copied)
+    beside(path, "-shm").write_bytes(index[:length])
+
+
+def n_frames_of(path):
+    return (beside(path, "-wal").stat().st_size - 32) // FRAME
+
+
+@pytest.mark.parametrize("n_missing", [1, 2])
+def test_a_log_with_fewer_frames_than_its_index_counts_is_an_error(killed, n_missing):
+    rewrite_index(killed, n_frames=n_frames_of(killed) + n_missing)
+    assert n_charges(killed) is None
+    beside(killed, "-wal").unlink()
+    rewrite_index(killed, n_frames=n_missing)
+    assert n_charges(killed) is None
+    rewrite_index(killed, n_frames=n_missing, length=100)
+    assert n_charges(killed) is None
+    rewrite_index(killed, n_frames=n_missing, n_copied=n_missing)
+    assert n_charges(killed) == 2  # all in it was in the database as well
+
+
+@pytest.mark.parametrize("change", [{"length": 99}, {"torn": True, "n_frames": 99}])
+def test_half_an_index_says_nothing(killed, change):
+    """SQLite makes it anew from the log."""
+    rewrite_index(killed, **change)
+    assert n_charges(killed) == 4
+
+
+def test_a_log_of_a_machine_with_the_other_byte_order_is_kept(killed):
+    """SQLite reads it as well, if its checksums are right."""
+    beside(killed, "-shm").unlink()
+    log = bytearray(beside(killed, "-wal").read_bytes())
+    struct.pack_into(">I", log, 0, 0x377F0683)
+
+    def checksum(content, a, b):
+        words = iter(struct.unpack(f">{len(content) // 4}I", content))
+        for word in words:
+            a = (a + word + b) % 2**32
+            b = (b + next(words) + a) % 2**32
+        return a, b
+
+    sums = checksum(log[:24], 0, 0)
+    struct.pack_into(">2I", log, 24, *sums)
+    for at in range(32, len(log), FRAME):
+        sums = checksum(log[at : at + 8] + log[at + 24 : at + FRAME], *sums)
+        struct.pack_into(">2I", log, at + 16, *sums)
+    beside(killed, "-wal").write_bytes(log)
+    assert n_charges(killed) == 4
+
+
+@pytest.mark.parametrize("length", [16, 70, 71, 72, 99])
+def test_an_old_ledger_cut_off_in_its_header_is_an_error(path, length):
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(LedgerError, match="ledger"):
+        PrivacyLedger(path, dataset="a")
+
+
+@pytest.mark.parametrize("length", [0, 32])
+def test_an_empty_log_of_a_killed_reader_is_harmless(killed, length):
+    """Without a frame, and maybe without its header."""
+    log = beside(killed, "-wal")
+    log.write_bytes(log.read_bytes()[:length])
+    beside(killed, "-shm").unlink()
+    assert n_charges(killed) == 2
 
 
 @pytest.mark.parametrize("at", [*range(0, 100, 7), 5000, 9000, 20479])
@@ -184,6 +259,28 @@ def test_a_ledger_that_another_process_takes_over_first_is_read(path, monkeypatc
     monkeypatch.setattr(file_store, "_is_old", is_old)
     assert n_charges(path) == 2
     assert set(seen) == {False}
+
+
+def test_a_ledger_stopped_between_its_two_marks_is_ours(path, monkeypatch):
+    """One mark is enough; it is not taken over a second time."""
+    genuine = file_store._write
+
+    def write(file, content, offset):
+        if offset == 0:
+            raise OSError("stopped")
+        genuine(file, content, offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file_store, "_write", write)
+        with pytest.raises(LedgerError, match="stopped"):
+            PrivacyLedger(path, dataset="a")
+    before = path.read_bytes()
+    assert before.startswith(b"SQLite")
+    assert n_charges(path) == 2
+    assert path.read_bytes() == before
+    ledger = PrivacyLedger(path, dataset="a")
+    assert ledger.charge(make_statement(rho=1e-4), estimator="New") == 3
+    assert n_charges(path) == 3
 
 
 def test_a_row_that_was_never_written_is_an_error(path):

@@ -36,6 +36,13 @@ def test_blocks_are_those_of_the_reference(key, start):
     assert np.array(expected, np.uint64).T.tolist() == np.array(found).tolist()
 
 
+def test_blocks_begin_with_number_zero():
+    key = np.array([1, 2, 3, 4], "u8")
+    with jax.enable_x64(True):
+        found = jax.jit(blocks, static_argnums=1)(key, 1)
+    assert np.ravel(found).tolist() == threefish_256(key.tolist(), [0] * 4)
+
+
 @pytest.mark.parametrize("n_words", [0, 1, 2**14 - 1, 2**14, 2**14 + 1, 2**15 + 5])
 def test_words_come_in_pieces_of_one_shape(n_words):
     """Code compiled for their number would tell of the records they are drawn for."""
@@ -47,6 +54,26 @@ def test_words_come_in_pieces_of_one_shape(n_words):
     for piece in range(0, n_words, 2**14):
         first = threefish_256(key.tolist(), [piece // 4, 0, 0, 0])[0]
         assert found[piece] == first
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [1, 2, 3, 4],
+        np.zeros(4),
+        np.zeros(4, "i8"),
+        np.zeros(4, "u4"),
+        np.zeros(3, "u8"),
+        np.zeros(5, "u8"),
+        np.zeros((4, 1), "u8"),
+        np.uint64(1),
+    ],
+)
+def test_a_key_of_another_size_is_refused(bad):
+    """JAX would repeat, or cut off, words that are not there: a weaker key."""
+    with pytest.raises(TypeError, match="key must be four words of 64 bits"):
+        words_of(bad, 1)
 
 
 def test_no_word_and_no_key_repeats_in_a_million():

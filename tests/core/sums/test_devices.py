@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums import devices, kernels
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
@@ -17,9 +21,11 @@ from privfeat.exceptions import PrivacyError
 @pytest.fixture(autouse=True)
 def fresh():
     """Forget what earlier checks found, and what planted devices did."""
-    devices._is_exact.cache_clear()
+    for checked in (devices._is_exact, devices._bounds_hold):
+        checked.cache_clear()
     yield
-    devices._is_exact.cache_clear()
+    for checked in (devices._is_exact, devices._bounds_hold):
+        checked.cache_clear()
 
 
 def shared_scale(product, bits=44):
@@ -74,6 +80,67 @@ def test_the_numbers_are_as_large_as_a_fit_has_them():
     assert np.max(np.abs(rows // 32)) == 2.0**15
 
 
+def test_the_numbers_are_hard_to_multiply():
+    """No zeros, 20 odd bits beside records of 1, and both signs alike often."""
+    rows, _, coef = devices._hard_numbers()
+    assert set(np.abs(rows[:, 0])) == {2.0**20}
+    assert set(np.abs(rows[:, 1])) == {2.0**20 - 1.0}
+    assert np.all(rows[:, 1:] % 2 == 1)
+    assert set(np.abs(rows[1::2, 2:]).ravel()) == {1.0}
+    assert np.median(np.abs(rows[::2, 2:])) > 2.0**18
+    assert set(np.abs(coef[1])) == {2.0**27}
+    others = coef[np.arange(len(coef)) != 1]
+    assert np.all(others % 2 == 1)
+    assert np.median(np.abs(others)) > 2.0**25
+    assert len(np.unique(np.abs(others))) > 0.99 * others.size
+    assert len(np.unique(np.abs(rows[::2, 2:]))) > 2**18
+    for numbers in (rows[::2], rows[1::2], *coef):
+        assert 0.45 < np.mean(numbers < 0) < 0.55
+
+
+def overflown(rows):
+    """As ``1 / largest`` taken first, and times the size of the grid, overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        bounded = rows * (2.0**20 / np.max(np.abs(rows), axis=1, keepdims=True))
+    return np.nan_to_num(bounded, nan=0.0, posinf=2.0**63)
+
+
+def not_left_out(rows):
+    """As if no number were NaN."""
+    return np.minimum(np.abs(np.nan_to_num(rows)) * 2.0**30, 2.0**19)
+
+
+@pytest.mark.parametrize("wrong", [overflown, not_left_out])
+def test_bounds_that_do_not_hold_are_refused(monkeypatch, wrong):
+    monkeypatch.setattr(devices, "clip_rows", lambda rows, **_: wrong(rows))
+    devices.check_devices(private=False)
+    with pytest.raises(PrivacyError, match="must compute as IEEE 754 says"):
+        devices.check_devices(private=True)
+
+
+@pytest.mark.parametrize(
+    ("bounded", "holds"),
+    [
+        ([[2.0**20, 0.0], [0.0, 0.0]], True),
+        ([[2.0**20 + 1, 0.0], [0.0, 0.0]], False),
+        ([[1.0, 0.0], [0.0, 1.0]], False),
+        ([[1.0, 0.0], [np.nan, 0.0]], False),
+        ([[np.nan, 0.0], [0.0, 0.0]], False),
+    ],
+)
+def test_bounds_hold_up_to_the_size_of_the_grid(monkeypatch, bounded, holds):
+    monkeypatch.setattr(devices, "clip_rows", lambda *_, **__: np.array(bounded))
+    assert devices._bounds_hold() == holds
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_another_kind_of_device_is_refused(monkeypatch, private):
+    devices.check_devices(private=private)
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    with pytest.raises(PrivacyError, match="got 'tpu'"):
+        devices.check_devices(private=private)
+
+
 def test_a_device_is_checked_once(monkeypatch):
     calls, gram = [], kernels.gram_of
     monkeypatch.setattr(kernels, "gram_of", lambda rows: calls.append(1) or gram(rows))
@@ -87,7 +154,7 @@ def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """
 import jax, numpy as np
-from privfeat.core import devices, kernels
+from privfeat.core.sums import devices, kernels
 genuine = kernels.products_of
 def planted(rows, *rest):
     sums, scores = genuine(rows, *rest)
@@ -144,3 +211,26 @@ def test_flags_of_xla_that_shorten_products_are_refused(monkeypatch, flags, refu
         return
     with pytest.raises(PrivacyError, match=f"changes by {refused}[.]"):
         check_settings()
+
+
+def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):
+    """XLA takes a variable that does not start with a dash for the name of a file."""
+    file = tmp_path / "flags"
+    file.write_text("--xla_cpu_enable_fast_math=false\n")
+    monkeypatch.setenv("XLA_FLAGS", str(file))
+    check_settings()
+    file.write_text("--a=b\n--xla_cpu_enable_fast_math=true\n")
+    with pytest.raises(PrivacyError, match=r"changes by xla_cpu_enable_fast_math\."):
+        check_settings()
+    file.unlink()
+    with pytest.raises(PrivacyError, match="XLA_FLAGS must hold flags, or name a file"):
+        check_settings()
+
+
+def test_no_noise_is_planned_where_bounds_do_not_hold(monkeypatch):
+    """Networks as well, and flags that are gone from the variable, are refused."""
+    plan = plan_releases([Query("a", 1.0)], epsilon=1.0)
+    GaussianMechanism(plan, KeyStream(1))
+    monkeypatch.setattr(devices, "_bounds_hold", lambda: False)
+    with pytest.raises(PrivacyError, match="XLA must compute as IEEE 754 says"):
+        GaussianMechanism(plan, KeyStream(1))
