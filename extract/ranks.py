@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 from .errors import ExtractError
 from .sources import Source
 
@@ -98,13 +100,7 @@ def require_lists(source: Source, rank: Rank) -> None:
 def one_at_a_time(folder: Path) -> Iterator[None]:
     """Let one process of all that use ``folder`` in; the others wait."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "source.lock", "wb") as file:
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
-            pass
-        else:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+    with FileLock(folder / "source.lock"):
         yield
 
 

@@ -109,7 +109,7 @@ RULES = {
         },
     ),
     "privfeat/networks": rule(
-        ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
+        ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED
         | {
             "privfeat._compilation",
@@ -125,7 +125,7 @@ RULES = {
     "privfeat/data": rule(
         ["h5py", "tqdm"],
         ours=SHARED | {"privfeat._files", "privfeat.data"},
-        lazy=["PIL"],
+        lazy=["PIL", "filelock"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
@@ -137,7 +137,7 @@ RULES = {
     "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
     "extract": rule(
         [
-            *("PIL", "h5py", "kymatio", "safetensors", "sklearn"),
+            *("PIL", "filelock", "h5py", "kymatio", "safetensors", "sklearn"),
             *("huggingface_hub", "timm", "torch", "torchvision", "tqdm"),
         ],
         ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},

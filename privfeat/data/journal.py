@@ -4,6 +4,9 @@
 ``train.labels``) and ``journal.jsonl``. A line of the journal is written only after the
 rows that it counts have reached the disk, and carries their checksums. After a kill at
 any moment the last whole line is true, and whatever follows it is cut off.
+
+One process at a time writes: it holds the empty file ``.lock`` beside the journal. The
+system lets go of it when the process ends, even by a kill; a copied folder is free.
 """
 
 import json
@@ -11,14 +14,17 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.data.schema import FeatureFileError, shown
 
-JOURNAL = "journal.jsonl"
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+JOURNAL, LOCK = "journal.jsonl", ".lock"
 JOURNAL_VERSION = 1
 
 
@@ -147,6 +153,7 @@ class Journal:
         self.header: dict[str, Any] = {}
         self.progress: dict[str, dict[str, Any]] = {}
         self._file: IO[bytes] | None = None
+        self._lock: BaseFileLock | None = None
 
     def open(self) -> None:
         """Create the file if missing, and keep other processes out.
@@ -156,13 +163,20 @@ class Journal:
         FeatureFileError
             If another process has it open.
         """
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-        self._file = open(handle, "r+b", buffering=0)
+        from filelock import FileLock, Timeout
+
+        # any thread may close what another one opened
+        lock = FileLock(self.path.with_name(LOCK), timeout=0, thread_local=False)
         try:
-            _lock(self._file, self.path)
-        except FeatureFileError:
-            self.close()
-            raise
+            lock.acquire()
+        except Timeout as error:
+            raise FeatureFileError(
+                f"{self.path.parent} must not be in use, but another process is "
+                "writing it. Wait for that process, or choose another output."
+            ) from error
+        self._lock = lock
+        self.path.touch()
+        self._file = open(self.path, "r+b", buffering=0)
 
     def start(self, header: Mapping[str, Any]) -> None:
         """Begin anew with ``header`` as the first line."""
@@ -235,6 +249,9 @@ class Journal:
         if self._file is not None:
             self._file.close()
             self._file = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
         known = self.progress.get(entry["split"], {}).get("n_skipped", 0)
@@ -271,19 +288,4 @@ def _write_all(file: IO[bytes], data: bytes, path: Path) -> None:
             error.errno,
             f"{path} could not be written ({error.strerror}). Free space on its disk "
             "and run again to continue; earlier features are kept",
-        ) from error
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Let one process at a time write; a killed process loses its lock at once."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        return
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise FeatureFileError(
-            f"{path.parent} must not be in use, but another process is writing it. "
-            "Wait for that process, or choose another output."
         ) from error

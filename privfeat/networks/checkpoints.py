@@ -31,7 +31,8 @@ both runs were given, though it is a model of two data sets: that is why it warn
 a *finished* fit has nothing to release, and is no fit of what it was given: it is an
 error. `DPSGDModel.restore` returns its model to those who ask for it. Hence:
 
-- one process at a time uses a folder, held by a lock;
+- one process at a time uses a folder: it holds the empty file ``.lock``, which stays
+  there and which a kill sets free; no step has that name, and a copy holds nothing;
 - only the newest checkpoint is kept, and where it cannot be read nothing goes on from
   an older one: the steps between would be released twice;
 - a fit of other parameters, plan, shapes or ledger is refused, and so is one that is
@@ -45,7 +46,6 @@ twice is two fits. What an interrupted write left, which nobody may have read, i
 removed.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -57,6 +57,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from filelock import FileLock, Timeout
 
 from privfeat._checks import check_int
 from privfeat._extras import require
@@ -284,12 +285,12 @@ def _damage_explained(step: int) -> Iterator[None]:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold a file that no other process, and no other fit of this one, may hold."""
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise PrivacyError(
-                "checkpoint_dir must be used by one fit at a time, got the folder of "
-                "one that is running. Pass another folder."
-            ) from error
+    try:
+        held = FileLock(path, timeout=0).acquire()
+    except Timeout as error:
+        raise PrivacyError(
+            "checkpoint_dir must be used by one fit at a time, got the folder of "
+            "one that is running. Pass another folder."
+        ) from error
+    with held:
         yield

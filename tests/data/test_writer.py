@@ -1,4 +1,5 @@
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import numpy as np
@@ -147,13 +148,32 @@ def test_feature_writer_starts_anew_where_nothing_was_written(begin, arrays):
 
 
 def test_feature_writer_lets_one_process_write(begin, arrays):
-    pytest.importorskip("fcntl")
     with begin() as writer:
         write_rows(writer, arrays, stop=1)
         with pytest.raises(FeatureFileError, match="another process is writing"):
             begin()
         with pytest.raises(FeatureFileError, match="another process is writing"):
             begin(overwrite=True)
+    with begin(overwrite=True) as writer:  # the lock was let go of
+        assert not writer.resumed
+
+
+def test_a_copy_of_a_folder_in_use_is_free(begin, arrays, tmp_path):
+    with begin() as writer:
+        write_rows(writer, arrays, stop=1)
+        shutil.copytree(writer.partial, tmp_path / "copy.h5.partial")
+        options = {"n_features": 5, "arguments": {"model": "toy"}}
+        with FeatureWriter(tmp_path / "copy.h5", **options) as copy:
+            assert copy.resumed
+
+
+def test_a_writer_may_be_closed_in_another_thread(begin, arrays):
+    writer = begin()
+    write_rows(writer, arrays, stop=1)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(writer.close).result()
+    with begin() as writer:
+        assert writer.resumed
 
 
 def test_feature_writer_counts_skipped_records_and_keeps_no_name(begin, arrays):

@@ -279,6 +279,16 @@ def test_a_folder_is_held_by_one_fit(tmp_path, records, drawn):
     assert drawn == []
 
 
+def test_the_lock_stays_empty_and_a_copy_of_the_folder_is_free(tmp_path):
+    folder = tmp_path / "kept"
+    with open_checkpoints(folder, 1, ""):
+        assert [path.name for path in folder.iterdir()] == [".lock"]
+        shutil.copytree(folder, tmp_path / "copy")
+        with open_checkpoints(tmp_path / "copy", 1, "") as copy:
+            assert copy.newest(None) is None  # the lock is no checkpoint
+    assert (folder / ".lock").read_bytes() == b""
+
+
 def test_a_checkpoint_holds_releases_alone(tmp_path, records, interrupted):
     """All numbers in it follow from noise: of another seed, none stays the same."""
     contents = []
