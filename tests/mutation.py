@@ -52,7 +52,9 @@ TESTS = {
     "ledger.file_store": ("file_store", "sqlite_store"),
     "ledger.rows": ("privacy_ledger", "file_store", "runs"),
     "ledger.charging": ("charging", "runs"),
-    "ledger.store": ("store", "shared_disk", "privacy_ledger"),
+    "ledger.store": ("shared_disk", "privacy_ledger"),
+    "ledger.privacy_ledger": ("privacy_ledger", "store", "shared_disk"),
+    "ledger.budget": ("budget", "privacy_ledger"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.

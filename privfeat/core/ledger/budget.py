@@ -19,6 +19,7 @@ from privfeat.core.accounting.conversions import (
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import compose
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.exceptions import PrivacyError
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,31 @@ def new_budget(
         unit=unit or "record",
         created=now(),
     )
+
+
+def check_covered(budget: Budget, statement: PrivacyStatement) -> None:
+    """Raise unless a fit protects what the budget is for.
+
+    Raises
+    ------
+    PrivacyError
+        If it has no finite epsilon, or a seed.
+    ValueError
+        If its adjacency or unit is another.
+    """
+    if not statement.private:
+        raise PrivacyError(
+            "a fit with a ledger must have a finite epsilon and no random_state, "
+            f"got epsilon={statement.epsilon!r}, seeded={statement.seeded!r}. Pass "
+            "ledger=None for data that needs no privacy."
+        )
+    for name in ("adjacency", "unit"):
+        wanted, got = getattr(budget, name), getattr(statement, name)
+        if got != wanted:
+            raise ValueError(
+                f"{name} must be {wanted!r}, as in the budget of "
+                f"{budget.dataset!r}, got {got!r}."
+            )
 
 
 def spent_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:

@@ -4,10 +4,16 @@ import os
 
 from privfeat._types import Adjacency, Unit
 from privfeat.core.ledger import rows
-from privfeat.core.ledger.budget import PrivacyValue, left_of, new_budget, spent_of
-from privfeat.core.ledger.store import open_store
+from privfeat.core.ledger.budget import (
+    PrivacyValue,
+    check_covered,
+    left_of,
+    new_budget,
+    spent_of,
+)
+from privfeat.core.ledger.store import Store, warn_of_shared_disk
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
+from privfeat.exceptions import BudgetExceededError, LedgerError
 
 
 class PrivacyLedger:
@@ -85,12 +91,8 @@ class PrivacyLedger:
         adjacency: Adjacency | None = None,
         unit: Unit | None = None,
     ) -> None:
-        given = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "adjacency": adjacency,
-            "unit": unit,
-        }
+        protected = {"adjacency": adjacency, "unit": unit}
+        given = {"epsilon": epsilon, "delta": delta, **protected}
         wanted = new_budget(dataset, **given)
         self._store = open_store(path)
         if wanted is not None:
@@ -152,7 +154,7 @@ class PrivacyLedger:
             unit than the budget.
         """
         budget = self.budget
-        self._check(statement)
+        check_covered(budget, statement)
         with self._store.transaction(write=True) as found:
             charges = rows.find_charges(found, budget)
             spent = [charge.statement for charge in charges]
@@ -172,23 +174,27 @@ class PrivacyLedger:
         with self._store.transaction(write=True) as found:
             rows.mark_fitted(found, self.budget, number)
 
-    def _check(self, statement: PrivacyStatement) -> None:
-        if not statement.private:
-            raise PrivacyError(
-                "a fit with a ledger must have a finite epsilon and no random_state, "
-                f"got epsilon={statement.epsilon!r}, seeded={statement.seeded!r}. Pass "
-                "ledger=None for data that needs no privacy."
-            )
-        for name in ("adjacency", "unit"):
-            wanted, got = getattr(self.budget, name), getattr(statement, name)
-            if got != wanted:
-                raise ValueError(
-                    f"{name} must be {wanted!r}, as in the budget of "
-                    f"{self.budget.dataset!r}, got {got!r}."
-                )
-
 
 def find_datasets(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the data sets that have a budget in an existing ledger."""
     with open_store(path).transaction(write=False) as found:
         return rows.find_datasets(found)
+
+
+def open_store(location: str | os.PathLike[str]) -> Store:
+    """Return the store at a path, or at a ``postgresql://`` URL."""
+    if not isinstance(location, str | os.PathLike):
+        raise TypeError(f"path must be a path or a URL, got {location!r}.")
+    if isinstance(location, str) and location.startswith(("postgresql:", "postgres:")):
+        from privfeat.core.ledger.postgres_store import PostgresStore
+
+        return PostgresStore(location)
+    if isinstance(location, str) and "://" in location:  # may hold a password
+        raise ValueError(
+            "path must be a path or a postgresql:// URL, got a URL of another kind."
+        )
+    from privfeat.core.ledger.file_store import FileStore
+
+    path = os.path.abspath(os.fsdecode(location))
+    warn_of_shared_disk(path)
+    return FileStore(path)

@@ -1,4 +1,4 @@
-"""Where a ledger is kept: a file, or what has the same interface.
+"""What every place that keeps a ledger offers, be it a file or a database.
 
 A store holds rows, of which none is ever removed. Every operation is one transaction
 that opens the place anew, so threads and processes share nothing but the place, and
@@ -56,25 +56,6 @@ class Store(Protocol):
         """
 
 
-def open_store(location: str | os.PathLike[str]) -> Store:
-    """Return the store at a path, or at a ``postgresql://`` URL."""
-    if not isinstance(location, str | os.PathLike):
-        raise TypeError(f"path must be a path or a URL, got {location!r}.")
-    if isinstance(location, str) and location.startswith(("postgresql:", "postgres:")):
-        from privfeat.core.ledger.postgres_store import PostgresStore
-
-        return PostgresStore(location)
-    if isinstance(location, str) and "://" in location:  # may hold a password
-        raise ValueError(
-            "path must be a path or a postgresql:// URL, got a URL of another kind."
-        )
-    from privfeat.core.ledger.file_store import FileStore
-
-    path = os.path.abspath(os.fsdecode(location))
-    _warn_of_shared_disk(path)
-    return FileStore(path)
-
-
 def damaged(what: str, why: str) -> LedgerError:
     """Return the error of a ledger that does not hold what was written."""
     return LedgerError(
@@ -83,7 +64,7 @@ def damaged(what: str, why: str) -> LedgerError:
     )
 
 
-def _warn_of_shared_disk(path: str) -> None:
+def warn_of_shared_disk(path: str) -> None:
     """Warn if another host, or another mount, could have the locks of a file apart."""
     kind = _kind_of_disk(path)
     if kind is not None and _SHARED.fullmatch(kind):

@@ -1,7 +1,7 @@
 """What is said of a fit: the privacy statement, a value object."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from types import NoneType
 from typing import Any, Literal
 
@@ -181,7 +181,7 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         """Return the statement in words and numbers, for people."""
-        return words(self)
+        return words(**{one.name: getattr(self, one.name) for one in fields(self)})
 
 
 def _check_tuple(name: str, values: Any, kind: type) -> None:

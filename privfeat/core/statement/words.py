@@ -1,13 +1,12 @@
 """A privacy statement in words and numbers, for people."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from privfeat._types import Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.rounding import rounded_down, rounded_up
-
-if TYPE_CHECKING:
-    from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.release_record import ReleaseRecord
+from privfeat.core.statement.selection import Selection
 
 _METHODS = {
     "exact": "exact curve of the composed Gaussian mechanism (Balle & Wang 2018)",
@@ -31,29 +30,46 @@ _NEIGHBOURS: dict[tuple[Unit, Adjacency], str] = {
 }
 
 
-def words(statement: "PrivacyStatement") -> str:
-    """Return the statement as lines of text; costs are rounded up."""
-    if math.isinf(statement.epsilon):
+def words(
+    *,
+    epsilon: float,
+    delta: float,
+    rho: float | None,
+    mu: float | None,
+    adjacency: Adjacency,
+    accounting: str,
+    releases: Sequence[ReleaseRecord],
+    public: Sequence[str],
+    seeded: bool,
+    version: str,
+    selection: Selection | None,
+    unit: Unit,
+    arithmetic: Arithmetic,
+) -> str:
+    """Return a statement as lines of text; costs are rounded up.
+
+    The parameters are the fields of `PrivacyStatement`, all of them: a field that is
+    added there without a word here is an error as soon as a statement is printed.
+    """
+    if math.isinf(epsilon):
         return "No privacy: epsilon is infinite, no noise was added."
     lines = [
-        f"Differential privacy: epsilon = {rounded_up(statement.epsilon)}, "
-        f"delta = {rounded_up(statement.delta, 3)}"
+        f"Differential privacy: epsilon = {rounded_up(epsilon)}, "
+        f"delta = {rounded_up(delta, 3)}"
     ]
-    if statement.mu is not None and statement.rho is not None:
+    if mu is not None and rho is not None:
         lines.append(
-            f"  also: mu = {rounded_up(statement.mu)} (GDP), "
-            f"rho = {rounded_up(statement.rho)} (zCDP)"
+            f"  also: mu = {rounded_up(mu)} (GDP), rho = {rounded_up(rho)} (zCDP)"
         )
     lines += [
-        f"  unit: {statement.unit}",
-        f"  neighbours: {statement.adjacency} "
-        f"({_NEIGHBOURS[statement.unit, statement.adjacency]})",
-        f"  accounting: {statement.accounting}, {_METHODS[statement.accounting]}",
+        f"  unit: {unit}",
+        f"  neighbours: {adjacency} ({_NEIGHBOURS[unit, adjacency]})",
+        f"  accounting: {accounting}, {_METHODS[accounting]}",
     ]
-    if statement.selection is not None:
-        lines += statement.selection.lines()
+    if selection is not None:
+        lines += selection.lines()
     lines += [
-        f"  releases ({_NOISE[statement.arithmetic]}; stddev = noise multiplier x L2 "
+        f"  releases ({_NOISE[arithmetic]}; stddev = noise multiplier x L2 "
         "sensitivity):",
     ]
     lines += [
@@ -61,12 +77,12 @@ def words(statement: "PrivacyStatement") -> str:
         f"{rounded_down(record.noise_multiplier)}, "
         f"L2 sensitivity {record.l2_sensitivity:.6g}"
         + (f", sampling {record.sampling_prob:g}" if record.sampling_prob < 1 else "")
-        for record in statement.releases
+        for record in releases
     ]
-    lines += ["  assumed public:", *(f"    - {fact}" for fact in statement.public)]
-    if statement.seeded:
+    lines += ["  assumed public:", *(f"    - {fact}" for fact in public)]
+    if seeded:
         lines.append(
             "  SEEDED: not private against anyone who knows or guesses the seed."
         )
-    lines.append(f"  privfeat {statement.version}")
+    lines.append(f"  privfeat {version}")
     return "\n".join(lines)
