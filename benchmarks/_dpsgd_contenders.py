@@ -44,7 +44,7 @@ def jax_step(
     name: str, network: str, batch: int, part: int
 ) -> tuple[Callable[[], None], float]:
     """Return a step by one of our engines, and the memory of imports."""
-    from dpsgd_speed import make_step
+    from _dpsgd_steps import make_step
 
     loaded = peak_mib()
     return make_step(network, SHAPES[network], batch, part, JAX[name])[0], loaded

@@ -21,9 +21,10 @@ from .arguments import Options
 from .errors import ExtractError, say
 from .groups import Groups, read_groups, rows_of
 from .joining import join_shards, require_made_by
+from .opening import open_source
 from .ranks import Rank, read_rank, require_lists
 from .reports import report_gaps, report_unused_shards
-from .sources import Source, digest_of_rows, open_source, require_text
+from .sources import Source, digest_of_rows, require_text
 
 LIBRARIES = (
     "privfeat",

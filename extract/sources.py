@@ -1,9 +1,8 @@
-"""Where images come from: one description for folders, archives and data sets."""
+"""One description of images, whether of folders, archives or data sets."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -81,55 +80,6 @@ def digest_of_list(names: Iterable[str], labels: Iterable[int]) -> str:
 def digest_of_rows(labels: NDArray[np.int64]) -> str:
     """Return the digest of a split whose images have numbers but no names."""
     return digest_of_list(map(str, range(len(labels))), labels.tolist())
-
-
-def open_source(
-    data: str,
-    *,
-    data_dir: Path | None,
-    splits: Sequence[str] | None,
-    workspace: Path,
-) -> Source:
-    """Find the images that ``--data`` names.
-
-    Parameters
-    ----------
-    data : str
-        ``digits``, a folder, an archive, or a data set of timm (``torch/cifar10``).
-    data_dir : Path or None
-        Where timm's data sets are, or are downloaded to.
-    splits : sequence of str or None
-        Splits to extract; None takes those that are there.
-    workspace : Path
-        Folder for what has to be unpacked, the same for all processes.
-
-    Raises
-    ------
-    ExtractError
-        If there is no such data, or no image in it.
-    """
-    path = Path(data)
-    if data == "digits":
-        from .digits import open_digits
-
-        return open_digits(splits)
-    if path.is_dir():
-        from .folder import open_folder
-
-        return open_folder(path, splits)
-    if path.is_file():
-        from .archive import open_archive
-
-        return open_archive(path, splits, workspace)
-    prefix = data.split("/", 1)[0].lower()
-    if prefix in ("torch", "hfds", "hfids", "tfds", "wds") and "/" in data:
-        from .timm_data import open_timm
-
-        return open_timm(data, data_dir, splits, workspace)
-    raise ExtractError(
-        "--data must be a folder, an archive, 'digits', or a data set such as "
-        f"torch/cifar10 or hfds/uoft-cs/cifar10, got {data!r}. There is no such file."
-    )
 
 
 def require_text(source: Source, options: Options) -> None:

@@ -1,0 +1,69 @@
+"""One step of DP-SGD by one of our engines, for ``dpsgd_speed.py``."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from privfeat.core.noise import draws
+from privfeat.networks.batches import flatten
+from privfeat.networks.engine import ClipRule, clipped_sum
+from privfeat.networks.losses import cross_entropy
+from privfeat.networks.model import Network
+from privfeat.networks.models import build
+
+
+def make_step(
+    name: str, shape: tuple[int, int, int], batch: int, part: int, engine: str
+) -> tuple[Callable[[], None], float]:
+    """Return a function that computes one gradient, and the megabytes it needs.
+
+    Noise is included if private. Memory is what the compiler reserves for arguments,
+    results and intermediate values of one call.
+    """
+    rngs = nnx.Rngs(params=jax.random.key(0))
+    network = Network(build(name, shape, 10, rngs=rngs))
+    draw = np.random.default_rng(0)
+    inputs = jnp.asarray(draw.normal(size=(batch, 1, *shape)), jnp.float32)
+    labels = jnp.asarray(draw.integers(0, 10, batch))
+    names = tuple(network.initial)
+    private = engine in ("fast", "reference")
+    size = batch if engine == "non-private" else part
+    if private:
+        summed = clipped_sum(network, cross_entropy, ClipRule(), engine)
+    else:
+        summed = jax.jit(partial(plain_sum, network))
+    more = (jnp.ones(size, bool), jnp.float32(1.0)) if private else ()
+    first = (network.initial, inputs[:size], labels[:size], *more)
+    compiled = summed.lower(*first).compile()
+    use = compiled.memory_analysis()
+    needed = (
+        use.argument_size_in_bytes + use.output_size_in_bytes + use.temp_size_in_bytes
+    )
+
+    def step() -> None:
+        total = np.zeros(sum(leaf.size for leaf in network.initial.values()))
+        for start in range(0, batch, size):
+            rows = slice(start, start + size)
+            found = compiled(network.initial, inputs[rows], labels[rows], *more)
+            if private:
+                total += flatten(found, names)
+            else:
+                jax.block_until_ready(found)
+        if private:
+            total += draws.gaussian(np.arange(4, dtype=np.uint64), total.shape, 1.0)
+
+    return step, needed / 2**20
+
+
+def plain_sum(network: Network, parameters: Any, inputs: Any, labels: Any) -> Any:
+    """Return the gradient of the summed losses."""
+
+    def loss(parameters: Any) -> Any:
+        return jnp.sum(cross_entropy(network(parameters, inputs[:, 0]), labels))
+
+    return jax.grad(loss)(parameters)
