@@ -52,7 +52,7 @@ TESTS = {
     "ledger.file_store": ("file_store", "sqlite_store"),
     "ledger.rows": ("privacy_ledger", "file_store", "runs"),
     "ledger.charging": ("charging", "runs"),
-    "ledger.store": ("shared_disk", "privacy_ledger"),
+    "ledger.store": ("shared_disk", "privacy_ledger", "file_store"),
     "ledger.privacy_ledger": ("privacy_ledger", "store", "shared_disk"),
     "ledger.budget": ("budget", "privacy_ledger"),
     "noise.release": ("gaussian_mechanism", "draws"),

@@ -85,13 +85,7 @@ class FileStore:
     @contextmanager
     def _locked(self, write: bool) -> Iterator[int]:
         """Open the file and wait until it is ours: alone to write, or with readers."""
-        try:
-            import fcntl
-        except ImportError as error:
-            raise LedgerError(
-                "a ledger in a file needs a system with flock, such as Linux or macOS. "
-                "Give the URL of a PostgreSQL database."
-            ) from error
+        fcntl = store.find_fcntl()
         # While we wait, another file may come in its place: then wait for that one.
         found = False
         while not found:
@@ -123,8 +117,7 @@ class FileStore:
 
 def _lock(file: int, kind: int, path: str) -> None:
     """Wait for a lock on an open file, but not for good."""
-    import fcntl
-
+    fcntl = store.find_fcntl()
     deadline = time.monotonic() + store.TIMEOUT
     while True:
         try:
@@ -181,8 +174,7 @@ def _take_over(file: int, path: str) -> None:
 
 def _write(file: int, content: bytes, offset: int) -> None:
     """Write to disk: it is there when this returns."""
-    import fcntl
-
+    fcntl = store.find_fcntl()
     while content:
         n_written = os.pwrite(file, content, offset)
         content, offset = content[n_written:], offset + n_written

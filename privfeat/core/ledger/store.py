@@ -10,6 +10,7 @@ never released.
 import os
 import re
 from contextlib import AbstractContextManager
+from types import ModuleType
 from typing import Any, Protocol
 
 from privfeat._warnings import warn
@@ -62,6 +63,24 @@ def damaged(what: str, why: str) -> LedgerError:
         f"ledger {what} is damaged: {why}. Bring back a copy that holds every fit, or "
         "treat the budget as spent."
     )
+
+
+def find_fcntl() -> ModuleType:
+    """Return the module that locks files, which Windows has not.
+
+    Raises
+    ------
+    LedgerError
+        If there is none.
+    """
+    try:
+        import fcntl
+    except ImportError as error:
+        raise LedgerError(
+            "a ledger in a file needs a system with flock, such as Linux or macOS. "
+            "Give the URL of a PostgreSQL database."
+        ) from error
+    return fcntl
 
 
 def warn_of_shared_disk(path: str) -> None:

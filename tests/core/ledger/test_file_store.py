@@ -242,6 +242,10 @@ def test_a_system_without_locks_is_refused(path, small, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with pytest.raises(LedgerError, match="needs a system with flock"):
         ledger.charge(small, estimator="DPFC")
+    path.unlink()
+    with pytest.raises(LedgerError, match="needs a system with flock"):
+        make(path)
+    assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("n_before", [0, 1])
