@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import ADJACENCIES
+from privfeat.cli import options
 from privfeat.cli.common import CommandError, open_split, progress, single_labels
 
 if TYPE_CHECKING:
@@ -17,50 +17,45 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "plan",
+        parents=[options.compared("on --public"), options.quiet()],
         help="what a budget buys, before private data is read",
         description="Say how noisy each estimator will be, roughly what that costs in "
         "accuracy, and what twice the data would buy. Reads no private record; with "
         "--public, tries the estimators on public features with that noise.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--n", type=int, required=True, help="number of records")
-    parser.add_argument("--d", type=int, required=True, help="number of features")
-    parser.add_argument("--classes", type=int, required=True, help="number of classes")
-    parser.add_argument("--epsilon", type=float, required=True, help="the budget")
-    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
-    parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--n", type=int, required=True, help="number of records")
+    add("--d", type=int, required=True, help="number of features")
+    add("--classes", type=int, required=True, help="number of classes")
+    add("--epsilon", type=float, required=True, help="the budget")
+    add(
         "--public",
         metavar="FILE[:SPLIT]",
         help="PUBLIC features of the same network, with labels: they get no protection",
     )
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="fits on --public (default 3)"
-    )
-    parser.add_argument(
+    add(
         "--epochs",
         type=float,
         default=10.0,
         help="for the table of batch sizes (default 10)",
     )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the plan."""
     from privfeat.analysis.planning import plan
 
-    found = plan(
-        args.n,
-        args.d,
-        args.classes,
-        epsilon=args.epsilon,
-        delta=args.delta,
-        adjacency=args.adjacency,
-    )
+    budget = options.given(args, ("epsilon", "delta", "adjacency"))
+    found = plan(args.n, args.d, args.classes, **budget)
     public = None if args.public is None else _open_public(args)
     print(_text(found))
-    trials = [] if public is None else _trials(args, *public)
+    trials = []
+    if public is not None:
+        from privfeat.analysis.public_trials import run_trials
+
+        progress(args, "fitting on public features ...")
+        trials = run_trials(*public, n_samples=args.n, n_repeats=args.repeats, **budget)
     if trials:
         print(_trials_text(trials, args))
     print(_batches_text(args))
@@ -78,22 +73,7 @@ def _open_public(args: argparse.Namespace) -> tuple[Any, Any]:
             f"{args.public} must have {args.d} features, as --d says, got "
             f"{split.X.shape[1]}."
         )
-    return split.X, labels
-
-
-def _trials(args: argparse.Namespace, X: Any, y: Any) -> "list[Trial]":
-    from privfeat.analysis.public_trials import run_trials
-
-    progress(args, "fitting on public features ...")
-    return run_trials(
-        X[:],
-        y[:],
-        n_samples=args.n,
-        epsilon=args.epsilon,
-        delta=args.delta,
-        adjacency=args.adjacency,
-        n_repeats=args.repeats,
-    )
+    return split.X[:], labels[:]
 
 
 def _text(found: "Plan") -> str:

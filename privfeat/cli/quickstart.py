@@ -10,10 +10,9 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from privfeat._extras import require
-from privfeat._types import ADJACENCIES
 from privfeat._version import __version__
+from privfeat.cli import options
 from privfeat.cli.common import (
-    ESTIMATORS,
     CommandError,
     make_estimator,
     output_folder,
@@ -33,31 +32,25 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "quickstart",
+        parents=[options.compared("of each budget"), options.quiet()],
         help="compare all estimators at several budgets",
         description="Fit every estimator at several budgets on the split 'train' of a "
         "feature file, measure it on 'test', print a table and write accuracy.png and "
         "results.json. For public data: each fit of private data spends its budget.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "features", metavar="FILE", help="feature file of public data, with class names"
     )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="for the figure and the results"
-    )
-    parser.add_argument(
+    add("--out", metavar="DIR", required=True, help="for the figure and the results")
+    add(
         "--epsilons",
         type=float,
         nargs="+",
         default=[0.5, 1.0, 2.0, 4.0, 8.0],
         help="default: 0.5 1 2 4 8",
     )
-    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
-    parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="fits of each budget (default 3)"
-    )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -88,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
     with output_folder(args.out) as folder:
         baseline = fit_baseline(*data)
         accuracies, shown = {}, None
-        for name in ESTIMATORS:
+        for name in options.ESTIMATORS:
             begun = time.perf_counter()
             accuracies[name], first = fit_estimator(args, name, n_classes, *data)
             shown = first if name == _SHOWN else shown
