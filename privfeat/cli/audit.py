@@ -141,13 +141,13 @@ def _data(args: argparse.Namespace, model: Any) -> tuple[Any, Any, int]:
     import numpy as np
 
     if args.public is None:
-        shape: tuple[int, ...] = (args.n_features or 200,)
-        n_classes = args.n_classes or 10
+        shape, n_classes = (200,), 10
         if model is not None:
-            n_classes = args.n_classes or len(model.classes_)
-            if args.n_features is None:
-                shape = getattr(model, "input_shape_", None) or (model.n_features_in_,)
-        return _synthetic(args.n_samples or 1000, shape, n_classes)
+            shape = getattr(model, "input_shape_", None) or (model.n_features_in_,)
+            n_classes = len(model.classes_)
+        if args.n_features:
+            shape = (args.n_features,)
+        return _synthetic(args.n_samples or 1000, shape, args.n_classes or n_classes)
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
     split = open_split(args.public, preferred="train")

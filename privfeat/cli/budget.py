@@ -99,14 +99,10 @@ def run_history(args: argparse.Namespace) -> None:
 
     charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
     if args.json:
+        names = ("number", "estimator", "asked", "fitted")
         report = [
-            {
-                "number": charge.number,
-                "estimator": charge.estimator,
-                "asked": charge.asked,
-                "fitted": charge.fitted,
-                "statement": json.loads(charge.statement_json),
-            }
+            {name: getattr(charge, name) for name in names}
+            | {"statement": json.loads(charge.statement_json)}
             for charge in charges
         ]
         print(json.dumps(report, indent=2))

@@ -4,6 +4,7 @@ The names under which values are kept are those of the estimators' parameters.
 """
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, ARITHMETICS
@@ -61,7 +62,7 @@ def add_privacy(parser: ArgumentParser, *, linear: bool = True) -> None:
     )
 
 
-def given(args: Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+def given(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
     """Return the values of these options, without those that were not given."""
     found = {name: getattr(args, name, None) for name in names}
     return {name: value for name, value in found.items() if value is not None}

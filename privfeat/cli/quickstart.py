@@ -7,7 +7,7 @@ import platform
 import time
 import warnings
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privfeat._extras import require
 from privfeat._version import __version__
@@ -20,9 +20,6 @@ from privfeat.cli.common import (
     single_labels,
 )
 from privfeat.exceptions import PrivacyWarning
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _SHOWN = "DPFC"  # whose statement is printed: fixed, so as not to depend on the table
 _BASELINE = "LogisticRegression"
@@ -70,27 +67,23 @@ def run(args: argparse.Namespace) -> None:
     train, test = file["train"], file["test"]
     if file.class_names is None:
         raise CommandError(f"{args.features} names no classes.")
-    data = [
-        train.X[:],
-        single_labels(train, "train"),
-        test.X[:],
-        single_labels(test, "test"),
-    ]
-    n_classes = len(file.class_names)
+    y, y_test = single_labels(train, "train"), single_labels(test, "test")
+    data: Any = (train.X[:], y, test.X[:], y_test)
+    (n_train, n_features), n_classes = train.X.shape, len(file.class_names)
     started = time.perf_counter()
     with output_folder(args.out) as folder:
         baseline = fit_baseline(*data)
         accuracies, shown = {}, None
         for name in options.ESTIMATORS:
             begun = time.perf_counter()
-            accuracies[name], first = fit_estimator(args, name, n_classes, *data)
+            accuracies[name], first = fit_estimator(args, n_classes, name, *data)
             shown = first if name == _SHOWN else shown
             n_fits = sum(map(len, accuracies[name].values()))
             seconds = time.perf_counter() - begun
             progress(args, f"{name}: {n_fits} fits in {seconds:.0f} s")
         seconds = time.perf_counter() - started
         title = (
-            f"{len(data[0]):,} training rows, {data[0].shape[1]} features, "
+            f"{n_train:,} training rows, {n_features} features, "
             f"{n_classes} classes; delta = {args.delta:g}"
         )
         grid = AccuracyGrid(accuracies, baseline, _BASELINE, title)
@@ -99,9 +92,9 @@ def run(args: argparse.Namespace) -> None:
             "data": {
                 "dataset": file.metadata.get("dataset"),
                 "model": file.metadata.get("model"),
-                "n_train": len(data[0]),
-                "n_test": len(data[2]),
-                "n_features": data[0].shape[1],
+                "n_train": n_train,
+                "n_test": len(y_test),
+                "n_features": n_features,
                 "n_classes": n_classes,
             },
             "delta": args.delta,
@@ -130,9 +123,7 @@ def run(args: argparse.Namespace) -> None:
     print(f"\n{folder / 'accuracy.png'} and results.json written.")
 
 
-def fit_baseline(
-    X: "np.ndarray", y: "np.ndarray", X_test: "np.ndarray", y_test: "np.ndarray"
-) -> float:
+def fit_baseline(X: Any, y: Any, X_test: Any, y_test: Any) -> float:
     """Return the test accuracy of a logistic regression without privacy."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -143,27 +134,17 @@ def fit_baseline(
 
 
 def fit_estimator(
-    args: argparse.Namespace,
-    name: str,
-    n_classes: int,
-    X: "np.ndarray",
-    y: "np.ndarray",
-    X_test: "np.ndarray",
-    y_test: "np.ndarray",
+    args: argparse.Namespace, n_classes: int, name: str, *data: Any
 ) -> tuple[dict[float, list[float]], Any]:
     """Return the accuracies by epsilon, and the statement of the shown budget."""
+    X, y, X_test, y_test = data
+    fixed = options.given(args, ("delta", "adjacency")) | {"classes": range(n_classes)}
     accuracies: dict[float, list[float]] = {}
     statement = None
     for epsilon in [*sorted(set(args.epsilons)), math.inf]:
         accuracies[epsilon] = []
         for _ in range(args.repeats if epsilon < math.inf else 1):
-            estimator = make_estimator(
-                name,
-                epsilon=epsilon,
-                delta=args.delta,
-                adjacency=args.adjacency,
-                classes=range(n_classes),
-            )
+            estimator = make_estimator(name, epsilon=epsilon, **fixed)
             with warnings.catch_warnings():
                 # the table names its columns, the one without privacy included
                 warnings.simplefilter("ignore", PrivacyWarning)

@@ -18,8 +18,6 @@ from privfeat.cli.common import (
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
-    from privfeat.core.statement.privacy_statement import PrivacyStatement
-    from privfeat.report.ledger import LedgerSummary
 
 _LINEAR = "A linear model trained on features of a frozen network"
 _NETWORK = "A network trained by DP-SGD"
@@ -61,6 +59,7 @@ def run(args: argparse.Namespace) -> None:
     from privfeat.core.accounting.rounding import rounded_up
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, render_html
+    from privfeat.report.ledger import summarize
 
     estimator = persistence.load(args.model)
     statement = estimator.privacy_
@@ -68,14 +67,15 @@ def run(args: argparse.Namespace) -> None:
     network = hasattr(estimator, "input_shape_")
     classifier = hasattr(estimator, "predict_proba")
     # what can be refused comes before what takes long
-    ledger, audit = _ledger(args, statement), _audit(args.audit)
+    ledger, audit = open_ledger(args), _audit(args.audit)
+    summary = None if ledger is None else summarize(ledger, statement)
     provenance = _of_network(estimator) if network else _provenance(args)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
         calibration=_measured(args, estimator),
         test_name=Path(args.test).name if args.test else "",
-        ledger=ledger,
+        ledger=summary,
         audit=audit,
         provenance=provenance,
         kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
@@ -144,15 +144,6 @@ def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
     # not metadata: numbers of records and digests of their names are for the owner
     found = open_features(source).origin
     return {key: value for key, value in found.items() if value not in (None, "")}
-
-
-def _ledger(
-    args: argparse.Namespace, statement: "PrivacyStatement"
-) -> "LedgerSummary | None":
-    from privfeat.report.ledger import summarize
-
-    ledger = open_ledger(args)
-    return None if ledger is None else summarize(ledger, statement)
 
 
 def _audit(path: str | None) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,6 @@ from privfeat.cli.common import (
     progress,
     refuse_to_replace,
     warn,
-)
-
-_PARAMETERS = (
-    "model",
-    "epochs",
-    "expected_batch_size",
-    "learning_rate",
-    "clip_norm",
-    "max_group_size",
-    "checkpoint_dir",
-    "checkpoint_every",
 )
 
 
@@ -132,12 +122,12 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     root = Path(args.data)
     if not root.is_dir():
         raise CommandError(f"--data must be a folder, got {args.data!r}.")
-    options = {"size": args.image_size, "mode": "L" if args.grey else "RGB"}
+    mode = "L" if args.grey else "RGB"
+    read = partial(read_folder, size=args.image_size, mode=mode, skip_bad=args.skip_bad)
     split = root / "train"
     warnings.filterwarnings("always", message="skipped ")
-    options["skip_bad"] = args.skip_bad
     below = "train/" if split.is_dir() else ""
-    X, y, names, files = read_folder(root / below, **options)
+    X, y, names, files = read(root / below)
     _report_empty_classes(root / below, names, y)
     test = None
     if split.is_dir() and (root / "test").is_dir():
@@ -146,7 +136,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
                 f"test/ must not be train/, got one folder for both in {args.data!r}. "
                 "An accuracy on training images tells of them."
             )
-        test = read_folder(root / "test", **options)
+        test = read(root / "test")
         other = sorted({*names} ^ {*test.class_names})
         if other:
             raise CommandError(
@@ -157,8 +147,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     groups = None
     if args.groups is not None:
         groups = read_users(args.groups, [below + file for file in files])
-    params = _parameters(args) | {"ledger": ledger, "classes": range(len(names))}
-    check_known("DPSGDClassifier", params, DPSGDClassifier().get_params())
+    params = _parameters(args) | {"classes": range(len(names))}
+    if ledger is not None:
+        params["ledger"] = ledger
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
@@ -168,9 +159,8 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             clf.restore()
         else:
             if not args.quiet:
-                n_units = len(y)
-                if groups is not None and args.max_group_size is not None:
-                    n_units = len(set(groups))
+                by_user = groups is not None and args.max_group_size is not None
+                n_units = len(set(groups or ()) if by_user else y)
                 print(_charge(clf, n_units), flush=True)
             progress(args, f"training {args.model} on {args.data} ...")
             clf.fit(X, y, groups=groups)
@@ -215,9 +205,13 @@ def _charge(clf: Any, n_units: int) -> str:
 
 def _parameters(args: argparse.Namespace) -> dict[str, Any]:
     """Return the constructor parameters for the options that were given."""
-    named = options.given(args, (*options.PRIVACY, *_PARAMETERS))
+    from privfeat import DPSGDClassifier
+
+    known = DPSGDClassifier().get_params()
+    named = options.given(args, known)
     settings = parse_settings(args.set)
     twice = sorted(set(named) & set(settings))
     if twice:
         raise CommandError(f"--set must not repeat an option, got {twice[0]!r}.")
+    check_known("DPSGDClassifier", settings, known)
     return named | settings
