@@ -70,12 +70,14 @@ def given(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def ledger(charged: str, whose: str) -> ArgumentParser:
     """Return ``--ledger`` and ``--dataset``; the verb says what happens to them."""
-    parent = option(
+    parent = ArgumentParser(add_help=False)
+    add = parent.add_argument_group("ledger").add_argument
+    add(
         "--ledger",
         metavar="LEDGER",
         help=f"{charged} a ledger, as `privfeat budget` makes one",
     )
-    parent.add_argument("--dataset", metavar="NAME", help=f"with --ledger: {whose}")
+    add("--dataset", metavar="NAME", help=f"with --ledger: {whose}")
     return parent
 
 
@@ -134,13 +136,14 @@ def as_json() -> ArgumentParser:
 
 def job() -> ArgumentParser:
     """Return the options that make this process one of several."""
-    parent = option(
+    parent = ArgumentParser(add_help=False)
+    add = parent.add_argument_group("several processes").add_argument
+    add(
         "--distributed",
         action="store_true",
         help="fit by all processes of the job together: start this command in each, by "
         "srun, mpirun or another launcher that JAX knows; the first saves the model",
     )
-    add = parent.add_argument
     add(
         "--coordinator",
         metavar="HOST:PORT",
