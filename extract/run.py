@@ -23,7 +23,7 @@ from .groups import Groups, read_groups, rows_of
 from .joining import join_shards, require_made_by
 from .ranks import Rank, read_rank, require_lists
 from .reports import report_gaps, report_unused_shards
-from .sources import Source, digest_of_rows, open_source
+from .sources import Source, digest_of_rows, open_source, require_text
 
 LIBRARIES = (
     "privfeat",
@@ -105,6 +105,7 @@ def extract(options: Options) -> str:
 
 
 def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank) -> str:
+    require_text(source, options)
     groups = None if options.groups is None else read_groups(options.groups, source)
     arguments = {
         "data": source.name,

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import Options
 from .errors import ExtractError
 
 
@@ -129,6 +130,20 @@ def open_source(
         "--data must be a folder, an archive, 'digits', or a data set such as "
         f"torch/cifar10 or hfds/uoft-cs/cifar10, got {data!r}. There is no such file."
     )
+
+
+def require_text(source: Source, options: Options) -> None:
+    """Raise before the work if the file could not hold a name that it is to hold."""
+    names = [*(source.class_names or ()), *source.splits, source.name, options.model]
+    names += [options.weights_license, options.checkpoint]
+    for name in map(str, [*names, *options.model_kwargs.values()]):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ExtractError(
+                "names of folders and arguments must be text in UTF-8, got "
+                f"{name!a}. Rename it."
+            ) from None
 
 
 def as_labels(labels: Sequence[int]) -> NDArray[np.int64]:

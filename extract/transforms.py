@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 
+_MOST_PIXELS = 2**28
+
 
 @dataclass(frozen=True)
 class ResizeCrop:
@@ -35,11 +37,13 @@ class ResizeCrop:
         Raises
         ------
         BadImageError
-            If the image cannot be converted to RGB.
+            If the image cannot be converted to RGB, or is so narrow that, resized, it
+            is larger than what Pillow takes for a bomb.
         """
         from PIL import Image
 
-        from privfeat.data.pixels import converted  # h5py is slow to load for --help
+        # h5py is slow to load for --help
+        from privfeat.data.pixels import BadImageError, converted
 
         if isinstance(image, np.ndarray):
             image = Image.fromarray(image)
@@ -47,6 +51,8 @@ class ResizeCrop:
         width, height = image.size
         short = min(width, height)
         size = (self.resize * width // short, self.resize * height // short)
+        if size[0] * size[1] > _MOST_PIXELS:
+            raise BadImageError("its longer side is too many times the shorter one")
         if size != image.size:
             image = image.resize(size, Image.Resampling[self.interpolation.upper()])
         left = round((size[0] - self.crop) / 2.0)

@@ -8,9 +8,11 @@ that is not known is dropped.
 """
 
 import re
+import threading
 import warnings
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +86,7 @@ def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
         In our words, for an exception of any type: TypeError and MemoryError for these
         and their subclasses, ValueError for all others.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with without_warnings() as texts:
         try:
             result = function(*args, **kwargs)
             refusal = None
@@ -93,16 +94,56 @@ def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
             refusal = _refusal(error)
     if refusal is not None:  # outside of the handler, so that it has no context
         raise refusal
-    for warning in caught:  # all others would tell of the data, if only that they came
-        text = str(warning.message)
+    for text in texts:  # all others would tell of the data, if only that they came
         if any(re.fullmatch(pattern, text) for pattern in _WARNINGS):
-            warnings.warn(text, warning.category, stacklevel=3)
+            warnings.warn(text, _category(text), stacklevel=3)
     return result
+
+
+@contextmanager
+def without_warnings(category: type[Warning] = Warning) -> Iterator[list[str]]:
+    """Drop the warnings of this thread, and give their texts; those of others stay.
+
+    ``warnings.catch_warnings`` is for one thread: where two leave it in another order
+    than they came, its filters stay for good, and with them no `PrivacyWarning` is
+    ever seen again.
+    """
+    own = _OfThisThread()
+    filters = cast("list[Any]", warnings.filters)
+    filters.insert(0, ("ignore", own, category, None, 0))
+    try:
+        yield own.texts
+    finally:
+        own.is_open = False  # whoever kept a copy of the filters may bring them back
+        filters = cast("list[Any]", warnings.filters)
+        with suppress(ValueError):  # somebody put back older filters
+            filters.remove(("ignore", own, category, None, 0))
+
+
+class _OfThisThread:
+    """In the place of a filter's pattern: matches what the thread that made it says."""
+
+    def __init__(self) -> None:
+        self.is_open, self.texts = True, list[str]()
+        self._thread = threading.get_ident()
+
+    def match(self, text: str) -> bool:
+        if not self.is_open or threading.get_ident() != self._thread:
+            return False
+        self.texts.append(text)
+        return True
 
 
 def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     """Return what ``numpy.asarray`` makes of private values, without its words."""
     return without_data(np.asarray, values, dtype)
+
+
+def _category(text: str) -> type[Warning]:
+    """Return the category of a warning of `_WARNINGS`, all of which are sklearn's."""
+    from sklearn.exceptions import DataConversionWarning
+
+    return DataConversionWarning if text.startswith("A column") else UserWarning
 
 
 def _refusal(error: Exception) -> Exception:

@@ -89,7 +89,8 @@ def check_values(
     classes = arrays.get("classes_")
     kinds = {"classes_": "biufUO", "feature_names_in_": "UO", "input_shape_": "iu"}
     for name, array in (arrays | parameters).items():
-        if array.dtype.kind not in kinds.get(name, "f"):
+        usual = array.dtype.isnative and array.dtype != np.longdouble
+        if array.dtype.kind not in kinds.get(name, "f") or not usual:
             raise damaged(path, f"{name} is of another type")
         if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
             raise damaged(path, f"{name} is not finite")

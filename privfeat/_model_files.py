@@ -25,6 +25,17 @@ _FIELDS = {
     "privacy": dict,
     "arrays": dict,
 }
+# RuntimeError: an archive with a password, or packed in another way
+_UNREADABLE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+)
 _OTHER_FIELDS = {"format", "format_version", "privfeat_version", "sha256"}
 
 
@@ -80,7 +91,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the checked ``model.json`` of a folder."""
     try:
         content = (Path(path) / DOCUMENT).read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise ModelFileError(
             f"{str(path)!r} is not a privfeat model: it has no {DOCUMENT}."
         ) from error
@@ -133,7 +144,7 @@ def read_arrays(
         if any(arrays[key].dtype.kind != "U" for key in objects):
             raise ValueError("objects")
         return arrays | {key: arrays[key].astype(object) for key in objects}
-    except (ValueError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise damaged(path, f"{name} does not hold arrays") from error
 
 

@@ -78,7 +78,7 @@ def save(
         If ``estimator`` is of another class, or holds a parameter that has no safe
         written form.
     ValueError
-        If the number of ``class_names`` is not that of the classes.
+        If the number of ``class_names`` is not that of the classes, or one is no UTF-8.
     FileExistsError
         If ``path`` is a file, or holds a model and ``overwrite`` is False.
     sklearn.exceptions.NotFittedError
@@ -116,19 +116,43 @@ def save(
         )
 
     arrays, objects = _written_arrays(estimator)
-    params = estimator.get_params(deep=False)
-    params |= {name: None for name in _NOT_WRITTEN if name in params}
     document = {
         "privfeat_version": __version__,
         "estimator": name,
-        "params": {key: encode(key, value) for key, value in params.items()},
-        "class_names": None if class_names is None else [str(c) for c in class_names],
+        **written_before(estimator, class_names),
         "fitted": {
             n: int(getattr(estimator, n)) for n in _present(estimator, _names(name)[1])
         },
         "privacy": json.loads(estimator.privacy_.to_json()),
     }
     write_model(folder, document, arrays, objects)
+
+
+def written_before(estimator: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
+    """Return what `save` writes of an estimator that is not fitted yet.
+
+    Commands call it before they fit: what cannot be saved must cost nothing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `save`.
+    """
+    params = estimator.get_params(deep=False)
+    params |= {name: None for name in _NOT_WRITTEN if name in params}
+    names = None if class_names is None else [str(name) for name in class_names]
+    written = {
+        "params": {key: encode(key, value) for key, value in params.items()},
+        "class_names": names,
+    }
+    try:
+        json.dumps(written, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            "names of classes and parameters must be text in UTF-8, got one that is "
+            "not. Rename it: classes are named after folders."
+        ) from None
+    return written
 
 
 def load(path: str | os.PathLike[str]) -> Any:

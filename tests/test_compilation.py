@@ -1,10 +1,16 @@
 """The cache of compiled code: where it is, and how to be without it."""
 
+import math
 import os
 import subprocess
 import sys
+from threading import Event, Thread
 
+import jax
 import pytest
+
+from privfeat import _compilation
+from privfeat._compilation import kept_compiled_code
 
 FIT = """
 from privfeat import DPLeastSquares
@@ -126,3 +132,69 @@ def test_compiled_code_tells_no_number_of_records(tmp_path):
     first, *others = run(tmp_path, code=COUNTS).splitlines()
     assert first != "[]"
     assert others == [first] * 3
+
+
+THEIRS = """
+import numpy as np
+import jax
+from pathlib import Path
+from privfeat import DPLeastSquares
+rows = np.random.default_rng(0).normal(size=(20, 3))
+DPLeastSquares(epsilon=1, classes=[0, 1]).fit(rows, np.arange(20) % 2)
+print(sorted(path.name for path in Path.home().rglob("*-cache")))
+jax.jit(lambda coef: rows @ coef)(np.ones(3))
+print(sorted(path.name for path in Path.home().rglob("*-cache")))
+"""
+
+
+@pytest.mark.slow
+def test_functions_of_the_user_are_not_kept(tmp_path):
+    """They hold what they use without being passed it: here, the rows themselves."""
+    after_fit, after_theirs = run(tmp_path, code=THEIRS).splitlines()
+    assert after_fit == after_theirs != "[]"
+
+
+@pytest.fixture
+def ours(monkeypatch):
+    monkeypatch.setattr(_compilation, "_cache_is_ours", lambda: True)
+    before = least_seconds()
+    jax.config.update(_compilation._LEAST_SECONDS, math.inf)
+    yield
+    jax.config.update(_compilation._LEAST_SECONDS, before)
+
+
+def least_seconds():
+    return jax.config.values[_compilation._LEAST_SECONDS]
+
+
+def test_nothing_is_kept_after_the_body(ours):
+    with kept_compiled_code():
+        with pytest.raises(KeyboardInterrupt), kept_compiled_code():
+            raise KeyboardInterrupt
+        assert least_seconds() == 0.0
+    assert least_seconds() == math.inf
+
+
+def test_nothing_is_kept_after_the_bodies_of_all_threads(ours):
+    begun, end = Event(), Event()
+
+    def body():
+        with kept_compiled_code():
+            begun.set()
+            end.wait()
+
+    thread = Thread(target=body)
+    with kept_compiled_code():
+        thread.start()
+        begun.wait()
+    assert least_seconds() == 0.0
+    end.set()
+    thread.join()
+    assert least_seconds() == math.inf
+
+
+def test_code_is_kept_by_one_who_asks_jax(ours):
+    jax.config.update(_compilation._LEAST_SECONDS, 7.0)
+    with kept_compiled_code():
+        pass
+    assert least_seconds() == 7.0

@@ -52,7 +52,7 @@ RULES = {
     "privfeat/_files.py": rule(),
     "privfeat/_model_checks.py": rule(ours={"privfeat"}),
     "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
-    "privfeat/_messages.py": rule(ours=SHARED),
+    "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
     "privfeat/_notebook.py": rule(),
     "privfeat/_random.py": rule(),
     "privfeat/exceptions.py": rule(ours=SHARED),

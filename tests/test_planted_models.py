@@ -1,6 +1,9 @@
 """Models that ``save`` never wrote, with checksums that fit, are refused."""
 
+import hashlib
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -152,6 +155,8 @@ def arrays_of(folder, **changes):
         {"coef_": np.full((3, 4), np.nan)},
         {"coef_": np.full((3, 4), "x")},
         {"coef_": np.zeros((3, 5))},
+        {"coef_": np.zeros((3, 4), ">f8")},
+        {"coef_": np.zeros((3, 4), np.longdouble)},
         {"privacy_": np.zeros(3)},
     ],
 )
@@ -160,6 +165,36 @@ def test_load_refuses_arrays_that_are_never_written(models, tmp_path, changes):
     load(tmp_path / "model")
     arrays_of(tmp_path / "model", **changes)
     with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
+
+
+def archive_of_another_kind(kind):
+    """Return what NumPy refuses, each kind with another exception."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        with archive.open("coef_.npy", "w") as file:
+            fields = {"descr": "<f8", "fortran_order": False, "shape": (10**13,)}
+            np.lib.format.write_array_header_1_0(file, fields)
+    content = bytearray(buffer.getvalue())
+    local, central = content.find(b"PK\x03\x04"), content.find(b"PK\x01\x02")
+    if kind == "password":
+        content[local + 6] |= 1
+        content[central + 8] |= 1
+    if kind == "method":
+        content[central + 10] = 99
+    return b"" if kind == "empty" else bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["password", "method", "empty", "beyond memory"])
+def test_load_refuses_archives_that_are_never_written(models, tmp_path, kind):
+    save(models["exact"], tmp_path / "model")
+    content = archive_of_another_kind(kind)
+    sha256 = hashlib.sha256(content).hexdigest()
+    name = f"arrays-{sha256[:16]}.npz"
+    (tmp_path / "model" / name).write_bytes(content)
+    entry = {"file": name, "sha256": sha256}
+    plant(tmp_path / "model", lambda document: document["arrays"].update(entry))
+    with pytest.raises(ModelFileError, match="does not hold arrays"):
         load(tmp_path / "model")
 
 

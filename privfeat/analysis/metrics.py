@@ -113,7 +113,7 @@ def calibration_report(
     check_int("n_bins", n_bins, low=1, high=_MAX_BINS)
     given = array_of(probabilities)
     if given.dtype.kind not in "fiub":
-        raise TypeError(f"probabilities must be real numbers, got {given.dtype}.")
+        raise TypeError("probabilities must be real numbers, got another type.")
     given = given.astype(np.float64)
     if given.ndim != 2 or given.shape[1] < 2 or not len(given):
         raise ValueError(

@@ -1,6 +1,5 @@
 """Fits on public features with the noise that private records will get."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from privfeat._checks import check_int, check_positive
+from privfeat._messages import without_warnings
 from privfeat._types import Adjacency
 from privfeat.analysis.planning import ESTIMATORS, make, releases_of
 from privfeat.exceptions import PrivacyWarning
@@ -113,13 +113,11 @@ def run_trials(
         random_state=0,
     )
     free = make_pipeline(Normalizer(), LogisticRegression(C=_C, max_iter=300))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without_warnings(ConvergenceWarning):
         baseline = float(free.fit(train, y_train).score(test, y_test))
     trials = []
-    with warnings.catch_warnings():
-        # little noise on few records looks like a large epsilon: nobody is promised it
-        warnings.simplefilter("ignore", PrivacyWarning)
+    # little noise on few records looks like a large epsilon: nobody is promised it
+    with without_warnings(PrivacyWarning):
         for name in estimators:
             private = make(name, len(classes), epsilon, delta, adjacency)
             planned = releases_of(private, X.shape[1], len(classes)).releases[-1]

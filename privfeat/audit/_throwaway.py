@@ -1,12 +1,12 @@
 """Fits of audits are thrown away, and must not spend the budget of the data."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import clone
 
+from privfeat._messages import without_warnings
 from privfeat.exceptions import PrivacyWarning
 
 
@@ -26,6 +26,5 @@ def throw_away(estimator: Any, **params: Any) -> Any:
 @contextmanager
 def without_privacy_warnings() -> Iterator[None]:
     """Silence warnings that mean nothing to a fit that is never published."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with without_warnings(PrivacyWarning):
         yield

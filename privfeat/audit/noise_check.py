@@ -61,8 +61,9 @@ class NoiseResult:
     @property
     def ok(self) -> bool:
         """Whether no test finds too little noise, or the same twice."""
-        smallest = min(self.p_repeated, *(check.p_value for check in self.checks))
-        return smallest > self.rate / (1 + len(self.checks))
+        found = [self.p_repeated, *(check.p_value for check in self.checks)]
+        # draws that are no numbers have a p-value that is none, and above nothing
+        return all(p_value > self.rate / len(found) for p_value in found)
 
     def __str__(self) -> str:
         """Return a table, one line for each query."""

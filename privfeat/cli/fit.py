@@ -3,6 +3,7 @@
 import argparse
 import sys
 import warnings
+from os.path import samefile
 from typing import TYPE_CHECKING, Any
 
 from privfeat.cli.common import (
@@ -139,6 +140,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     estimator = make_estimator(args.estimator, **params)
     begun.append(estimator)
     refuse_to_replace(args)
+    from privfeat import persistence
+
+    persistence.written_before(estimator, train.class_names)
     with output_folder(args.out) as folder:
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
@@ -151,8 +155,6 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             return
         if "verbose" not in settings:
             estimator.set_params(verbose=0)
-        from privfeat import persistence
-
         persistence.save(
             estimator,
             folder,
@@ -236,6 +238,15 @@ def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
     return int(n_classes)
 
 
+def _is_same(test: "FeatureSplit", train: "FeatureSplit") -> bool:
+    """Return whether two splits are one, under whatever names, or copies of one."""
+    if samefile(test.X.path, train.X.path) and test.X.dataset == train.X.dataset:
+        return True
+    checksums = ("features_crc32", "labels_crc32")  # joined files have none
+    known = [split.metadata.get(name) for split in (test, train) for name in checksums]
+    return known[:2] == known[2:] and None not in known
+
+
 def _open_test(
     args: argparse.Namespace, train: "FeatureSplit"
 ) -> "FeatureSplit | None":
@@ -243,7 +254,7 @@ def _open_test(
     if args.test is None:
         return None
     test = open_split(args.test, preferred="test")
-    if (test.X.path, test.X.dataset) == (train.X.path, train.X.dataset):
+    if _is_same(test, train):
         raise CommandError(
             f"--test must not be the training split, got {args.test}. An accuracy on "
             "training records tells of them."

@@ -150,6 +150,11 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     _report_empty_classes(root / below, names, y)
     test = None
     if split.is_dir() and (root / "test").is_dir():
+        if split.samefile(root / "test"):
+            raise CommandError(
+                f"test/ must not be train/, got one folder for both in {args.data!r}. "
+                "An accuracy on training images tells of them."
+            )
         test = read_folder(root / "test", **options)
         other = sorted({*names} ^ {*test.class_names})
         if other:
@@ -168,6 +173,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
+    persistence.written_before(clf, names)
     with output_folder(args.out) as folder:
         if args.restore:
             clf.restore()

@@ -50,26 +50,26 @@ def charged(
             yield None
         return
     refusal: Exception | None = None
-    if choice is not None:
-        refusal = PrivacyError(
-            "a fit with a ledger must get all records, or folds of HashKFold, as they "
-            "are: elsewhere one record more can move many others, which the charge "
-            f"does not cover, got {choice.what}. {choice.remedy}"
-        )
-    elif team.index == 0:
-        try:
-            if number is None:
-                number = ledger.charge(statement, estimator=estimator)
-            else:
-                check_running(
-                    ledger, number, tokens, statement=statement, estimator=estimator
-                )
-        except Exception as error:  # noqa: BLE001 - the others wait to hear of it
-            refusal = error
-        except KeyboardInterrupt as error:
-            error.add_note("Whether it was charged, the history of its ledger says.")
-            raise
-    if any(team.each(refusal is not None)):
+    # Others may wait here for the first one, which may have charged already.
+    with _interrupt_noted("Whether it was charged, the history of its ledger says."):
+        if choice is not None:
+            refusal = PrivacyError(
+                "a fit with a ledger must get all records, or folds of HashKFold, as "
+                "they are: elsewhere one record more can move many others, which the "
+                f"charge does not cover, got {choice.what}. {choice.remedy}"
+            )
+        elif team.index == 0:
+            try:
+                if number is None:
+                    number = ledger.charge(statement, estimator=estimator)
+                else:
+                    check_running(
+                        ledger, number, tokens, statement=statement, estimator=estimator
+                    )
+            except Exception as error:  # noqa: BLE001 - the others wait to hear of it
+                refusal = error
+        refused = any(team.each(refusal is not None))
+    if refused:
         raise refusal or PrivacyError("another process could not charge the ledger.")
     named = "" if number is None else f", as number {number} of its ledger"
     with _interrupt_noted(f"The fit was charged{named}: its budget is spent."):

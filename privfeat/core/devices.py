@@ -8,6 +8,7 @@ is lost of another.
 import os
 import re
 from functools import lru_cache
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -31,14 +32,15 @@ _N_OUTPUTS = 4
 
 
 def check_settings() -> None:
-    """Refuse variables and flags of this process that make products less exact.
+    """Refuse variables and flags of this process that make arithmetic less exact.
 
     Raises
     ------
     PrivacyError
-        If one is set, to another value than 0; those of cuBLAS count on GPUs alone.
+        If one is set, to another value than 0; those of cuBLAS count on GPUs alone. Or
+        if rows that are not finite are not left out, whatever the variables say.
     """
-    found = _FLAGS.findall(os.environ.get("XLA_FLAGS", ""))
+    found = _FLAGS.findall(_flags())
     if jax.default_backend() != "cpu":
         found += [
             name
@@ -50,6 +52,26 @@ def check_settings() -> None:
             "products must be those of IEEE 754, which the environment changes by "
             f"{', '.join(sorted(found))}. Unset it before Python starts."
         )
+    # The variable may be gone, or the file another one, since XLA read them.
+    if not _bounds_hold():
+        raise PrivacyError(
+            "XLA must compute as IEEE 754 says, and does not: rows that are not "
+            "finite would not be left out. Take fast math out of XLA_FLAGS."
+        )
+
+
+def _flags() -> str:
+    """Return the flags of XLA; the variable may name a file that holds them."""
+    flags = os.environ.get("XLA_FLAGS", "").strip()
+    if not flags or flags.startswith("-"):
+        return flags
+    try:
+        return Path(flags).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise PrivacyError(
+            "XLA_FLAGS must hold flags, or name a file of them that can be read, got "
+            f"{flags!r}. Pass the flags themselves."
+        ) from error
 
 
 def check_devices(*, private: bool) -> None:
@@ -62,14 +84,8 @@ def check_devices(*, private: bool) -> None:
             f"the device must be one of {EXACT_BACKENDS}, got "
             f"{jax.default_backend()!r}. Exact sums need IEEE float64."
         )
-    if not private:
-        return
-    if not _bounds_hold():
-        raise PrivacyError(
-            "XLA must compute as IEEE 754 says, and does not: rows that are not "
-            "finite would not be left out. Take fast math out of XLA_FLAGS."
-        )
-    check_exact_products()
+    if private:
+        check_exact_products()
 
 
 def check_exact_products() -> None:

@@ -93,8 +93,9 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 if learns(step):
                     return Uncovered(
                         f"what {type(step).__name__} learned from all of them",
-                        "Pass steps that learn nothing, or fit them on public records "
-                        "and wrap them in sklearn.frozen.FrozenEstimator.",
+                        "Pass steps that learn nothing; wrap those fitted on public "
+                        "records, and functions of one row after the other, in "
+                        "sklearn.frozen.FrozenEstimator.",
                     )
             if module != _JOBS:
                 job = f"{module}.{function}"
@@ -127,16 +128,35 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
 
 
 def learns(step: Any) -> bool:
-    """Return whether a step of a pipeline learns anything from the records."""
+    """Return whether a step of a pipeline may learn anything from the records.
+
+    A function of a user gets all of them at once: only ufuncs, which take one number
+    after the other, are known to learn nothing.
+    """
     if step is None or isinstance(step, str):  # "passthrough"
         return False
-    for parts in ("steps", "transformer_list", "transformers"):
+    if type(step).__module__.startswith("sklearn.frozen"):  # has what it wraps has
+        return False
+    for parts in ("steps", "transformer_list"):
         if hasattr(step, parts):
             return any(learns(part[1]) for part in getattr(step, parts))
-    if type(step).__module__.startswith("sklearn.frozen"):
-        return False
+    if hasattr(step, "transformers"):
+        return learns(getattr(step, "remainder", None)) or any(
+            learns(part[1]) or _chosen_by_records(part[2]) for part in step.transformers
+        )
+    if any(kind.__name__ == "FunctionTransformer" for kind in type(step).__mro__):
+        known = isinstance(step.func, np.ufunc) and step.func.signature is None
+        return not (known or step.func is None)
     tags = getattr(step, "__sklearn_tags__", None)
     return tags is None or bool(tags().requires_fit)
+
+
+def _chosen_by_records(columns: Any) -> bool:
+    """Return whether a function of all records chooses these columns.
+
+    That of scikit-learn goes by names and types alone.
+    """
+    return callable(columns) and type(columns).__name__ != "make_column_selector"
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:

@@ -106,7 +106,8 @@ class PrivacyLedger:
             if budget is wanted:
                 rows.add_budget(found, budget)
         for name, value in given.items():
-            if value is not None and value != getattr(budget, name):
+            asked = value if wanted is None else getattr(wanted, name)  # as it is kept
+            if value is not None and asked != getattr(budget, name):
                 raise ValueError(
                     f"{name} must be {getattr(budget, name)!r}, as in the budget of "
                     f"{dataset!r}, which cannot be changed, got {value!r}."

@@ -95,16 +95,16 @@ class FileStore:
         # While we wait, another file may come in its place: then wait for that one.
         found = False
         while not found:
-            file = self._open(write)
-            try:
-                _lock(file, fcntl.LOCK_EX if write else fcntl.LOCK_SH, self.path)
-                found = _is_at(file, self.path)
-                if found:
-                    yield file
-            finally:
-                # Closing is not enough: a fork may hold the file open as well.
-                fcntl.flock(file, fcntl.LOCK_UN)
-                os.close(file)
+            with open(self._open(write), "rb", buffering=0) as opened:
+                file = opened.fileno()
+                try:
+                    _lock(file, fcntl.LOCK_EX if write else fcntl.LOCK_SH, self.path)
+                    found = _is_at(file, self.path)
+                    if found:
+                        yield file
+                finally:
+                    # Closing is not enough: a fork may hold the file open as well.
+                    fcntl.flock(file, fcntl.LOCK_UN)
 
     def _open(self, write: bool) -> int:
         try:

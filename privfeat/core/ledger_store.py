@@ -60,9 +60,12 @@ def open_store(location: str | os.PathLike[str]) -> Store:
         raise ValueError(
             "path must be a path or a postgresql:// URL, got a URL of another kind."
         )
+    from privfeat.core.ledger_disk import warn_of_shared_disk
     from privfeat.core.ledger_file import FileStore
 
-    return FileStore(os.path.abspath(os.fsdecode(location)))
+    path = os.path.abspath(os.fsdecode(location))
+    warn_of_shared_disk(path)
+    return FileStore(path)
 
 
 def damaged(what: str, why: str) -> LedgerError:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privfeat._messages import array_of
+from privfeat.data.columns import refuse_dates
 from privfeat.data.writer import FeatureWriter
 
 
@@ -44,12 +46,15 @@ def write_features(
     ------
     FeatureFileError
         If the file exists and ``overwrite`` is False.
-    ValueError
-        If shapes do not fit, a value is not finite, or there is no split.
+    TypeError, ValueError
+        If shapes or types do not fit, a value is not finite, or there is no split.
+        Messages hold no data.
     OSError
         If the disk is full or fails.
     """
-    arrays = {name: [*map(np.asarray, split)] for name, split in splits.items()}
+    for given, *_ in splits.values():
+        refuse_dates("features", given)
+    arrays = {name: [*map(array_of, split)] for name, split in splits.items()}
     if not arrays or any(columns[0].ndim != 2 for columns in arrays.values()):
         raise ValueError(
             "splits must hold at least one pair (features of shape (n, d),"

@@ -6,9 +6,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privfeat._messages import array_of, without_data
+
+# How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
+_DATES = ("date", "time", "period", "duration")
+
+
+def refuse_dates(name: str, table: Any) -> None:
+    """Raise TypeError for columns of dates, which would become numbers unnoticed.
+
+    The message names the column: names are part of the public schema.
+    """
+    column = without_data(_column_of_dates, table)
+    if column is not None:
+        where = column and f" in column {column}"
+        raise TypeError(
+            f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
+            "the days since a public date."
+        )
+
+
+def _column_of_dates(table: Any) -> str | None:
+    """Return the first column of dates, "" if it has no name, None if there is none."""
+    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
+    columns = getattr(table, "columns", None)
+    if columns is None:
+        return "" if str(types).lower().startswith(_DATES) else None
+    for column, kind in zip(columns, types, strict=False):
+        if str(kind).lower().startswith(_DATES):
+            return repr(column)
+    return None
+
 
 def as_columns(
-    features: NDArray[Any],
+    features: ArrayLike,
     labels: ArrayLike,
     groups: ArrayLike | None,
     *,
@@ -19,8 +50,8 @@ def as_columns(
 
     Parameters
     ----------
-    features : ndarray of shape (m, n_features)
-        Must be finite as ``dtype``.
+    features : array-like of shape (m, n_features)
+        Real numbers, finite as ``dtype``.
     labels : array-like of shape (m,) int, or (m, k) of zeros and ones
         One entry per row.
     groups : array-like of shape (m,) int, or None
@@ -37,16 +68,17 @@ def as_columns(
 
     Raises
     ------
-    ValueError
-        If a shape, type or value does not fit.
+    TypeError, ValueError
+        If a shape, type or value does not fit. Messages hold no data.
     """
-    if features.ndim != 2 or features.shape[1] != n_features:
-        raise ValueError(
-            f"features must have shape (m, {n_features}), got {features.ndim} "
-            f"dimensions, the last of {features.shape[-1:]}."
-        )
-    with np.errstate(over="ignore"):
-        stored = np.asarray(features).astype(dtype, copy=False)
+    refuse_dates("features", features)
+    rows = array_of(features)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        got = f"(m, {rows.shape[1]})" if rows.ndim == 2 else f"{rows.ndim} dimensions"
+        raise ValueError(f"features must have shape (m, {n_features}), got {got}.")
+    if rows.dtype.kind == "c":
+        raise TypeError("features must be real, got complex numbers.")
+    stored = without_data(rows.astype, dtype, copy=False)
     if not np.isfinite(stored).all():
         raise ValueError(
             f"features must be finite as {dtype}, got NaN, infinity or a value above "
@@ -57,13 +89,15 @@ def as_columns(
         {"labels": labels} if groups is None else {"labels": labels, "groups": groups}
     )
     for name, values in given.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "iub" or array.shape[:1] != stored.shape[:1]:
-            raise ValueError(
-                f"{name} must be integers, one per row, got another number of them, "
-                f"or type {array.dtype}."
-            )
+        array = array_of(values)
         indicator = name == "labels" and array.ndim == 2
+        one_a_row = array.shape[:1] == stored.shape[:1] and (
+            indicator or array.ndim == 1
+        )
+        if array.dtype.kind not in "iub" or not one_a_row:
+            raise ValueError(
+                f"{name} must be integers, one per row, got another shape or type."
+            )
         if indicator and not np.isin(array, (0, 1)).all():
             raise ValueError("labels of shape (n, m) must be zeros and ones.")
         columns[name] = array.astype(np.uint8 if indicator else np.int64)

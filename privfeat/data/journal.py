@@ -92,7 +92,7 @@ class RawColumn:
         if rows.dtype != self.dtype or shape != (self.width,):
             raise ValueError(
                 f"rows of {self.path.name} must be {self.dtype} of width {self.width}, "
-                f"got {rows.dtype} and shape {rows.shape}."
+                f"got {rows.dtype} of another shape."
             )
         data = rows.tobytes()
         self._file.seek(self.n_rows * self.row_bytes)

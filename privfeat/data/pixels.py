@@ -5,7 +5,7 @@ What a file may hold, and what becomes of it:
 - orientation written by a camera (EXIF): applied.
 - one bit, grey, RGB of 8 bits: as it is. RGB of 16 bits: Pillow keeps the high byte.
 - grey of more than 8 bits: scaled by the largest number that its bits can hold, never
-  by its own darkest and brightest pixel.
+  by its own darkest and brightest pixel. A TIFF may say that 0 is white: it is.
 - whole numbers of 32 bits or with a sign, floats: refused, since their range is not
   written in the file.
 - transparency (grey, RGB or palette): laid over white.
@@ -15,7 +15,7 @@ What a file may hold, and what becomes of it:
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -25,9 +25,10 @@ SUFFIXES = frozenset(
     ".jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .pbm".split()
 )
 # Stored beside features: of another rule, equal files give other features.
-DECODING = "upright; full range of bits; transparency over white"
+DECODING = "upright; full range of bits; zero as tagged; transparency over white"
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, struct.error)
-_BITS_PER_SAMPLE = 258  # a tag of TIFF
+_BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
+_ZERO_IS_WHITE, _SIGNED = 0, 2  # their values
 
 
 class BadImageError(ValueError):
@@ -47,10 +48,20 @@ def is_hidden(path: str) -> bool:
 
 
 def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Return all images below a folder, and all folders, as sorted relative paths."""
+    """Return all images below a folder, and all folders, as sorted relative paths.
+
+    Links are followed, but not back to a folder that they are in: each turn of such a
+    circle would be one more record of the same image.
+    """
     images, folders = [], []
     for folder, inside, files in os.walk(root, followlinks=True):
         below = Path(folder).relative_to(root)
+        around = {os.path.realpath(Path(root, p)) for p in (below, *below.parents)}
+        inside[:] = [
+            name
+            for name in inside
+            if os.path.realpath(Path(folder, name)) not in around
+        ]
         folders += _names(below, inside)
         images += [name for name in _names(below, files) if is_image(name)]
     return sorted(images), sorted(name for name in folders if not is_hidden(name))
@@ -91,12 +102,14 @@ def as_bytes(image: Any) -> Any:
     """
     from PIL import Image
 
-    depth = _depth(image)  # before it is turned: that drops the tags
+    depth, tags = _depth(image), _tags(image)  # before it is turned: that drops them
     image = _upright(image)
     if depth is not None:
         levels = np.asarray(image).astype(np.float64) * (255.0 / (2**depth - 1))
+        if tags.get(_PHOTOMETRIC) == _ZERO_IS_WHITE:  # which Pillow minds for 8 bits
+            levels = 255.0 - levels
         return Image.fromarray(np.rint(levels).clip(0, 255).astype(np.uint8))
-    if image.mode in ("I", "F"):
+    if image.mode in ("I", "F") or _SIGNED in tags.get(_SAMPLE_FORMAT, ()):
         raise BadImageError(
             f"its numbers ({image.mode} of Pillow) have no known range; save it with "
             "8 bits, or with 16 bits without a sign"
@@ -140,5 +153,9 @@ def _depth(image: Any) -> int | None:
         return 16  # Pillow scales what a PGM declares to 16 bits
     if not image.mode.startswith("I;16"):
         return None
-    tags = getattr(image, "tag_v2", {})
-    return int(tags.get(_BITS_PER_SAMPLE, (16,))[0])
+    return int(_tags(image).get(_BITS_PER_SAMPLE, (16,))[0])
+
+
+def _tags(image: Any) -> Mapping[int, Any]:
+    """Return the tags of a TIFF, none of others."""
+    return dict(getattr(image, "tag_v2", {}))

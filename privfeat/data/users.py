@@ -15,8 +15,9 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     ----------
     path : str or Path
         A table separated by commas, with the columns ``file``, a path below the folder
-        or archive of images (``train/cat/1.png``), and ``user``, any text. Further
-        columns, and rows on other files, are left out.
+        or archive of images (``train/cat/1.png``), and ``user``, any text but for
+        spaces around it, which make no other user. Further columns, and rows on other
+        files, are left out.
     files : sequence of str
         Paths of that kind.
 
@@ -31,7 +32,7 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
             reader = csv.DictReader(table)
             header = list(reader.fieldnames or ())
             _check_header(path, header)
-            rows = [(row["file"], row["user"]) for row in reader]
+            rows = [(row["file"], (row["user"] or "").strip()) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
             f"--groups must be a CSV file in UTF-8, got {path}."
@@ -54,6 +55,11 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:
     """Raise ValueError unless both columns are there; the header is not printed."""
+    if any(header.count(name) > 1 for name in COLUMNS):
+        raise ValueError(
+            f"--groups must have each column once, but {path} has two of one name. "
+            "Leave one out."
+        )
     missing = [repr(name) for name in COLUMNS if name not in header]
     if not missing:
         return

@@ -53,8 +53,7 @@ class FeatureWriter:
     Notes
     -----
     A process that is killed at any moment leaves a partial folder from which the next
-    one continues at the last flush, and never a file that is short. See
-    ``privfeat/data/journal.py``.
+    one continues at the last flush, and never a file that is short: see ``journal.py``.
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class FeatureWriter:
     def append(
         self,
         split: str,
-        features: NDArray[Any],
+        features: ArrayLike,
         labels: ArrayLike,
         *,
         groups: ArrayLike | None = None,
@@ -137,8 +136,8 @@ class FeatureWriter:
         ----------
         split : str
             Name of the split, without a slash.
-        features : ndarray of shape (m, n_features)
-            Converted to ``dtype``; must be finite after that.
+        features : array-like of shape (m, n_features)
+            Converted to ``dtype``, finite after that.
         labels : array-like of shape (m,) int, or (m, k) of zeros and ones
             One entry per row.
         groups : array-like of shape (m,) int, optional
@@ -148,8 +147,8 @@ class FeatureWriter:
 
         Raises
         ------
-        ValueError
-            If lengths, shapes or types do not fit, or a feature is not finite.
+        TypeError, ValueError
+            If shapes or types do not fit, or a feature is not finite.
         OSError
             If the disk is full or fails.
         """
@@ -173,12 +172,13 @@ class FeatureWriter:
                 f"every batch of split {split!r} must give {sorted(columns)}, "
                 f"got {sorted(arrays)}."
             )
-        n_skipped = sum(1 for _ in skipped)
         if split not in self._zeros and warn_of_zeros(split, arrays["features"]):
             self._zeros.add(split)
         for name, array in arrays.items():
             columns[name].append(array)
-        self._seen[split] = self._seen.get(split, 0) + len(features) + n_skipped
+        n_skipped = sum(1 for _ in skipped)
+        n_seen = len(arrays["features"]) + n_skipped
+        self._seen[split] = self._seen.get(split, 0) + n_seen
         self._n_skipped[split] = self._n_skipped.get(split, 0) + n_skipped
         self._dirty.add(split)
         if time.monotonic() - self._last_flush > self._flush_seconds:

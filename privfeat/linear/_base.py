@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
-from privfeat._compilation import keep_compiled_code
+from privfeat._compilation import kept_compiled_code
 from privfeat._messages import without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
@@ -31,11 +31,11 @@ from privfeat.core.plan import Query
 from privfeat.core.processes import current_team
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
+from privfeat.data.columns import refuse_dates
 from privfeat.linear._groups import check_users
 from privfeat.linear._inputs import (
     FLOATS,
     public_facts,
-    refuse_dates,
     seed_of,
     validated,
     warn_of_unused_groups,
@@ -132,7 +132,6 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        keep_compiled_code()
         team = current_team()
         seed = seed_of(self.random_state)
         keys = KeyStream(seed, team.index)
@@ -177,14 +176,13 @@ class DPLinearModel(ShowsPrivacy, BaseEstimator, ABC):
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
-        rows = self._rows(
-            features,
-            problem.targets,
-            kept=kept,
-            private=plan.private,
-        )
-        mechanism = GaussianMechanism(plan, keys, self.arithmetic)
-        with charged(self.ledger, statement, estimator=type(self).__name__):
+        with kept_compiled_code():
+            rows = self._rows(
+                features, problem.targets, kept=kept, private=plan.private
+            )
+            mechanism = GaussianMechanism(plan, keys, self.arithmetic)
+        title = type(self).__name__
+        with charged(self.ledger, statement, estimator=title), kept_compiled_code():
             # From here on the budget is spent, whatever happens: the statement stands,
             # and coefficients of an earlier fit do not.
             self.privacy_ = statement

@@ -18,6 +18,7 @@ from privfeat._types import Adjacency
 from privfeat.core.plan import ReleasePlan
 from privfeat.core.statement import PrivacyStatement
 from privfeat.data import LazyFeatures
+from privfeat.data.columns import refuse_dates
 from privfeat.exceptions import PrivacyWarning
 
 FLOATS = (np.float64, np.float32, np.float16)
@@ -43,36 +44,6 @@ class ScoredRegressor(RegressorMixin):
         """Return R squared on ``(X, y)``; no statement covers it."""
         predicted = self.predict(X)
         return float(without_data(r2_score, y, predicted, sample_weight=sample_weight))
-
-
-# How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
-_DATES = ("date", "time", "period", "duration")
-
-
-def refuse_dates(name: str, table: Any) -> None:
-    """Raise TypeError for columns of dates, which would become numbers unnoticed.
-
-    The message names the column: names are part of the public schema.
-    """
-    column = without_data(_column_of_dates, table)
-    if column is not None:
-        where = column and f" in column {column}"
-        raise TypeError(
-            f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
-            "the days since a public date."
-        )
-
-
-def _column_of_dates(table: Any) -> str | None:
-    """Return the first column of dates, "" if it has no name, None if there is none."""
-    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
-    columns = getattr(table, "columns", None)
-    if columns is None:
-        return "" if str(types).lower().startswith(_DATES) else None
-    for column, kind in zip(columns, types, strict=False):
-        if str(kind).lower().startswith(_DATES):
-            return repr(column)
-    return None
 
 
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:

@@ -1,6 +1,7 @@
 """From a user's labels, single or several a record, to class indices."""
 
 import sys
+import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from privfeat._messages import without_data
 from privfeat._types import Loss, LossOption
+from privfeat.exceptions import PrivacyWarning
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
     ValueError
         If there are fewer than two classes, or a label is none of ``classes``.
     """
-    _refuse_one_vs_rest(classes)
+    _check_one_vs_rest(classes)
     if classes is None:
         without_data(check_classification_targets, y)
     y = _plain(y)
@@ -108,29 +110,49 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
     return Labels(known, codes[:, None].astype(np.int32), multilabel=False)
 
 
-def _refuse_one_vs_rest(classes: ArrayLike | None) -> None:
-    """Explain why several classes cannot be those of one of scikit-learn's pairs.
+def _check_one_vs_rest(classes: ArrayLike | None) -> None:
+    """Warn inside ``OneVsRestClassifier`` and its like, and refuse several classes.
 
-    ``OneVsRestClassifier`` and its like hand each fit labels 0 and 1. Such a fit would
-    pass, since some classes may have no record, and fail at the first prediction.
+    They read the labels from ``y`` and hand each fit 0 and 1. A fit with other classes
+    would pass, since some may have no record, and fail at the first prediction. One
+    without classes warns as any does.
 
     Raises
     ------
     ValueError
         If they call, and there are classes, not two of them.
+
+    Warns
+    -----
+    PrivacyWarning
+        If they call, and there are two.
     """
-    if classes is None or len(np.atleast_1d(np.asarray(classes))) == 2:
+    if classes is None or not _inside_one_vs_rest():
         return
+    n_classes = np.size(np.asarray(classes))
+    if n_classes != 2:
+        raise ValueError(
+            "classes must be None or two inside OneVsRestClassifier and its like, "
+            f"which ask each fit for 0 and 1, got {n_classes}. Fit this "
+            "estimator itself: it takes all classes, for the budget of one fit."
+        )
+    warnings.warn(
+        "OneVsRestClassifier and its like read the set of labels from y, whatever "
+        "classes says, and show a rare one. Fit this estimator itself, with every "
+        "possible label in classes.",
+        PrivacyWarning,
+        stacklevel=5,
+    )
+
+
+def _inside_one_vs_rest() -> bool:
     frame: FrameType | None = sys._getframe(1)
     homes = ("privfeat.", "sklearn.", "joblib.")
     while frame is not None and str(frame.f_globals["__name__"]).startswith(homes):
         if frame.f_globals["__name__"] == "sklearn.multiclass":
-            raise ValueError(
-                "classes must be None or two inside OneVsRestClassifier and its like, "
-                f"which ask each fit for 0 and 1, got {np.size(classes)}. Fit this "
-                "estimator itself: it takes all classes, for the budget of one fit."
-            )
+            return True
         frame = frame.f_back
+    return False
 
 
 def places_of(y: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:

@@ -1,7 +1,6 @@
 """The runs of a search: draw a candidate, fit it, score it; keep only the best."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
@@ -13,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterSampler
 
-from privfeat._messages import without_data
+from privfeat._messages import without_data, without_warnings
 from privfeat._types import Arithmetic
 from privfeat.core.accounting import rho_from_mu
 from privfeat.core.calibration import plan_releases
@@ -148,9 +147,8 @@ class Runner:
     ) -> Run:
         """Return the first run of the highest score among a secret number of runs."""
         best: Run | None = None
-        with warnings.catch_warnings():
-            # A warning of a run that is not released would tell of it.
-            warnings.simplefilter("ignore")
+        # a warning of a run that is not released would tell of it
+        with without_warnings():
             for _ in range(runs.draw(self._keys)):
                 run = self._run(X, y, score)
                 if best is None or run.score > best.score:

@@ -83,13 +83,15 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     candidates = list(ParameterGrid(search.param_grid)) if grid else [{}]
     if not grid:
         _refuse_budgets(search.param_distributions)
-    costs = [_cost_of(clone(search.estimator).set_params(**c)) for c in candidates]
+    fits = [clone(search.estimator).set_params(**one) for one in candidates]
+    costs = [_cost_of(fit) for fit in fits]
     adjacencies = {adjacency for _, _, adjacency in costs}
     if len(adjacencies) > 1:
         raise UnsupportedEventError("adjacency must be the same for all candidates.")
     adjacency = adjacencies.pop()
     mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
-    steps = [step for _, step in getattr(search.estimator, "steps", ())[:-1]]
+    # candidates may exchange the steps
+    steps = [step for fit in fits for _, step in getattr(fit, "steps", ())[:-1]]
     in_folds = type(search.cv) is HashKFold
     covered = in_folds and not any(map(learns, steps))
     n_splits = _n_splits(search.cv)
@@ -172,10 +174,12 @@ def _refuse_budgets(distributions: Any) -> None:
     drawn = [
         value for one in listed for values in one.values() for value in _list(values)
     ]
-    if names & _NOT_DRAWN or any(hasattr(value, "get_params") for value in drawn):
+    if names & _NOT_DRAWN or any(
+        hasattr(value, "get_params") or callable(value) for value in drawn
+    ):
         raise UnsupportedEventError(
-            "a randomized search must not draw budgets, seeds or whole estimators: its "
-            "cost is not known before."
+            "a randomized search must not draw budgets, seeds, functions or whole "
+            "estimators: its cost is not known before."
         )
 
 

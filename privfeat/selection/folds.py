@@ -1,7 +1,6 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
-import operator
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
@@ -36,8 +35,10 @@ class HashKFold(BaseCrossValidator):
     **Ids.** ``groups`` of ``split``, and of ``fit`` of a scikit-learn search, are the
     ids: whole numbers or strings, one for each record, such as file names or patient
     numbers; records of one id share a fold. An id must belong to its record whatever
-    the other records are: no row numbers, no ranks. Under replace-one the list of ids
-    is public, and a record that replaces another takes its id. Without ``groups`` every
+    the other records are: no row numbers, no ranks, such as the ``groups`` of feature
+    files from ``privfeat-extract``. Without a ``key`` ranks do no harm: under a fresh
+    secret key a number says nothing of the fold. Under replace-one the list of ids is
+    public, and a record that replaces another takes its id. Without ``groups`` every
     record is dealt at random; ``key`` must be None then.
 
     **Sizes** are random. A fold may be empty, which is likely only with a handful of
@@ -105,7 +106,8 @@ class HashKFold(BaseCrossValidator):
         ------
         TypeError, ValueError
             If an id is neither a whole number nor a string, their number is not that of
-            the records, they are the row numbers, or there is a ``key`` without ids.
+            the records, or there is a ``key`` without ids, or with ids that count from
+            0 or 1 without a gap, as row numbers and ranks do.
         """
         n_samples = without_data(_count_rows, X)
         if groups is None and self.key is not None:
@@ -118,15 +120,15 @@ class HashKFold(BaseCrossValidator):
             raise ValueError(
                 "groups must hold one id for each record, got another size."
             )
-        numbers = [*range(n_samples if groups is not None else 0)]
-        if len(numbers) > 9 and without_data(operator.eq, ids, numbers):
-            raise ValueError(
-                "groups must be ids that records keep whatever the others are, got the "
-                "row numbers, which one record more shifts. Pass None."
-            )
         fresh = KeyStream(None).draw_words(2).tobytes()
         key = fresh if self.key is None else self.key.to_bytes(16)
         folds = _dealt(ids, self.n_splits, key)
+        if self.key is not None and without_data(_count_up, ids):
+            raise ValueError(
+                "groups must be ids that records keep whatever the others are, with a "
+                "key, got numbers that count from 0 or 1, as row numbers and ranks do, "
+                "which one record more shifts. Pass key=None."
+            )
         # asked here and not where folds are fitted, perhaps in another process
         covered = uncovered_choice("replace_one") is None
         return self._folds(folds, covered_rows if covered else np.array)
@@ -149,6 +151,14 @@ def _as_list(groups: Any) -> list[Any]:
 
 def _texts(ids: Any) -> list[str]:
     return [str.__str__(one) if isinstance(one, str) else str(int(one)) for one in ids]
+
+
+def _count_up(ids: Any) -> bool:
+    """Return whether the ids, if more than a few, are 0, 1, ... or 1, 2, ..."""
+    texts = {*_texts(ids)}
+    return len(texts) > 9 and any(
+        texts == {*map(str, range(first, first + len(texts)))} for first in (0, 1)
+    )
 
 
 def _dealt(ids: Any, n_splits: int, key: bytes) -> NDArray[np.int64]:

@@ -22,10 +22,10 @@ from privfeat.core.processes import check_alone
 from privfeat.core.repetition import RunCount, Selection
 from privfeat.core.selection import check_run_delta, selection_mu
 from privfeat.data import LazyFeatures
+from privfeat.data.columns import refuse_dates
 from privfeat.linear._inputs import (
     FLOATS,
     ScoredClassifier,
-    refuse_dates,
     seed_of,
     warn_of_unused_groups,
     warn_of_weak_choices,

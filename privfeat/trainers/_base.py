@@ -10,7 +10,7 @@ from flax import nnx
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._compilation import keep_compiled_code
+from privfeat._compilation import kept_compiled_code
 from privfeat.core.keys import KeyStream
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.core.plan import ReleasePlan
@@ -90,7 +90,6 @@ class DPSGDModel(ResumedRuns, ABC):
             If the parameters overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        keep_compiled_code()
         keys = KeyStream(seed_of(self.random_state))
         records = as_records(X)
         targets, fitted, n_outputs, public, classes_read = self._targets(y)
@@ -99,8 +98,9 @@ class DPSGDModel(ResumedRuns, ABC):
         check_images(self.augmentation, records.shape[1:])
         warn_of_unused_groups(X, groups)
         users = check_users(groups, self.max_group_size, len(records))
-        network = self._network(records.shape[1:], n_outputs, keys)
-        units, microbatch_size = self._units(network, records, targets, users, keys)
+        with kept_compiled_code():
+            network = self._network(records.shape[1:], n_outputs, keys)
+            units, microbatch_size = self._units(network, records, targets, users, keys)
         n_iter, batch_size = self._schedule(len(units))
         optimizer = self._optimizer(n_iter, units, keys)
         plan = self._plan(n_iter, batch_size / len(units))
@@ -143,21 +143,24 @@ class DPSGDModel(ResumedRuns, ABC):
             prepare=units.prepare,
             keys=keys,
         )
-        initial = network.initial
-        if private and self.clipping == "adaptive":
-            parts = record_parts(network, self._loss(), rule.style, units.engine, names)
-            of_one = records[:1], targets[:1], n_outputs, units.alone
-            trainer, initial = with_adaptive_bounds(
-                trainer, parts, rule, initial, *of_one
-            )
-        start = trainer.start(initial)
         fitted |= {
             "input_shape_": tuple(records.shape[1:]),
             "n_outputs_": n_outputs,
             "n_iter_": n_iter,
             "pixel_scale_": pixel_scale(self.model, self.weights),
         }
-        parameters = self._train(trainer, start, units, statement, fitted)
+        initial = network.initial
+        with kept_compiled_code():
+            if private and self.clipping == "adaptive":
+                parts = record_parts(
+                    network, self._loss(), rule.style, units.engine, names
+                )
+                of_one = records[:1], targets[:1], n_outputs, units.alone
+                trainer, initial = with_adaptive_bounds(
+                    trainer, parts, rule, initial, *of_one
+                )
+            start = trainer.start(initial)
+            parameters = self._train(trainer, start, units, statement, fitted)
         return self._with_model(parameters, fitted)
 
     def restore(self) -> Self:
@@ -273,17 +276,18 @@ class DPSGDModel(ResumedRuns, ABC):
                 f"X must hold records of shape {self.input_shape_}, got "
                 f"{records.shape[1:]}."
             )
-        network = self._network(self.input_shape_, self.n_outputs_, None)
         scale = getattr(self, "pixel_scale_", TO_UNIT_RANGE)  # older models have none
-        return scores_of(
-            network,
-            self.parameters_,
-            records,
-            self.augmentation,
-            int(self.n_votes),
-            scale,
-            alone=not isinstance(self.model, str),
-        )
+        with kept_compiled_code():
+            network = self._network(self.input_shape_, self.n_outputs_, None)
+            return scores_of(
+                network,
+                self.parameters_,
+                records,
+                self.augmentation,
+                int(self.n_votes),
+                scale,
+                alone=not isinstance(self.model, str),
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,10 +6,17 @@ from scipy import stats
 
 from privfeat import DPFC, DPLeastSquares, DPLeastSquaresRegressor
 from privfeat.audit import check_noise, recording
-from privfeat.audit.noise_check import noise_checks, repetition_p_value
+from privfeat.audit.noise_check import (
+    NoiseCheck,
+    NoiseResult,
+    noise_checks,
+    repetition_p_value,
+)
 from privfeat.core.keys import KeyStream
 from privfeat.exceptions import PrivacyError
 from tests.audit.faults import halve_noise, repeat_noise
+
+BROKEN = {"class_sums": 0.5, "gram": np.nan}
 
 
 @pytest.mark.statistical
@@ -59,6 +66,13 @@ def test_check_noise_finds_one_key_for_all_steps(one_step, clusters, monkeypatch
 def test_check_noise_refuses_a_fit_without_noise(one_step, clusters):
     with pytest.raises(PrivacyError, match="with noise"):
         check_noise(one_step(epsilon=np.inf), *clusters)
+
+
+def test_noise_that_is_no_number_does_not_pass():
+    checks = [NoiseCheck(name, 9, *2 * [value]) for name, value in BROKEN.items()]
+    for order in (checks, checks[::-1]):
+        assert not NoiseResult(tuple(order), 1.0, 1e-6).ok
+    assert NoiseResult((checks[0],), 1.0, 1e-6).ok
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, np.nan])

@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,6 +247,22 @@ def test_fit_refuses_the_training_split_as_test(fails, features, tmp_path):
     """An exact accuracy on training records would be printed otherwise."""
     split = f"{features}:train"
     argv = ["fit", "--estimator", "DPFC", "--train", split, "--test", split]
+    assert "training split" in fails(*argv, "--out", tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "copy", "other split"])
+def test_fit_knows_the_training_split_by_other_names(fails, features, tmp_path, kind):
+    other = tmp_path / "other.h5"
+    if kind == "symlink":
+        other.symlink_to(features)
+    elif kind == "hard link":
+        other.hardlink_to(features)
+    elif kind == "copy":
+        other.write_bytes(Path(features).read_bytes())
+    else:
+        write_features(other, {"test": make_split(240, 0)}, class_names=CLASS_NAMES)
+    split = f"{other}:{'test' if kind == 'other split' else 'train'}"
+    argv = ["fit", "--estimator", "DPFC", "--train", features, "--test", split]
     assert "training split" in fails(*argv, "--out", tmp_path / "model")
 
 

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,27 @@ def test_train_refuses_other_classes_for_the_test_before_it_fits(folder, capsys)
     assert command(folder) == 1
     assert "but only one has 'dim'" in capsys.readouterr().err
     assert not (folder / "model").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--set", "optimizer={1}"]])
+def test_train_refuses_what_it_cannot_save_before_it_fits(folder, capsys, more):
+    """A folder in Latin-1 took the budget, and no model was saved."""
+    for split in ("train", "test"):
+        name = "bright" if more else os.fsdecode(b"caf\xe9")
+        (folder / split / "bright").rename(folder / split / name)
+    ledger = PrivacyLedger(folder / "a.ledger", dataset="a", epsilon=99.0, delta=1e-3)
+    given = ["--ledger", str(folder / "a.ledger"), "--dataset", "a", *more]
+    assert command(folder, *given) == 1
+    wanted = "optimizer must be" if more else "names of classes and parameters must be"
+    assert wanted in capsys.readouterr().err
+    assert not ledger.history
+
+
+def test_train_refuses_the_training_images_as_test(folder, capsys):
+    (folder / "test").rename(folder / "unused")
+    (folder / "test").symlink_to(folder / "train")
+    assert command(folder) == 1
+    assert "test/ must not be train/" in capsys.readouterr().err
 
 
 def test_train_charges_a_ledger(folder, capsys):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from privfeat import PrivacyLedger, open_features
+from privfeat.cli import build_parser
 from privfeat.core.ledger_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
@@ -82,6 +83,13 @@ def test_table_says_of_each_part_who_may_see_it():
     assert {part for part, who in features.items() if who == PUBLIC} == {
         f"@{name}" for name in ORIGIN
     }
+
+
+def test_table_says_who_may_see_the_output_of_each_command():
+    usage = build_parser().format_help()
+    verbs = {*re.findall(r"^    (\w+) {2}", usage, re.M)}
+    assert {"fit", "budget", "predict"} < verbs
+    assert not unlisted("commands", verbs | {"overlap", "privfeat-extract"})
 
 
 def test_an_unknown_part_is_not_in_the_table():

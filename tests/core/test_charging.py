@@ -98,6 +98,25 @@ def test_charged_does_not_start_what_the_first_process_could_not_charge(
         pytest.fail("the body ran")
 
 
+def test_an_interrupt_while_the_first_process_charges_says_where_to_look(
+    ledger, fit, as_second, monkeypatch
+):
+    def each(self, value):
+        if not value:  # waits to hear whether the first one could charge
+            raise KeyboardInterrupt
+        return [1, value]
+
+    monkeypatch.setattr(Second, "each", each)
+    as_second()
+    with (
+        pytest.raises(KeyboardInterrupt) as caught,
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        pytest.fail("the body ran")
+    said = ["Whether it was charged, the history of its ledger says."]
+    assert caught.value.__notes__ == said
+
+
 def test_charged_refuses_folds_that_the_first_process_does_not_have(
     ledger, fit, as_second, monkeypatch
 ):

@@ -10,7 +10,11 @@ import pytest
 
 from privfeat import DPFC
 from privfeat.core import devices, kernels
+from privfeat.core.calibration import plan_releases
 from privfeat.core.devices import check_exact_products, check_settings
+from privfeat.core.keys import KeyStream
+from privfeat.core.mechanisms import GaussianMechanism
+from privfeat.core.plan import Query
 from privfeat.exceptions import PrivacyError
 
 
@@ -207,3 +211,26 @@ def test_flags_of_xla_that_shorten_products_are_refused(monkeypatch, flags, refu
         return
     with pytest.raises(PrivacyError, match=f"changes by {refused}[.]"):
         check_settings()
+
+
+def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):
+    """XLA takes a variable that does not start with a dash for the name of a file."""
+    file = tmp_path / "flags"
+    file.write_text("--xla_cpu_enable_fast_math=false\n")
+    monkeypatch.setenv("XLA_FLAGS", str(file))
+    check_settings()
+    file.write_text("--a=b\n--xla_cpu_enable_fast_math=true\n")
+    with pytest.raises(PrivacyError, match=r"changes by xla_cpu_enable_fast_math\."):
+        check_settings()
+    file.unlink()
+    with pytest.raises(PrivacyError, match="XLA_FLAGS must hold flags, or name a file"):
+        check_settings()
+
+
+def test_no_noise_is_planned_where_bounds_do_not_hold(monkeypatch):
+    """Networks as well, and flags that are gone from the variable, are refused."""
+    plan = plan_releases([Query("a", 1.0)], epsilon=1.0)
+    GaussianMechanism(plan, KeyStream(1))
+    monkeypatch.setattr(devices, "_bounds_hold", lambda: False)
+    with pytest.raises(PrivacyError, match="XLA must compute as IEEE 754 says"):
+        GaussianMechanism(plan, KeyStream(1))

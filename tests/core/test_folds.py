@@ -8,7 +8,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from privfeat.core.folds import are_covered, covered_rows, learns, uncovered_choice
 
@@ -94,6 +94,18 @@ def test_every_caller_is_looked_at():
     made = types.ModuleType("sklearn.unknown")
     exec("def inside(f):\n    return f()", vars(made))
     assert made.inside(outer) == "sklearn.unknown.inside"
+
+
+@pytest.mark.parametrize(
+    ("function", "learned"),
+    [
+        *((None, False), (np.tanh, False)),
+        *((np.mean, True), (np.matvec, True)),  # a ufunc of whole axes
+        (lambda X: X, True),
+    ],
+)
+def test_functions_of_whole_arrays_may_learn(function, learned):
+    assert learns(FunctionTransformer(function)) is learned
 
 
 class Unknown:

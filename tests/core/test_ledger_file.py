@@ -7,8 +7,10 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
@@ -341,6 +343,32 @@ def test_a_fork_that_goes_on_keeps_no_lock(path, small):
         os.close(sender)
         os.close(receiver)
         os.waitpid(child, 0)
+
+
+def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(path, small, monkeypatch):
+    """Ctrl-C may come at any line; without the lock others would wait in vain."""
+    import fcntl
+
+    ledger, flock = make(path), fcntl.flock
+
+    def interrupted(file, kind):
+        if kind == fcntl.LOCK_UN:
+            raise KeyboardInterrupt
+        flock(file, kind)
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(small, estimator="DPFC")
+    monkeypatch.undo()
+    monkeypatch.setattr("privfeat.core.ledger_store.TIMEOUT", 0)
+    assert ledger.charge(small, estimator="DPFC") == 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), np.longdouble("0.1")])
+def test_a_budget_is_the_float_next_to_what_was_asked(path, epsilon):
+    for _ in range(2):  # made, and found
+        ledger = PrivacyLedger(path, dataset="a", epsilon=epsilon, delta=1e-5)
+        assert ledger.budget.epsilon == float(epsilon)
 
 
 def test_a_pipe_is_refused_at_once(path):

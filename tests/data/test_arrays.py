@@ -1,7 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from privfeat.data import FeatureFileError, open_features, write_features
+from privfeat.data import FeatureFileError, FeatureWriter, open_features, write_features
 
 
 @pytest.mark.parametrize(
@@ -51,12 +52,38 @@ def test_write_features_keeps_an_existing_file(feature_file, arrays):
         (np.eye(2), [[0, 2], [1, 1]], "must be zeros and ones"),
         (np.ones(2), [0, 1], "splits must hold at least one pair"),
         (np.empty((2, 0)), [0, 1], "n_features must be > 0"),
+        (np.eye(2), np.zeros((2, 1, 1), int), "labels must be integers, one per row"),
+        ([[1.0, 2.0]] * 814 + [[1.0]], [0] * 815, "must be rectangular"),
     ],
 )
 def test_write_features_refuses_bad_arrays(tmp_path, features, labels, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         write_features(tmp_path / "a.h5", {"train": (features, labels)})
+    assert "815" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (pd.DataFrame({"born": pd.to_datetime(["2008-08-15"] * 2)}), "dates in .*born"),
+        (np.array([["2008-08-15"], ["2008-08-16"]], "M8[D]"), "dates"),
+        (np.full((2, 1), 1 + 2j), "complex"),
+    ],
+)
+def test_write_features_refuses_what_would_change_its_meaning(
+    tmp_path, features, message
+):
+    with pytest.raises(TypeError, match=message):
+        write_features(tmp_path / "a.h5", {"train": (features, [0, 1])})
+
+
+@pytest.mark.parametrize("shape", [(815,), (815, 3), (815, 2, 1)])
+def test_a_batch_of_another_shape_shows_no_number_of_rows(tmp_path, shape):
+    with FeatureWriter(tmp_path / "a.h5", n_features=2) as writer:
+        with pytest.raises(ValueError, match="features must have shape") as caught:
+            writer.append("train", np.zeros(shape), np.zeros(815, int))
+    assert "815" not in str(caught.value)
 
 
 def test_write_features_refuses_what_float16_cannot_hold(tmp_path):
@@ -68,7 +95,7 @@ def test_write_features_refuses_what_float16_cannot_hold(tmp_path):
 
 def test_write_features_refuses_splits_of_different_width(tmp_path):
     splits = {"train": (np.eye(3), range(3)), "test": (np.eye(2), range(2))}
-    with pytest.raises(ValueError, match=r"shape \(m, 3\), got 2 dim.* \(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(m, 3\), got \(m, 2\)"):
         write_features(tmp_path / "a.h5", splits)
 
 

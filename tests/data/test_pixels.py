@@ -112,6 +112,33 @@ def converted_to_grey(image):
     return image.convert("L")
 
 
+def tiff(pixels, photometric, sample_format=1):
+    """Return an uncompressed grey TIFF, whose tags Pillow would not write so."""
+    height, width = pixels.shape
+    bits = 8 * pixels.itemsize
+    entries = [(256, width), (257, height), (258, bits), (259, 1), (262, photometric)]
+    entries += [(273, 8), (277, 1), (278, height), (279, pixels.nbytes)]
+    entries += [(339, sample_format)]
+    tags = b"".join(struct.pack("<HHIHH", tag, 3, 1, v, 0) for tag, v in entries)
+    head = b"II*\0" + struct.pack("<I", 8 + pixels.nbytes) + pixels.tobytes()
+    return io.BytesIO(head + struct.pack("<H", len(entries)) + tags + bytes(4))
+
+
+@pytest.mark.parametrize("dtype", ["<u1", "<u2"])
+def test_decode_knows_where_zero_is_white(dtype):
+    """As X-rays have it; Pillow minds it for 8 bits alone."""
+    largest = np.iinfo(dtype).max
+    pixels = np.array([[0, largest // 5], [largest, 0]], dtype)
+    black = np.array([[0, 51], [255, 0]])
+    np.testing.assert_array_equal(np.asarray(decode(tiff(pixels, 1))), black)
+    np.testing.assert_array_equal(np.asarray(decode(tiff(pixels, 0))), 255 - black)
+
+
+def test_decode_refuses_bytes_with_a_sign():
+    with pytest.raises(BadImageError, match="no known range"):
+        decode(tiff(np.zeros((2, 2), np.int8), 1, sample_format=2))
+
+
 def test_decode_takes_the_first_frame():
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
     file = stored(frames[0], "GIF", save_all=True, append_images=frames[1:])
@@ -138,3 +165,15 @@ def test_list_images_leaves_out_what_is_hidden(tmp_path):
     (tmp_path / "dog").mkdir()
     assert list_images(tmp_path) == (["cat/1.PNG"], ["cat", "dog"])
     assert not is_image("__MACOSX/cat/1.png")
+
+
+def test_list_images_takes_an_image_once_where_links_lead_back(tmp_path):
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(b"")
+    (tmp_path / "cat" / "self").symlink_to(tmp_path / "cat")
+    (tmp_path / "dog" / "up").symlink_to(tmp_path)
+    (tmp_path / "owl").symlink_to(tmp_path / "dog")  # another folder: a class
+    images, folders = list_images(tmp_path)
+    assert images == ["cat/1.png", "dog/1.png", "owl/1.png"]
+    assert folders == ["cat", "dog", "owl"]

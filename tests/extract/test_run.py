@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -198,6 +199,17 @@ def test_extract_resume_accepts_a_complete_file(images, scatter):
     status, _, err = scatter(images, "--resume", "--model-kwargs", "L=4")
     assert status == 1
     assert "was made with others" in err
+
+
+@pytest.mark.parametrize("place", ["images", "images/train/cat"])
+def test_extract_refuses_names_that_no_file_holds(images, scatter, tmp_path, place):
+    """Before the work: h5py refused them after the last image."""
+    odd = (tmp_path / place).with_name(os.fsdecode(b"caf\xe9"))
+    (tmp_path / place).rename(odd)
+    status, _, printed = scatter(odd if place == "images" else images)
+    assert status == 1
+    assert "must be text in UTF-8, got 'caf\\udce9'" in printed
+    assert not (tmp_path / "out.h5.partial").exists()
 
 
 def test_extract_limits_each_split(images, scatter, tmp_path):

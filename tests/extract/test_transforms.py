@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from privfeat.data.pixels import BadImageError
 from privfeat_extract.transforms import ResizeCrop
 
 image_module = pytest.importorskip("PIL.Image")
@@ -33,3 +34,10 @@ def test_resize_crop_takes_any_colour_mode(mode):
 def test_resize_crop_takes_a_grey_array():
     found = ResizeCrop(16, 16, "bicubic")(np.full((8, 8), 9, np.uint8))
     np.testing.assert_array_equal(found, np.full((16, 16, 3), 9))
+
+
+def test_resize_crop_refuses_an_image_that_no_memory_holds():
+    """A strip of 1 x 60,000 pixels would be resized to 384 x 23 million."""
+    strip = image_module.new("L", (1, 60_000))
+    with pytest.raises(BadImageError, match="too many times"):
+        ResizeCrop(384, 256, "bicubic")(strip)

@@ -132,9 +132,14 @@ def test_one_vs_rest_explains_itself(wrap, names, rows):
             wrap(clf).fit(X, np.array(names)[y])
 
 
-def test_one_vs_rest_of_two_classes_fits(rows):
-    inner = DPLeastSquares(epsilon=9.0, classes=[0, 1])
-    assert OneVsRestClassifier(inner).fit(*rows).predict(rows[0]).shape == (60,)
+def test_one_vs_rest_of_two_classes_fits_and_says_that_it_reads_the_labels(rows):
+    """Two classes given are no answer to that: a rare label is a fit of its own."""
+    clf = OneVsRestClassifier(DPLeastSquares(epsilon=9.0, classes=[0, 1]))
+    with pytest.warns(PrivacyWarning, match="read the set of labels from y, whatever"):
+        clf.fit(*rows)
+    assert clf.predict(rows[0]).shape == (60,)
+    with pytest.warns(PrivacyWarning, match="classes=None reads"):
+        clf.set_params(estimator__classes=None).fit(*rows)
 
 
 def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """No traceback and no warning shows data, whatever others raise while they read it."""
 
 import re
+import threading
 import traceback
 import warnings
 
@@ -20,10 +21,11 @@ from privfeat import (
     HashKFold,
     audit,
 )
-from privfeat._messages import array_of, without_data
+from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.analysis.metrics import calibration_report
 from privfeat.analysis.temperature import TemperatureScaling
-from privfeat.data import LazyFeatures, open_features, write_features
+from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
+from privfeat.exceptions import PrivacyWarning
 from privfeat.trainers.images import as_records
 from tests.trainers.tiny import TINY
 
@@ -133,8 +135,17 @@ def said_by(call):
 
 
 @pytest.fixture(scope="module")
-def edges():
+def edges(tmp_path_factory):
     """Return every function that private data enters by, of X or y or groups."""
+    path = tmp_path_factory.mktemp("files") / "features.h5"
+
+    def written(*split):
+        write_features(path, {"train": split}, overwrite=True)
+
+    def appended(features, labels, groups=None):
+        with FeatureWriter(path, n_features=2, overwrite=True) as writer:
+            writer.append("train", features, labels, groups=groups)
+
     X = np.arange(2.0 * N).reshape(N, 2)
     y = np.array([0, 1] * (N // 2))
     linear = {"epsilon": 1.0, "classes": [0, 1]}
@@ -173,6 +184,12 @@ def edges():
         "search y": lambda odd: search.fit(X, odd),
         "replay X": lambda odd: audit.replay(fitted, odd, y, record=0),
         "replay y": lambda odd: audit.replay(fitted, X, odd, record=0),
+        "write X": lambda odd: written(odd, y),
+        "write y": lambda odd: written(X, odd),
+        "write groups": lambda odd: written(X, y, odd),
+        "append X": lambda odd: appended(odd, y),
+        "append y": lambda odd: appended(X, odd),
+        "append groups": lambda odd: appended(X, y, odd),
         "calibration": lambda odd: calibration_report(odd, np.full((N, 2), 0.5)),
         "folds X": lambda odd: [*HashKFold(2).split(odd)],
         "folds groups": lambda odd: [*HashKFold(2).split(X, groups=odd)],
@@ -182,7 +199,8 @@ def edges():
 EDGES = """fit X|fit y|fit y of strings|fit y without classes|fit groups|predict|score y
 regressor y|regressor score|network X|network y|network groups|network predict
 network score|network regressor y|temperature X|temperature y|search X|search y
-replay X|replay y|calibration|folds X|folds groups""".replace("\n", "|").split("|")
+replay X|replay y|calibration|folds X|folds groups|write X|write y|write groups
+append X|append y|append groups""".replace("\n", "|").split("|")
 
 
 @pytest.mark.parametrize("edge", EDGES)
@@ -258,3 +276,46 @@ def test_a_damaged_file_shows_no_size(tmp_path, cut):
     said = said_by(lambda: open_features(path))
     assert "truncated" in said
     assert not {"eof", str(cut), str(len(content))} & {*re.findall(r"\w+", said)}
+
+
+def test_fits_in_threads_leave_the_warnings_of_later_fits():
+    """Two threads that leave a door in another order than they came, and a third."""
+    began, second_in, first_out = (threading.Event() for _ in range(3))
+    seen = []
+
+    def first():
+        began.set()
+        second_in.wait(60)
+        warnings.warn(SECRET, UserWarning, stacklevel=1)
+
+    def second():
+        began.wait(60)
+        second_in.set()
+        first_out.wait(60)
+        warnings.warn(SECRET, UserWarning, stacklevel=1)
+
+    def enter_first():
+        without_data(first)
+        with warnings.catch_warnings(record=True) as caught:  # beside the second
+            warnings.simplefilter("always")
+            warnings.warn("of another thread", PrivacyWarning, stacklevel=1)
+        seen.extend(str(one.message) for one in caught)
+        first_out.set()
+
+    before, show = [*warnings.filters], warnings.showwarning
+    threads = [threading.Thread(target=enter_first)]
+    threads += [threading.Thread(target=without_data, args=[second])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert seen == ["of another thread"]
+    assert (warnings.filters, warnings.showwarning) == (before, show)
+
+
+def test_a_door_that_was_left_takes_no_more_warnings():
+    with without_warnings() as texts:
+        _, kept, *_ = warnings.filters[0]  # as another thread may keep it
+        warnings.warn(SECRET, UserWarning, stacklevel=1)
+    assert texts == [SECRET]
+    assert not kept.match("later")

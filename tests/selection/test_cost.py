@@ -16,7 +16,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from privfeat import (
     DPFC,
@@ -118,6 +118,17 @@ def test_search_cost_of_a_pipeline_excludes_its_steps():
     cost = search_cost(GridSearchCV(pipeline, grid, cv=HashKFold(2)))
     assert cost.mu == pytest.approx(math.sqrt(2 * 0.01 * 5))
     assert "pipeline" in cost.not_covered[-1]
+
+
+def test_search_cost_looks_at_the_steps_of_every_candidate():
+    """A ledger refuses fits after a step that learns, whoever put it there."""
+    pipeline = Pipeline([("scale", "passthrough"), ("fit", replace_one())])
+    search = GridSearchCV(pipeline, {"scale": ["passthrough"]}, cv=HashKFold(2))
+    assert math.isfinite(search_cost(search).epsilon)
+    search.param_grid = {"scale": ["passthrough", StandardScaler()]}
+    cost = search_cost(search)
+    assert cost.epsilon == math.inf
+    assert "earlier steps" in cost.method
 
 
 @pytest.mark.validation

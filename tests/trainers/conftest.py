@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from privfeat._compilation import keep_compiled_code
+from privfeat._compilation import kept_compiled_code
 from privfeat.core.mechanisms import GaussianMechanism
 from privfeat.trainers.engine import ClipRule, clipped_sum
 from privfeat.trainers.losses import cross_entropy
@@ -18,7 +18,8 @@ from tests.trainers.tiny import UNOPTIMIZED
 @pytest.fixture(autouse=True, scope="session")
 def compiled_code():
     """Compile once what several tests, or several runs of them, use."""
-    keep_compiled_code()
+    with kept_compiled_code():
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,58 @@
+"""A ledger in a file whose locks other hosts may not see."""
+
+import os
+import warnings
+
+import pytest
+
+from privfeat import PrivacyLedger, PrivacyWarning
+from privfeat.core import ledger_disk
+from privfeat.core.ledger import find_datasets
+
+
+@pytest.fixture
+def on_disk_of(tmp_path, monkeypatch):
+    """Let the folder of the ledger be on a file system of some type."""
+    device = os.stat(tmp_path).st_dev
+
+    def mount(kind):
+        mounts = tmp_path / "mountinfo"
+        mounts.write_text(
+            "21 1 0:0 / /proc rw - proc proc rw\n"
+            f"30 1 {os.major(device)}:{os.minor(device)} / /a\\040b rw shared:7 - "
+            f"{kind} host:/home rw\n"
+        )
+        monkeypatch.setattr(ledger_disk, "_MOUNTS", str(mounts))
+        return tmp_path / "a.ledger"
+
+    return mount
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "lustre", "fuse.sshfs", "virtiofs"])
+def test_a_disk_of_several_hosts_is_named_before_anything_is_charged(on_disk_of, kind):
+    path = on_disk_of(kind)
+    with pytest.warns(PrivacyWarning, match=f"of type '{kind}': hosts") as caught:
+        PrivacyLedger(path, dataset="a", epsilon=1.0, delta=1e-5)
+    assert caught[0].filename == __file__
+    with pytest.warns(PrivacyWarning, match=f"of type '{kind}': hosts"):
+        assert PrivacyLedger(path, dataset="a").history == []
+
+
+@pytest.mark.parametrize("kind", ["ext4", "tmpfs", "overlay", "btrfs", "fuseblk"])
+def test_a_disk_of_this_machine_is_not(on_disk_of, kind):
+    path = on_disk_of(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrivacyLedger(path, dataset="a", epsilon=1.0, delta=1e-5)
+        assert find_datasets(path) == ["a"]
+
+
+@pytest.mark.parametrize("content", [None, "", "21 1\n", "1 2 3 4 5 6 7 8\n"])
+def test_a_system_that_says_nothing_is_left_alone(
+    on_disk_of, tmp_path, monkeypatch, content
+):
+    path = on_disk_of("nfs")
+    monkeypatch.setattr(ledger_disk, "_MOUNTS", str(tmp_path / "other"))
+    if content is not None:
+        (tmp_path / "other").write_text(content)
+    PrivacyLedger(path, dataset="a", epsilon=1.0, delta=1e-5)
