@@ -38,7 +38,7 @@ MODULES = (
     *("devices", "folds", "leaving"),
     *("statement", "statement_json", "statement_words", "release_record"),
     *("budget", "charging", "event_json", "ledger", "ledger_rows", "ledger_store"),
-    *("ledger_file", "ledger_log", "ledger_runs", "ledger_sqlite"),
+    *("ledger_file", "ledger_disk", "ledger_log", "ledger_runs", "ledger_sqlite"),
 )
 # Where the tests are, if not in ``test_<module>.py`` alone.
 TESTS = {
