@@ -69,6 +69,8 @@ def test_functions_name_what_to_install(without, package, extra, use):
         ("flax", "train", "ntk"),
         ("matplotlib", "plot", "sanity --estimator DPFC --plots folder"),
         ("matplotlib", "plot", "quickstart file.h5 --out folder"),
+        ("matplotlib", "report", "report folder --out page.html"),
+        ("jinja2", "report", "report folder --out page.html"),
     ],
 )
 def test_commands_name_what_to_install(

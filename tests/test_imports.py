@@ -132,7 +132,9 @@ RULES = {
     "privfeat/analysis": rule(
         ["jax", "jaxtyping", "sklearn"], ours={"privfeat"}, lazy=["flax", "matplotlib"]
     ),
-    "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
+    "privfeat/report": rule(
+        ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]
+    ),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
     "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
     "extract": rule(

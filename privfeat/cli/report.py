@@ -66,8 +66,9 @@ def run(args: argparse.Namespace) -> None:
     from privfeat._files import write_atomically
     from privfeat.core.accounting.rounding import rounded_up
     from privfeat.report.card import render_card
-    from privfeat.report.html import FitReport, render_html
+    from privfeat.report.html import FitReport, check_packages, render_html
 
+    check_packages()
     estimator = persistence.load(args.model)
     statement = estimator.privacy_
     name = type(estimator).__name__
