@@ -108,6 +108,18 @@ RULES = {
             "privfeat.selection",
         },
     ),
+    "privfeat/postprocessing": rule(
+        ["sklearn"],
+        ours=SHARED
+        | {
+            "privfeat._notebook",
+            "privfeat.core",
+            "privfeat.data",
+            "privfeat.estimation",
+            "privfeat.persistence",
+            "privfeat.postprocessing",
+        },
+    ),
     "privfeat/networks": rule(
         ["flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=SHARED

@@ -1,4 +1,6 @@
-"""Practice tools. ``temperature`` alone releases something, and is charged for it.
+"""Practice tools, none of which draws noise or charges a ledger.
+
+The fits that some of them run do so, each by its own parameters.
 
 Each is a module of its own:
 
@@ -9,8 +11,6 @@ planning.py, batches.py, public_trials.py
     What a budget buys before any private record is read.
 metrics.py, reliability.py
     Calibration of any classifier, and its diagrams (Bu et al. 2023).
-temperature.py
-    Temperature scaling, private or on public records.
 utility.py, ablation.py
     Accuracy and calibration against epsilon; clip norm by learning rate.
 ntk.py, ntk_decay.py, ntk_table.py

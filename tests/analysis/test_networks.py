@@ -8,13 +8,12 @@ pytest.importorskip("flax")
 
 from flax import nnx
 
-from privfeat import DPSGDClassifier
+from privfeat import DPSGDClassifier, TemperatureScaling
 from privfeat.analysis.ablation import ClipNormDisplay, clip_norm_ablation
 from privfeat.analysis.metrics import report_of
 from privfeat.analysis.ntk import clipped_kernel, matrix_properties
 from privfeat.analysis.ntk_decay import measure_decay
 from privfeat.analysis.reliability import ReliabilityDisplay
-from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.networks.model import Network
 from privfeat.networks.models.mlp import MLP
 
