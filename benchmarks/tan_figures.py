@@ -11,7 +11,9 @@ Takes a few seconds; reads no data.
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from _results import keep_tables, markdown_table, write_json
@@ -82,11 +84,13 @@ def figure_2(eta: float, args: argparse.Namespace) -> dict[int, list[float]]:
     return {n: curve.tolist() for n, curve in curves.items()}
 
 
-def figure_3(noises: list[float]) -> dict[float, list[float]]:
+def figure_3(
+    noises: Sequence[float], orders: Sequence[int] = ORDERS
+) -> dict[float, list[float]]:
     """Return the ratio at each order, for each noise."""
     return {
         noise: rdp_ratio(
-            TAN(ETA_STEP * math.sqrt(2) * noise, noise, 1), ORDERS
+            TAN(ETA_STEP * math.sqrt(2) * noise, noise, 1), orders
         ).tolist()
         for noise in noises
     }
@@ -113,8 +117,6 @@ def draw(args: argparse.Namespace) -> None:
     """Write both figures."""
     from matplotlib.figure import Figure
 
-    from privfeat.analysis.wall import PrivacyWallDisplay, RdpRatioDisplay
-
     args.plots.mkdir(parents=True, exist_ok=True)
     noises = np.geomspace(min(args.noises), max(args.noises), 25)
     for number in (2, 3):
@@ -122,20 +124,39 @@ def draw(args: argparse.Namespace) -> None:
         left, right = figure.subplots(1, 2)
         if number == 2:
             for eta, ax in zip(ETAS, (left, right), strict=True):
-                PrivacyWallDisplay.from_eta(
-                    eta,
-                    delta=DELTA,
-                    n_iters=args.steps,
-                    noise_multipliers=noises,
-                    ax=ax,
-                )
+                draw_wall(eta, args.steps, noises, ax)
         else:
-            RdpRatioDisplay.from_eta_step(ETA_STEP, ax=left)
-            RdpRatioDisplay.from_eta_step(ETA_STEP, ax=right)
+            for ax in (left, right):
+                draw_ratios((0.5, 1.0, 2.0, 4.0), range(2, 33), ax)
             right.set(yscale="linear", ylim=(0.9, 2))
         path = args.plots / f"figure-{number}.png"
         figure.savefig(path, dpi=150)
         print(f"{path} written")
+
+
+def draw_wall(eta: float, steps: list[int], noises: np.ndarray, ax: Any) -> None:
+    """Draw the Rényi epsilon at constant eta, a line for each number of steps."""
+    for n in steps:
+        ax.plot(noises, wall_curve(eta, n, noises, DELTA), label=f"{n:,} steps")
+    ax.axhline(closed_form_epsilon(eta, DELTA), color="0.4", linestyle=":")
+    ax.axvline(2.0, color="0.7", linewidth=1)
+    ax.set_xscale("log", base=2)
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_yscale("log")
+    ax.set_xlabel("noise multiplier, eta constant")
+    ax.set_ylabel("epsilon (dots: closed form)")
+    ax.legend()
+
+
+def draw_ratios(noises: Sequence[float], orders: Sequence[int], ax: Any) -> None:
+    """Draw divergence over approximation at each order, a line for each noise."""
+    for noise, ratios in figure_3(noises, orders).items():
+        ax.plot(orders, ratios, label=f"noise multiplier {noise:g}")
+    ax.axhline(1.0, color="0.4", linestyle=":")
+    ax.set_yscale("log")
+    ax.set_xlabel("Rényi order")
+    ax.set_ylabel("divergence / (order × eta_step²)")
+    ax.legend()
 
 
 if __name__ == "__main__":

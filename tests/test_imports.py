@@ -141,9 +141,7 @@ RULES = {
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
-    "privfeat/analysis": rule(
-        ["jax", "jaxtyping", "sklearn"], ours={"privfeat"}, lazy=["flax", "matplotlib"]
-    ),
+    "privfeat/analysis": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
     "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
