@@ -11,14 +11,13 @@ Takes a few seconds; reads no data.
 
 import argparse
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from _results import keep_tables, markdown_table, write_json
+from figures.wall import draw_ratios, draw_wall, rdp_ratio, wall_curve
 
-from privfeat.analysis.tan import TAN, closed_form_epsilon, rdp_ratio, wall_curve
+from privfeat.analysis.tan import TAN, closed_form_epsilon
 
 DELTA = (
     1e-6  # of Figure 2, which does not say: with it eta gives the stated closed form
@@ -84,13 +83,11 @@ def figure_2(eta: float, args: argparse.Namespace) -> dict[int, list[float]]:
     return {n: curve.tolist() for n, curve in curves.items()}
 
 
-def figure_3(
-    noises: Sequence[float], orders: Sequence[int] = ORDERS
-) -> dict[float, list[float]]:
+def figure_3(noises: list[float]) -> dict[float, list[float]]:
     """Return the ratio at each order, for each noise."""
     return {
         noise: rdp_ratio(
-            TAN(ETA_STEP * math.sqrt(2) * noise, noise, 1), orders
+            TAN(ETA_STEP * math.sqrt(2) * noise, noise, 1), ORDERS
         ).tolist()
         for noise in noises
     }
@@ -124,39 +121,14 @@ def draw(args: argparse.Namespace) -> None:
         left, right = figure.subplots(1, 2)
         if number == 2:
             for eta, ax in zip(ETAS, (left, right), strict=True):
-                draw_wall(eta, args.steps, noises, ax)
+                draw_wall(eta, args.steps, noises, DELTA, ax)
         else:
             for ax in (left, right):
-                draw_ratios((0.5, 1.0, 2.0, 4.0), range(2, 33), ax)
+                draw_ratios(ETA_STEP, (0.5, 1.0, 2.0, 4.0), range(2, 33), ax)
             right.set(yscale="linear", ylim=(0.9, 2))
         path = args.plots / f"figure-{number}.png"
         figure.savefig(path, dpi=150)
         print(f"{path} written")
-
-
-def draw_wall(eta: float, steps: list[int], noises: np.ndarray, ax: Any) -> None:
-    """Draw the Rényi epsilon at constant eta, a line for each number of steps."""
-    for n in steps:
-        ax.plot(noises, wall_curve(eta, n, noises, DELTA), label=f"{n:,} steps")
-    ax.axhline(closed_form_epsilon(eta, DELTA), color="0.4", linestyle=":")
-    ax.axvline(2.0, color="0.7", linewidth=1)
-    ax.set_xscale("log", base=2)
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_yscale("log")
-    ax.set_xlabel("noise multiplier, eta constant")
-    ax.set_ylabel("epsilon (dots: closed form)")
-    ax.legend()
-
-
-def draw_ratios(noises: Sequence[float], orders: Sequence[int], ax: Any) -> None:
-    """Draw divergence over approximation at each order, a line for each noise."""
-    for noise, ratios in figure_3(noises, orders).items():
-        ax.plot(orders, ratios, label=f"noise multiplier {noise:g}")
-    ax.axhline(1.0, color="0.4", linestyle=":")
-    ax.set_yscale("log")
-    ax.set_xlabel("Rényi order")
-    ax.set_ylabel("divergence / (order × eta_step²)")
-    ax.legend()
 
 
 if __name__ == "__main__":

@@ -156,7 +156,6 @@ RULES = {
 
 # Imports that single files may make beside those of their folder.
 ALSO_ALLOWED = {
-    "privfeat/analysis/tan.py": {"dp_accounting"},
     "privfeat/audit/_jax_privacy.py": {"jax_privacy"},
     "privfeat/core/accounting/pld.py": {"dp_accounting"},
     "privfeat/core/statement/composition.py": {"dp_accounting"},

@@ -1,8 +1,6 @@
 import json
 
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 tan_figures = pytest.importorskip("tan_figures")
 
@@ -32,20 +30,3 @@ def test_script_draws_both_figures(tmp_path, monkeypatch):
         "figure-2.png",
         "figure-3.png",
     }
-
-
-def test_wall_has_a_line_for_each_number_of_steps():
-    ax = Figure().subplots()
-    noises = [0.5, 2.0, 4.0]
-    tan_figures.draw_wall(0.13, [1000, 10_000], noises, ax)
-    lines = ax.get_lines()
-    expected = tan_figures.wall_curve(0.13, 1000, noises, 1e-6)
-    assert np.array_equal(lines[0].get_ydata(), expected)
-    assert len(lines) == 2 + 2  # and the closed form and the wall
-
-
-def test_ratios_have_a_line_for_each_noise():
-    ax = Figure().subplots()
-    tan_figures.draw_ratios((0.5, 1.0, 2.0, 4.0), (2, 4), ax)
-    named = [line.get_label() for line in ax.get_lines()][:4]
-    assert named == [f"noise multiplier {noise}" for noise in ("0.5", "1", "2", "4")]
