@@ -1,8 +1,10 @@
-"""What improves a fitted classifier by private records of its own, for a budget.
+"""Tools that improve a fitted classifier on private records, for a budget.
 
-The classifier is used as it is. The records are others than it was trained on: they are
+The classifier is used as it is. The records, best those that it was not trained on, are
 bounded and summed, noise is drawn, and their ledger is charged, as in a fit; so each
-tool here has a privacy statement. Tools that draw no noise are in `privfeat.analysis`.
+tool has a privacy statement. (In the theory, "post-processing" is what works on
+releases alone and costs nothing: that is `privfeat.solvers`.) Tools that draw no noise
+are in `privfeat.analysis`.
 """
 
 from privfeat.postprocessing.temperature import TemperatureScaling
