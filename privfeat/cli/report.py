@@ -58,9 +58,10 @@ def run(args: argparse.Namespace) -> None:
     from privfeat import persistence
     from privfeat.core.accounting.rounding import rounded_up
     from privfeat.report.card import render_card
-    from privfeat.report.html import FitReport, render_html
+    from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
 
+    check_packages()
     estimator = persistence.load(args.model)
     statement = estimator.privacy_
     name = type(estimator).__name__

@@ -15,12 +15,12 @@ def on_disk_of(tmp_path, monkeypatch):
     """Let the folder of the ledger be on a file system of some type."""
     device = os.stat(tmp_path).st_dev
 
-    def mount(kind):
+    def mount(kind, optional="shared:7 "):
         mounts = tmp_path / "mountinfo"
         mounts.write_text(
             "21 1 0:0 / /proc rw - proc proc rw\n"
-            f"30 1 {os.major(device)}:{os.minor(device)} / /a\\040b rw shared:7 - "
-            f"{kind} host:/home rw\n"
+            f"30 1 {os.major(device)}:{os.minor(device)} / /a\\040b rw "
+            f"{optional}- {kind} host:/home rw\n"
         )
         monkeypatch.setattr(store, "_MOUNTS", str(mounts))
         return tmp_path / "a.ledger"
@@ -36,6 +36,13 @@ def test_a_disk_of_several_hosts_is_named_before_anything_is_charged(on_disk_of,
     assert caught[0].filename == __file__
     with pytest.warns(PrivacyWarning, match=f"of type '{kind}': hosts"):
         assert PrivacyLedger(path, dataset="a").history == []
+
+
+@pytest.mark.parametrize("optional", ["", "shared:7 ", "shared:7 master:2 "])
+def test_the_type_of_a_disk_is_behind_any_number_of_fields(on_disk_of, optional):
+    path = on_disk_of("nfs", optional)
+    with pytest.warns(PrivacyWarning, match="of type 'nfs': hosts"):
+        PrivacyLedger(path, dataset="a", epsilon=1.0, delta=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["ext4", "tmpfs", "overlay", "btrfs", "fuseblk"])
