@@ -57,8 +57,19 @@ def run_fresh(
     raise Failed(f"exit status {done.returncode}: {last}")
 
 
+_peaks = [0.0]
+
+
 def peak_mib() -> float:
-    """Return the largest resident memory of this process so far."""
+    """Return the largest resident memory of this process so far; it never falls.
+
+    Linux counts pages in batches, so that of two readings the second may be smaller.
+    """
+    _peaks.append(max(_peaks.pop(), _read_peak()))
+    return _peaks[0]
+
+
+def _read_peak() -> float:
     status = Path("/proc/self/status")
     if status.exists():
         # ru_maxrss of a child starts at the peak of its parent, VmHWM at zero

@@ -27,12 +27,11 @@ import numpy as np
 from _results import keep_tables, markdown_table, read_earlier, write_json
 
 import privfeat
-from privfeat import DPFC, DPSGDClassifier
+from privfeat import DPFC, DPSGDClassifier, TemperatureScaling
 from privfeat.analysis.batches import noise_by_batch_size
 from privfeat.analysis.metrics import report_of
 from privfeat.analysis.scaling import fit_batch_law
 from privfeat.analysis.tan import TAN, simulate
-from privfeat.analysis.temperature import TemperatureScaling
 
 SETTINGS = ("records", "size", "model", "delta", "clip_norms", "epsilons", "n_iter")
 SETTINGS += ("network_clip_norms", "network_epsilons", "epochs", "batch", "rate")

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 from _results import keep_tables, markdown_table, write_json
+from figures.wall import draw_ratios, draw_wall, rdp_ratio, wall_curve
 
-from privfeat.analysis.tan import TAN, closed_form_epsilon, rdp_ratio, wall_curve
+from privfeat.analysis.tan import TAN, closed_form_epsilon
 
 DELTA = (
     1e-6  # of Figure 2, which does not say: with it eta gives the stated closed form
@@ -113,8 +114,6 @@ def draw(args: argparse.Namespace) -> None:
     """Write both figures."""
     from matplotlib.figure import Figure
 
-    from privfeat.analysis.wall import PrivacyWallDisplay, RdpRatioDisplay
-
     args.plots.mkdir(parents=True, exist_ok=True)
     noises = np.geomspace(min(args.noises), max(args.noises), 25)
     for number in (2, 3):
@@ -122,16 +121,10 @@ def draw(args: argparse.Namespace) -> None:
         left, right = figure.subplots(1, 2)
         if number == 2:
             for eta, ax in zip(ETAS, (left, right), strict=True):
-                PrivacyWallDisplay.from_eta(
-                    eta,
-                    delta=DELTA,
-                    n_iters=args.steps,
-                    noise_multipliers=noises,
-                    ax=ax,
-                )
+                draw_wall(eta, args.steps, noises, DELTA, ax)
         else:
-            RdpRatioDisplay.from_eta_step(ETA_STEP, ax=left)
-            RdpRatioDisplay.from_eta_step(ETA_STEP, ax=right)
+            for ax in (left, right):
+                draw_ratios(ETA_STEP, (0.5, 1.0, 2.0, 4.0), range(2, 33), ax)
             right.set(yscale="linear", ylim=(0.9, 2))
         path = args.plots / f"figure-{number}.png"
         figure.savefig(path, dpi=150)

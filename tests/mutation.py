@@ -36,6 +36,7 @@ NOT_HERE = {
 # Where the tests are, if not in ``test_<module>.py`` of the same folder alone.
 TESTS = {
     "accounting.plan": ("plan", "noise_levels"),
+    "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
     "accounting.noise_levels": ("noise_levels", "calibration"),
     "bounds.clipping": ("clipping", "../sums/test_statistics"),

@@ -90,8 +90,7 @@ import numpy as np
 from pathlib import Path
 from sklearn.base import clone
 from privfeat import DPAdamLinear, DPLeastSquares, DPLeastSquaresRegressor
-from privfeat import DPNewton, DPRandomizedSearch, DPSGDClassifier
-from privfeat.analysis.temperature import TemperatureScaling
+from privfeat import DPNewton, DPRandomizedSearch, DPSGDClassifier, TemperatureScaling
 draw = np.random.default_rng(0)
 options = {"classes": [0, 1], "random_state": 0}
 for n in (100, 101, 1025, 20_000):

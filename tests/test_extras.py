@@ -1,13 +1,14 @@
 """A package that is not installed is named with the line that installs it, at once."""
 
 import sys
+from importlib import import_module
 
 import pytest
 
+import privfeat
 from privfeat import DPLeastSquares, audit
 from privfeat._extras import require
 from privfeat.analysis._axes import axes_or_new
-from privfeat.analysis.ntk_table import kernels_by_style
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main
 from privfeat.report import AccuracyGrid, plot_grid
@@ -27,6 +28,9 @@ def without(monkeypatch):
     def take(*packages):
         for package in packages:
             monkeypatch.setitem(sys.modules, package, None)
+        if "flax" in packages:  # as if nothing had imported the networks yet
+            monkeypatch.delitem(sys.modules, "privfeat.networks", raising=False)
+            monkeypatch.delitem(vars(privfeat), "DPSGDClassifier", raising=False)
 
     return take
 
@@ -47,7 +51,7 @@ def test_require_is_silent_about_what_is_there():
                 {"a": never}, [1.0], 0, 0, 0, 0
             ),
         ),
-        ("flax", "train", lambda: kernels_by_style("mlp", (4,))),
+        ("flax", "train", lambda: import_module("privfeat.networks")),
         (
             "jax_privacy",
             "audit",
@@ -66,9 +70,11 @@ def test_functions_name_what_to_install(without, package, extra, use):
     ("package", "extra", "command"),
     [
         ("jax_privacy", "audit", "audit --estimator DPFC"),
-        ("flax", "train", "ntk"),
+        ("flax", "train", "train --data folder --model mlp --out folder"),
         ("matplotlib", "plot", "sanity --estimator DPFC --plots folder"),
         ("matplotlib", "plot", "quickstart file.h5 --out folder"),
+        ("matplotlib", "report", "report folder --out page.html"),
+        ("jinja2", "report", "report folder --out page.html"),
     ],
 )
 def test_commands_name_what_to_install(

@@ -2,8 +2,12 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from privfeat import DPLeastSquares, DPRandomizedSearch, DPSGDClassifier
-from privfeat.analysis.temperature import TemperatureScaling
+from privfeat import (
+    DPLeastSquares,
+    DPRandomizedSearch,
+    DPSGDClassifier,
+    TemperatureScaling,
+)
 
 
 @pytest.fixture(scope="module")

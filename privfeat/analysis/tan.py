@@ -11,12 +11,7 @@ References
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
 from privfeat.core.accounting.conversions import check_delta
@@ -216,61 +211,3 @@ def eta_for(epsilon: float, delta: float) -> float:
     epsilon = check_positive("epsilon", epsilon)
     log_term = -math.log(check_delta(delta))
     return epsilon / (math.sqrt(log_term + epsilon) + math.sqrt(log_term))
-
-
-def wall_curve(
-    eta: float, n_iter: int, noise_multipliers: Sequence[float], delta: float
-) -> NDArray[np.float64]:
-    """Return the Rényi epsilon at each noise multiplier, eta held constant: Figure 2.
-
-    The sampling probability follows, ``q = eta sqrt(2 / S) sigma``; NaN where it would
-    exceed 1.
-    """
-    eta = check_positive("eta", eta)
-    curve = []
-    for noise in noise_multipliers:
-        sampling_prob = eta * math.sqrt(2.0 / n_iter) * noise
-        curve.append(
-            TAN(sampling_prob, noise, n_iter).epsilon(delta, accountant="rdp")
-            if sampling_prob <= 1.0
-            else math.nan
-        )
-    return np.array(curve)
-
-
-def rdp_ratio(settings: TAN, orders: Sequence[int]) -> NDArray[np.float64]:
-    """Return the Rényi divergence of a step over ``order eta_step**2``: Figure 3.
-
-    Parameters
-    ----------
-    settings : TAN
-        ``n_iter`` is not used.
-    orders : sequence of int
-        Rényi orders ``alpha >= 2``.
-
-    Notes
-    -----
-    For whole orders, ``g = ln(sum_k C(alpha, k) (1-q)^(alpha-k) q^k
-    exp((k^2 - k) / (2 sigma^2))) / (alpha - 1)``: Mironov, Talwar & Zhang 2019, Section
-    3.3. Close to 1 in front of the privacy wall.
-    """
-    q, sigma = settings.sampling_prob, settings.noise_multiplier
-    ratios = []
-    for order in orders:
-        alpha = check_int("order", order, low=2)
-        k = np.arange(alpha + 1)
-        log_terms = (
-            gammaln(alpha + 1)
-            - gammaln(k + 1)
-            - gammaln(alpha - k + 1)
-            + (k * k - k) / (2.0 * sigma**2)
-            + k * math.log(q)
-        )
-        if q < 1.0:
-            log_terms += (alpha - k) * math.log1p(-q)
-            log_moment = logsumexp(log_terms)
-        else:
-            log_moment = log_terms[-1]
-        divergence = log_moment / (alpha - 1)
-        ratios.append(divergence / (alpha * settings.eta_step**2))
-    return np.array(ratios)

@@ -15,7 +15,6 @@ from privfeat.cli import (
     audit,
     budget,
     fit,
-    ntk,
     plan,
     predict,
     quickstart,
@@ -52,7 +51,6 @@ def build_parser() -> argparse.ArgumentParser:
         report,
         plan,
         tan,
-        ntk,
         quickstart,
     ):
         module.add_parser(verbs)

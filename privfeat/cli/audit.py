@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
+from privfeat.cli import options
 from privfeat.cli.common import (
-    ESTIMATORS,
     CommandError,
-    add_budget_options,
-    budget_parameters,
-    load_classifier,
-    make_estimator,
+    load_tested,
     open_split,
     parse_settings,
     progress,
     single_labels,
-    with_params,
+    tested_estimator,
+    write_file,
 )
 
 _NOTICE = """\
@@ -38,6 +36,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "audit",
+        parents=[options.tested(), options.settings(), options.quiet()],
         help="test whether an estimator keeps its privacy claim",
         description="Test an estimator and budget: replay on neighbouring data, noise, "
         "a lower bound on epsilon from planted records, and membership inference. The "
@@ -46,45 +45,28 @@ def add_parser(verbs: Any) -> None:
         "see, never the private data.",
     )
     parser.set_defaults(run=run)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--estimator", choices=ESTIMATORS, help="what to audit")
-    what.add_argument(
-        "--model",
-        metavar="DIR",
-        help="audit fits with the parameters of a saved model, of networks as well",
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--public",
         metavar="FILE[:SPLIT]",
         help="PUBLIC rows to audit on, instead of synthetic ones",
     )
-    shape = parser.add_argument_group("synthetic rows")
-    shape.add_argument("--n-samples", type=int, help="(default 1000)")
-    shape.add_argument(
-        "--n-features", type=int, help="(default 200, or those of the model)"
+    add("--n-samples", type=int, help="of synthetic rows (default 1000)")
+    add(
+        "--n-features",
+        type=int,
+        help="of synthetic rows (default 200, or those of the model)",
     )
-    parser.add_argument("--n-classes", type=int, help="(default 10, or as FILE names)")
-    parser.add_argument(
-        "--n-canaries", type=int, help="planted records (default: as many as features)"
-    )
-    parser.add_argument(
+    add("--n-classes", type=int, help="(default 10, or as FILE names)")
+    add("--n-canaries", type=int, help="planted records (default: as many as features)")
+    add(
         "--confidence",
         type=float,
         default=0.95,
         help="of the lower bound (default 0.95)",
     )
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="another parameter of the estimator; may be repeated",
-    )
-    parser.add_argument(
-        "--out", metavar="FILE.json", help="write the results, for `privfeat report`"
-    )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
-    add_budget_options(parser)
+    add("--out", metavar="FILE.json", help="write the results, for `privfeat report`")
+    options.add_privacy(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -92,20 +74,14 @@ def run(args: argparse.Namespace) -> None:
     import numpy as np
 
     from privfeat import audit
-    from privfeat._files import write_atomically
     from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 
     # what comes before it takes half a minute
     require("a one-run audit", "jax_privacy", extra="audit")
-    model = None if args.model is None else load_classifier(args.model)
+    model = load_tested(args.model)
     X, y, n_classes = _data(args, model)
-    params = budget_parameters(args) | parse_settings(args.set)
-    params["classes"] = range(n_classes)
-    estimator = (
-        make_estimator(args.estimator, **params)
-        if model is None
-        else with_params(model, params)
-    )
+    params = options.given(args, options.PRIVACY) | parse_settings(args.set)
+    estimator = tested_estimator(args, model, params | {"classes": range(n_classes)})
     name = type(estimator).__name__
     print(_NOTICE)
     shape = " x ".join(map(str, X.shape))
@@ -116,10 +92,10 @@ def run(args: argparse.Namespace) -> None:
     longest = int(np.argmax(np.linalg.norm(X.reshape(len(X), -1), axis=1)))
     size = getattr(estimator, "max_group_size", None)
     users = None if size is None else np.arange(len(X)) // size
-    if users is None:
-        replayed = audit.replay(estimator, X, y, record=longest)
-    else:
-        replayed = audit.replay(estimator, X, y, user=users[longest], groups=users)
+    whose: dict[str, Any] = {"record": longest}
+    if users is not None:
+        whose = {"user": users[longest], "groups": users}
+    replayed = audit.replay(estimator, X, y, **whose)
     print(
         f"Replay without the {'user of the ' if size else ''}longest row\n{replayed}\n"
     )
@@ -128,20 +104,15 @@ def run(args: argparse.Namespace) -> None:
     progress(args, "planting canaries ...")
     n_canaries = args.n_canaries or max(10, min(X[0].size, _MOST_CANARIES))
     bound = audit.audit_one_run(
-        estimator,
-        X,
-        y,
-        groups=users,
-        n_canaries=n_canaries,
-        confidence=args.confidence,
+        estimator, X, y, groups=users, n_canaries=n_canaries, confidence=args.confidence
     )
     print(f"One run with canaries\n{bound}\n")
     half = len(X) // 2 // (size or 1) * (size or 1)  # no user is on both sides
     batch = getattr(estimator, "expected_batch_size", None)
     few = {"expected_batch_size": batch and min(batch, half // (size or 1))}
-    whose = {} if users is None else {"groups": users[:half]}
+    half_groups = {} if users is None else {"groups": users[:half]}
     with without_privacy_warnings():
-        fitted = throw_away(estimator, **few).fit(X[:half], y[:half], **whose)
+        fitted = throw_away(estimator, **few).fit(X[:half], y[:half], **half_groups)
     told = audit.membership(fitted, (X[:half], y[:half]), (X[half:], y[half:]))
     print(f"Membership inference (half of the rows were members)\n{told}\n")
     verdicts = {"replay": replayed.ok, "noise": noise.ok, "one run": bound.ok}
@@ -157,9 +128,7 @@ def run(args: argparse.Namespace) -> None:
             "one_run": asdict(bound),
             "membership": asdict(told),
         }
-        text = json.dumps(content, indent=2) + "\n"
-        write_atomically(Path(args.out), text.encode())
-        print(f"{args.out} written")
+        write_file(args.out, f"{json.dumps(content, indent=2)}\n".encode())
     if not all(verdicts.values()):
         raise CommandError("the audit found a fault. Do not use this estimator.")
 
@@ -172,13 +141,13 @@ def _data(args: argparse.Namespace, model: Any) -> tuple[Any, Any, int]:
     import numpy as np
 
     if args.public is None:
-        shape: tuple[int, ...] = (args.n_features or 200,)
-        n_classes = args.n_classes or 10
+        shape, n_classes = (200,), 10
         if model is not None:
-            n_classes = args.n_classes or len(model.classes_)
-            if args.n_features is None:
-                shape = getattr(model, "input_shape_", None) or (model.n_features_in_,)
-        return _synthetic(args.n_samples or 1000, shape, n_classes)
+            shape = getattr(model, "input_shape_", None) or (model.n_features_in_,)
+            n_classes = len(model.classes_)
+        if args.n_features:
+            shape = (args.n_features,)
+        return _synthetic(args.n_samples or 1000, shape, args.n_classes or n_classes)
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
     split = open_split(args.public, preferred="train")

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
+from privfeat.cli import options
 
 if TYPE_CHECKING:
     from privfeat.core.ledger.budget import PrivacyValue
@@ -23,61 +24,49 @@ def add_parser(verbs: Any) -> None:
     )
     verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    create = verbs.add_parser("create", help="fix the budget of a data set for good")
-    _add_names(create, dataset_required=True)
-    create.add_argument(
-        "--epsilon", type=float, required=True, help="of all fits together"
+    file = options.option(
+        "ledger", metavar="LEDGER", help="a file, or a postgresql:// URL"
     )
-    create.add_argument(
+    dataset = options.option(
+        "--dataset", metavar="NAME", required=True, help="whose budget"
+    )
+    create = verbs.add_parser(
+        "create", parents=[file, dataset], help="fix the budget of a data set for good"
+    )
+    create.set_defaults(run=run_create)
+    add = create.add_argument
+    add("--epsilon", type=float, required=True, help="of all fits together")
+    add(
         "--delta",
         type=float,
         required=True,
         help="of all fits together; well below one over the number of records",
     )
-    create.add_argument(
-        "--adjacency", choices=ADJACENCIES, help="of every fit (default add_remove)"
-    )
-    create.add_argument(
-        "--unit", choices=UNITS, help="whom every fit protects (default record)"
-    )
-    create.set_defaults(run=run_create)
+    add("--adjacency", choices=ADJACENCIES, help="of every fit (default add_remove)")
+    add("--unit", choices=UNITS, help="whom every fit protects (default record)")
 
-    show = verbs.add_parser("show", help="budget, spent, and left for one more fit")
-    _add_names(show, dataset_required=False)
-    show.add_argument("--json", action="store_true", help="for programs")
+    show = verbs.add_parser(
+        "show",
+        parents=[file, options.as_json()],
+        help="budget, spent, and left for one more fit",
+    )
     show.set_defaults(run=run_show)
+    show.add_argument("--dataset", metavar="NAME", help="one of them (default: all)")
 
-    history = verbs.add_parser("history", help="every fit that was charged")
-    _add_names(history, dataset_required=True)
-    history.add_argument("--json", action="store_true", help="for programs")
+    history = verbs.add_parser(
+        "history",
+        parents=[file, dataset, options.as_json()],
+        help="every fit that was charged",
+    )
     history.set_defaults(run=run_history)
-
-
-def _add_names(parser: argparse.ArgumentParser, *, dataset_required: bool) -> None:
-    parser.add_argument(
-        "ledger", metavar="LEDGER", help="a file, or a postgresql:// URL"
-    )
-    parser.add_argument(
-        "--dataset",
-        metavar="NAME",
-        required=dataset_required,
-        help="whose budget" if dataset_required else "one of them (default: all)",
-    )
 
 
 def run_create(args: argparse.Namespace) -> None:
     """Create the budget, or find that it exists with these very numbers."""
     from privfeat import PrivacyLedger
 
-    ledger = PrivacyLedger(
-        args.ledger,
-        dataset=args.dataset,
-        epsilon=args.epsilon,
-        delta=args.delta,
-        adjacency=args.adjacency,
-        unit=args.unit,
-    )
-    print(_describe(ledger))
+    names = ("dataset", "epsilon", "delta", "adjacency", "unit")
+    print(_describe(PrivacyLedger(args.ledger, **options.given(args, names))))
 
 
 def run_show(args: argparse.Namespace) -> None:
@@ -110,14 +99,10 @@ def run_history(args: argparse.Namespace) -> None:
 
     charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
     if args.json:
+        names = ("number", "estimator", "asked", "fitted")
         report = [
-            {
-                "number": charge.number,
-                "estimator": charge.estimator,
-                "asked": charge.asked,
-                "fitted": charge.fitted,
-                "statement": json.loads(charge.statement_json),
-            }
+            {name: getattr(charge, name) for name in names}
+            | {"statement": json.loads(charge.statement_json)}
             for charge in charges
         ]
         print(json.dumps(report, indent=2))

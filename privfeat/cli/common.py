@@ -1,72 +1,24 @@
-"""What the verbs share: arguments, budget options, output folders, warnings."""
+"""What the verbs share: estimators, data, ledgers, output, warnings."""
 
 import argparse
 import ast
 import inspect
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import ACCOUNTINGS, ADJACENCIES, ARITHMETICS
+from privfeat.cli.options import BUDGETS
 
 if TYPE_CHECKING:
+    from privfeat import PrivacyLedger
     from privfeat.data import FeatureSplit
-
-ESTIMATORS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear")
 
 
 class CommandError(Exception):
     """A command cannot do what was asked; the message says why."""
-
-
-def add_budget_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every private fit has, none of them with a default."""
-    group = parser.add_argument_group("privacy")
-    budget = group.add_mutually_exclusive_group()
-    budget.add_argument(
-        "--epsilon", type=float, help="budget with --delta (default 1); inf for none"
-    )
-    budget.add_argument("--rho", type=float, help="budget in zCDP instead")
-    budget.add_argument("--noise-multiplier", type=float, help="noise level instead")
-    group.add_argument("--delta", type=float, help="with --epsilon (default 1e-5)")
-    group.add_argument(
-        "--adjacency",
-        choices=ADJACENCIES,
-        help="what neighbouring data sets are (default add_remove)",
-    )
-    group.add_argument(
-        "--accounting",
-        choices=ACCOUNTINGS,
-        help="how noise converts to epsilon and delta (default exact)",
-    )
-    group.add_argument(
-        "--arithmetic",
-        choices=ARITHMETICS,
-        help="how noise is drawn (default float64); exact: no leak by low bits",
-    )
-    group.add_argument(
-        "--seed",
-        type=int,
-        help="reproducible noise, for tests and published experiments: not private",
-    )
-
-
-def budget_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the constructor parameters for the options that were given."""
-    given = {
-        "epsilon": args.epsilon,
-        "rho": args.rho,
-        "noise_multiplier": args.noise_multiplier,
-        "delta": args.delta,
-        "adjacency": args.adjacency,
-        "accounting": args.accounting,
-        "arithmetic": args.arithmetic,
-        "random_state": args.seed,
-    }
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -75,13 +27,6 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     Values are read as Python literals; ``true``, ``false`` and ``none`` are understood,
     and what is no literal is a string.
 
-    Raises
-    ------
-    CommandError
-        If there is no name, or a name comes twice.
-
-    Examples
-    --------
     >>> parse_settings(["n_iter=50", "loss=sigmoid", "fit_intercept=false"])
     {'n_iter': 50, 'loss': 'sigmoid', 'fit_intercept': False}
     """
@@ -103,37 +48,62 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
-def make_estimator(name: str, **params: Any) -> Any:
-    """Return an unfitted estimator.
+def check_known(
+    estimator: str, params: Iterable[str], known: Iterable[str], *, tell: bool = False
+) -> None:
+    """Refuse parameters that an estimator does not have; ``tell`` which it has."""
+    known = sorted(known)
+    for name in sorted(set(params) - set(known)):
+        only = f", only {', '.join(known)}" if tell else ""
+        raise CommandError(f"{estimator} has no parameter {name!r}{only}.")
 
-    Raises
-    ------
-    CommandError
-        If the estimator has no parameter of a given name.
-    """
+
+def make_estimator(name: str, **params: Any) -> Any:
+    """Return an unfitted linear estimator, or refuse parameters it does not have."""
     from privfeat import linear
 
     cls = getattr(linear, name)
-    known = set(inspect.signature(cls).parameters)
-    unknown = sorted(set(params) - known)
-    if unknown:
-        raise CommandError(
-            f"{name} has no parameter {unknown[0]!r}, only {', '.join(sorted(known))}."
-        )
+    check_known(name, params, inspect.signature(cls).parameters, tell=True)
     return cls(**params)
+
+
+def tested_estimator(
+    args: argparse.Namespace, model: Any, params: dict[str, Any]
+) -> Any:
+    """Return ``--estimator``, or an unfitted copy of the model, with parameters."""
+    if model is None:
+        return make_estimator(args.estimator, **params)
+    from sklearn.base import clone
+
+    known = set(model.get_params(deep=False))
+    check_known(type(model).__name__, params, known)
+    budgets = known & {*BUDGETS}
+    if budgets & set(params):  # one budget takes the place of another
+        params = dict.fromkeys(budgets) | params
+    return clone(model).set_params(**params)
+
+
+def load_tested(path: str | None) -> Any:
+    """Return the saved model that is tested, if one is."""
+    if path is None:
+        return None
+    from privfeat import persistence
+
+    model = persistence.load(path)
+    if not has_one_label(model):
+        raise CommandError("--model is for classifiers with one label a record.")
+    return model
+
+
+def has_one_label(model: Any) -> bool:
+    """Return whether a model is a classifier of one label a record."""
+    return hasattr(model, "predict_proba") and not getattr(model, "multilabel_", False)
 
 
 def open_split(argument: str, preferred: str) -> "FeatureSplit":
     """Return the split that ``FILE`` or ``FILE:SPLIT`` names.
 
     Without a name, ``preferred`` is taken, or the only split that the file has.
-
-    Raises
-    ------
-    CommandError
-        If the choice is not clear, or there is no such split.
-    FeatureFileError
-        If the file cannot be read.
     """
     from privfeat.data import open_features
 
@@ -151,8 +121,6 @@ def open_split(argument: str, preferred: str) -> "FeatureSplit":
 def split_argument(argument: str) -> tuple[str, str | None]:
     """Return path and split of ``FILE`` or ``FILE:SPLIT``.
 
-    Examples
-    --------
     >>> split_argument("data/a.h5:train")
     ('data/a.h5', 'train')
     >>> split_argument("data/a.h5")
@@ -171,38 +139,15 @@ def single_labels(split: "FeatureSplit", argument: str) -> Any:
     return split.y
 
 
-def ledger_parameter(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameter for ``--ledger`` and ``--dataset``, if they were given."""
+def open_ledger(args: argparse.Namespace) -> "PrivacyLedger | None":
+    """Return the ledger that ``--ledger`` and ``--dataset`` name, if they do."""
     if (args.ledger is None) != (args.dataset is None):
         raise CommandError("--ledger and --dataset must be given together, got one.")
     if args.ledger is None:
-        return {}
+        return None
     from privfeat import PrivacyLedger
 
-    return {"ledger": PrivacyLedger(args.ledger, dataset=args.dataset)}
-
-
-def load_classifier(path: str) -> Any:
-    """Return a saved classifier of one label a record."""
-    from privfeat import persistence
-
-    model = persistence.load(path)
-    if not hasattr(model, "predict_proba") or getattr(model, "multilabel_", False):
-        raise CommandError("--model is for classifiers with one label a record.")
-    return model
-
-
-def with_params(model: Any, params: dict[str, Any]) -> Any:
-    """Return an unfitted copy of a model, with other parameters where given."""
-    from sklearn.base import clone
-
-    unknown = sorted(set(params) - set(model.get_params(deep=False)))
-    if unknown:
-        raise CommandError(f"{type(model).__name__} has no parameter {unknown[0]!r}.")
-    budgets = {"epsilon", "rho", "noise_multiplier"} & set(model.get_params(deep=False))
-    if budgets & set(params):  # one budget takes the place of another
-        params = dict.fromkeys(budgets) | params
-    return clone(model).set_params(**params)
+    return PrivacyLedger(args.ledger, dataset=args.dataset)
 
 
 def refuse_to_replace(args: argparse.Namespace) -> None:
@@ -249,6 +194,35 @@ def interrupt_explained() -> Iterator[list[Any]]:
             spent = any(hasattr(estimator, "privacy_") for estimator in begun)
             error.add_note("Its budget is spent." if spent else "No budget was spent.")
         raise
+
+
+def print_fit(
+    args: argparse.Namespace, model: Any, test: tuple[Any, Any, Any] | None
+) -> None:
+    """Print, unless told to be quiet, the accuracy on ``test`` and the statement.
+
+    ``test`` is features or images, labels, and what to call them.
+    """
+    if args.quiet:
+        return
+    print(f"model saved in {args.out}")
+    if test is not None:
+        X, y, name = test
+        whole = " (rows with all labels right)" if y.ndim == 2 else ""
+        print(
+            f"test accuracy {model.score(X, y):.4f}{whole} on {name}\n"
+            "  computed on the test labels: these must be public, or be accounted for "
+            "separately; the statement below does not cover them"
+        )
+    print(model.privacy_)
+
+
+def write_file(path: str | Path, content: bytes) -> None:
+    """Write a file whole or not at all, and say so."""
+    from privfeat._files import write_atomically
+
+    write_atomically(path, content)
+    print(f"{path} written")
 
 
 def progress(args: argparse.Namespace, text: str) -> None:

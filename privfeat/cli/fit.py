@@ -6,115 +6,90 @@ import warnings
 from os.path import samefile
 from typing import TYPE_CHECKING, Any
 
+from privfeat.cli import options
 from privfeat.cli.common import (
-    ESTIMATORS,
     CommandError,
-    add_budget_options,
-    budget_parameters,
     interrupt_explained,
-    ledger_parameter,
     make_estimator,
+    open_ledger,
     open_split,
     output_folder,
     parse_settings,
+    print_fit,
     progress,
     refuse_to_replace,
     warn,
 )
-from privfeat.cli.job import add_job_options, all_of_job, joined_job
+from privfeat.cli.job import all_of_job, joined_job
 from privfeat.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from privfeat.data import FeatureSplit
 
-# Set by options of their own, or by the feature file.
+_BOUNDS = ("max_labels", "max_group_size")
+# Parameters that `--set` must not give, and the options that do.
 _RESERVED = {
-    "epsilon": "--epsilon",
-    "delta": "--delta",
-    "rho": "--rho",
-    "noise_multiplier": "--noise-multiplier",
-    "adjacency": "--adjacency",
-    "accounting": "--accounting",
-    "arithmetic": "--arithmetic",
-    "random_state": "--seed",
-    "classes": "--n-classes",
-    "max_labels": "--max-labels",
-    "max_group_size": "--max-group-size",
-    "ledger": "--ledger",
-}
+    name: f"--{name.replace('_', '-')}"
+    for name in (*options.PRIVACY, *_BOUNDS, "ledger")
+} | {"random_state": "--seed", "classes": "--n-classes"}
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "fit",
+        parents=[
+            options.saved_model(),
+            options.settings(),
+            options.job(),
+            options.ledger("charge the fit to", "whose budget is charged"),
+            options.quiet("print warnings alone"),
+        ],
         help="train a private classifier and save it",
         description="Train a private classifier on a feature file, save it, print its "
         "privacy statement. Without a budget option, epsilon is 1.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--estimator",
-        choices=ESTIMATORS,
+        choices=options.ESTIMATORS,
         required=True,
         help="DPFC suits nearly everything",
     )
-    parser.add_argument(
+    add(
         "--train",
         metavar="FILE[:SPLIT]",
         required=True,
         help="private rows (split train if there are several)",
     )
-    parser.add_argument(
+    add(
         "--test",
         metavar="FILE[:SPLIT]",
         help="public rows to measure the accuracy on (split test if several)",
     )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="the model's folder"
-    )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace a model that is in DIR"
-    )
-    parser.add_argument(
+    add(
         "--n-classes",
         type=int,
         help="number of classes, known to everyone; needed if FILE names none",
     )
-    parser.add_argument(
+    add(
         "--max-labels",
         type=int,
         help="labels of a row that count, where rows have several (default: all)",
     )
-    parser.add_argument(
+    add(
         "--groups",
         action=argparse.BooleanOptionalAction,
         help="protect all rows of a user together, by the groups that FILE holds, or "
         "each row on its own; must be said where FILE holds groups",
     )
-    parser.add_argument(
+    add(
         "--max-group-size",
         type=int,
         help="with --groups: how many rows of a user count; noise grows with it",
     )
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="another parameter of the estimator; may be repeated",
-    )
-    add_job_options(parser)
-    parser.add_argument("--quiet", action="store_true", help="print warnings alone")
-    add_budget_options(parser)
-    parser.add_argument(
-        "--ledger",
-        metavar="LEDGER",
-        help="charge the fit to a ledger, as `privfeat budget` makes one",
-    )
-    parser.add_argument(
-        "--dataset", metavar="NAME", help="with --ledger: whose budget is charged"
-    )
+    options.add_privacy(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -131,12 +106,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     train = open_split(args.train, preferred="train")
     n_classes = _count_classes(args, train)
     test = _open_test(args, train)
-    params = budget_parameters(args) | settings | {"classes": range(n_classes)}
-    for name in ("max_labels", "max_group_size"):
-        if getattr(args, name) is not None:
-            params[name] = getattr(args, name)
+    params = options.given(args, (*options.PRIVACY, *_BOUNDS)) | settings
     groups = _groups(args, train)
-    params |= ledger_parameter(args)
+    params |= {"classes": range(n_classes), "ledger": open_ledger(args)}
     estimator = make_estimator(args.estimator, **params)
     begun.append(estimator)
     refuse_to_replace(args)
@@ -156,24 +128,11 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
         if "verbose" not in settings:
             estimator.set_params(verbose=0)
         persistence.save(
-            estimator,
-            folder,
-            overwrite=args.overwrite,
-            class_names=train.class_names,
+            estimator, folder, overwrite=args.overwrite, class_names=train.class_names
         )
-    if args.quiet:
-        return
-    print(f"model saved in {args.out}")
-    if test is not None:
-        accuracy = estimator.score(test.X, test.y)
-        whole = " (rows with all labels right)" if test.y.ndim == 2 else ""
-        print(
-            f"test accuracy {accuracy:.4f}{whole} on {args.test}\n"
-            "  computed on the test labels: these must be public, or be accounted for "
-            "separately; the statement below does not cover them"
-        )
-    print(estimator.privacy_)
-    if train.class_names is not None:
+    tested = None if test is None else (test.X, test.y, args.test)
+    print_fit(args, estimator, tested)
+    if train.class_names is not None and not args.quiet:
         print(
             f"The class names are those of {args.train}. If they come from folders of "
             "private\nimages, a rare one shows."

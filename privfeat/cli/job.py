@@ -8,36 +8,9 @@ from typing import Any
 from privfeat.cli.common import CommandError
 
 
-def add_job_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that make this process one of several."""
-    parser.add_argument(
-        "--distributed",
-        action="store_true",
-        help="fit by all processes of the job together: start this command in each, by "
-        "srun, mpirun or another launcher that JAX knows; the first saves the model",
-    )
-    parser.add_argument(
-        "--coordinator",
-        metavar="HOST:PORT",
-        help="with --distributed, without a launcher: process 0, and a free port",
-    )
-    parser.add_argument(
-        "--processes", metavar="N", type=int, help="with --coordinator: how many"
-    )
-    parser.add_argument(
-        "--process", metavar="I", type=int, help="with --coordinator: this one, from 0"
-    )
-
-
 @contextmanager
 def joined_job(args: argparse.Namespace) -> Iterator[None]:
-    """Connect to the other processes if asked; if the body fails, do not wait for them.
-
-    Raises
-    ------
-    CommandError
-        If the options do not go together, or the processes do not find each other.
-    """
+    """Connect to the other processes if asked; if the body fails, leave at once."""
     address = _address(args)
     if not args.distributed:
         yield

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import ADJACENCIES
+from privfeat.cli import options
 from privfeat.cli.common import CommandError, open_split, progress, single_labels
 
 if TYPE_CHECKING:
@@ -11,59 +11,60 @@ if TYPE_CHECKING:
     from privfeat.analysis.public_trials import Trial
 
 _LARGE_LOSS = 0.1  # from here on too few records tell, and the estimate is too kind
+_TOO_FEW = """
+too few records for this budget: expect worse, since few records also mean little
+to learn from. Take more of them, or a larger epsilon."""
+_LOSSES = f"""
+expected loss of accuracy, relative, from the noise alone (rough: it assumes how far
+apart your classes are):
+  {"":15} {"noise in a score":>18} {"loss":>8} {"with twice the data":>22}"""
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "plan",
+        parents=[options.compared("on --public"), options.quiet()],
         help="what a budget buys, before private data is read",
         description="Say how noisy each estimator will be, roughly what that costs in "
         "accuracy, and what twice the data would buy. Reads no private record; with "
         "--public, tries the estimators on public features with that noise.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("--n", type=int, required=True, help="number of records")
-    parser.add_argument("--d", type=int, required=True, help="number of features")
-    parser.add_argument("--classes", type=int, required=True, help="number of classes")
-    parser.add_argument("--epsilon", type=float, required=True, help="the budget")
-    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
-    parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--n", type=int, required=True, help="number of records")
+    add("--d", type=int, required=True, help="number of features")
+    add("--classes", type=int, required=True, help="number of classes")
+    add("--epsilon", type=float, required=True, help="the budget")
+    add(
         "--public",
         metavar="FILE[:SPLIT]",
         help="PUBLIC features of the same network, with labels: they get no protection",
     )
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="fits on --public (default 3)"
-    )
-    parser.add_argument(
+    add(
         "--epochs",
         type=float,
         default=10.0,
         help="for the table of batch sizes (default 10)",
     )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the plan."""
     from privfeat.analysis.planning import plan
 
-    found = plan(
-        args.n,
-        args.d,
-        args.classes,
-        epsilon=args.epsilon,
-        delta=args.delta,
-        adjacency=args.adjacency,
-    )
+    budget = options.given(args, ("epsilon", "delta", "adjacency"))
+    found = plan(args.n, args.d, args.classes, **budget)
     public = None if args.public is None else _open_public(args)
-    print(_text(found))
-    trials = [] if public is None else _trials(args, *public)
-    if trials:
-        print(_trials_text(trials, args))
-    print(_batches_text(args))
+    _print_noise(found)
+    trials: list[Trial] = []
+    if public is not None:
+        from privfeat.analysis.public_trials import run_trials
+
+        progress(args, "fitting on public features ...")
+        trials = run_trials(*public, n_samples=args.n, n_repeats=args.repeats, **budget)
+        _print_trials(trials, args)
+    _print_batches(args)
     best = max(trials, key=lambda trial: trial.accuracy).estimator if trials else None
     reason = "the best on the public features" if best else found.reason
     print(f"\nuse {best or found.recommended}: {reason}")
@@ -78,60 +79,33 @@ def _open_public(args: argparse.Namespace) -> tuple[Any, Any]:
             f"{args.public} must have {args.d} features, as --d says, got "
             f"{split.X.shape[1]}."
         )
-    return split.X, labels
+    return split.X[:], labels[:]
 
 
-def _trials(args: argparse.Namespace, X: Any, y: Any) -> "list[Trial]":
-    from privfeat.analysis.public_trials import run_trials
-
-    progress(args, "fitting on public features ...")
-    return run_trials(
-        X[:],
-        y[:],
-        n_samples=args.n,
-        epsilon=args.epsilon,
-        delta=args.delta,
-        adjacency=args.adjacency,
-        n_repeats=args.repeats,
-    )
-
-
-def _text(found: "Plan") -> str:
-    lines = [
+def _print_noise(found: "Plan") -> None:
+    print(
         f"epsilon = {found.epsilon:g}, delta = {found.delta:g}, {found.adjacency}; "
         f"{found.n_samples:,} records, {found.n_features} features, "
-        f"{found.n_classes} classes",
-        *(f"warning: {warning}" for warning in found.warnings()),
-        "",
-        "noise of every release (exact):",
-    ]
+        f"{found.n_classes} classes"
+    )
+    for warning in found.warnings():
+        print(f"warning: {warning}")
+    print("\nnoise of every release (exact):")
     for row in found.estimators:
-        lines += [
-            f"  {row.estimator:15} {release.query.count:4d} x {release.query.name:13} "
-            f"stddev {release.noise_stddev:10.4g}, stddev / n "
-            f"{release.noise_stddev / found.n_samples:.2g}"
-            for release in row.releases
-        ]
-    lines += [
-        "",
-        "expected loss of accuracy, relative, from the noise alone (rough: it assumes "
-        "how far",
-        "apart your classes are):",
-        f"  {'':15} {'noise in a score':>18} {'loss':>8} {'with twice the data':>22}",
-    ]
+        for release in row.releases:
+            query, stddev = release.query, release.noise_stddev
+            print(
+                f"  {row.estimator:15} {query.count:4d} x {query.name:13} stddev "
+                f"{stddev:10.4g}, stddev / n {stddev / found.n_samples:.2g}"
+            )
+    print(_LOSSES)
     for row, twice in zip(found.estimators, found.doubled, strict=True):
-        lines.append(
+        print(
             f"  {row.estimator:15} {row.score_noise:18.4f} "
             f"{percent(row.expected_loss):>8} {percent(twice.expected_loss):>22}"
         )
     if min(row.expected_loss for row in found.estimators) > _LARGE_LOSS:
-        lines += [
-            "",
-            "too few records for this budget: expect worse, since few records also "
-            "mean little",
-            "to learn from. Take more of them, or a larger epsilon.",
-        ]
-    return "\n".join(lines)
+        print(_TOO_FEW)
 
 
 def percent(value: float) -> str:
@@ -139,38 +113,30 @@ def percent(value: float) -> str:
     return f"{round(value, 3) + 0.0:.1%}"
 
 
-def _trials_text(trials: "list[Trial]", args: argparse.Namespace) -> str:
-    lines = [
-        "",
-        f"measured on {args.public}, the noise scaled to {args.n:,} records:",
-        f"  {'':15} {'accuracy':>9} {'loss':>8}",
-        f"  {'without privacy':15} {percent(trials[0].non_private):>9}  (logistic "
-        "regression)",
-    ]
-    lines += [
-        f"  {trial.estimator:15} {percent(trial.accuracy):>9} {percent(trial.loss):>8}"
-        for trial in trials
-    ]
-    return "\n".join(lines)
+def _print_trials(trials: "list[Trial]", args: argparse.Namespace) -> None:
+    print(f"\nmeasured on {args.public}, the noise scaled to {args.n:,} records:")
+    print(f"  {'':15} {'accuracy':>9} {'loss':>8}")
+    plain = percent(trials[0].non_private)
+    print(f"  {'without privacy':15} {plain:>9}  (logistic regression)")
+    for trial in trials:
+        accuracy, loss = percent(trial.accuracy), percent(trial.loss)
+        print(f"  {trial.estimator:15} {accuracy:>9} {loss:>8}")
 
 
-def _batches_text(args: argparse.Namespace) -> str:
+def _print_batches(args: argparse.Namespace) -> None:
     from privfeat.analysis.batches import noise_by_batch_size
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]
     rows = noise_by_batch_size(
         args.n, sizes, epsilon=args.epsilon, delta=args.delta, n_epochs=args.epochs
     )
-    lines = [
-        "",
-        f"a network by DP-SGD, {args.epochs:g} epochs: larger batches, and a learning "
-        "rate as many",
-        "times as large (0.01 at 128 is a common start):",
-        "  batch size  noise multiplier  noise per example  learning rate",
-    ]
-    lines += [
-        f"  {row.batch_size:10d} {row.noise_multiplier:17.4g} "
-        f"{row.noise_per_example:18.3g} {row.learning_rate:14g}"
-        for row in rows
-    ]
-    return "\n".join(lines)
+    print(
+        f"\na network by DP-SGD, {args.epochs:g} epochs: larger batches, and a "
+        "learning rate as many\ntimes as large (0.01 at 128 is a common start):\n"
+        "  batch size  noise multiplier  noise per example  learning rate"
+    )
+    for row in rows:
+        print(
+            f"  {row.batch_size:10d} {row.noise_multiplier:17.4g} "
+            f"{row.noise_per_example:18.3g} {row.learning_rate:14g}"
+        )

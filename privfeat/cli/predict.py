@@ -19,21 +19,20 @@ def add_parser(verbs: Any) -> None:
         "regressor: the predicted number.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--model",
         metavar="DIR",
         required=True,
         help="a folder that `fit` wrote; networks of `train` predict in Python",
     )
-    parser.add_argument(
+    add(
         "--features",
         metavar="FILE[:SPLIT]",
         required=True,
         help="rows to predict (split test if there are several)",
     )
-    parser.add_argument(
-        "--out", metavar="FILE.csv", required=True, help="replaced if it exists"
-    )
+    add("--out", metavar="FILE.csv", required=True, help="replaced if it exists")
 
 
 def run(args: argparse.Namespace) -> None:

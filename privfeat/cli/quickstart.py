@@ -7,13 +7,12 @@ import platform
 import time
 import warnings
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privfeat._extras import require
-from privfeat._types import ADJACENCIES
 from privfeat._version import __version__
+from privfeat.cli import options
 from privfeat.cli.common import (
-    ESTIMATORS,
     CommandError,
     make_estimator,
     output_folder,
@@ -21,9 +20,6 @@ from privfeat.cli.common import (
     single_labels,
 )
 from privfeat.exceptions import PrivacyWarning
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _SHOWN = "DPFC"  # whose statement is printed: fixed, so as not to depend on the table
 _BASELINE = "LogisticRegression"
@@ -33,31 +29,25 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "quickstart",
+        parents=[options.compared("of each budget"), options.quiet()],
         help="compare all estimators at several budgets",
         description="Fit every estimator at several budgets on the split 'train' of a "
         "feature file, measure it on 'test', print a table and write accuracy.png and "
         "results.json. For public data: each fit of private data spends its budget.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "features", metavar="FILE", help="feature file of public data, with class names"
     )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="for the figure and the results"
-    )
-    parser.add_argument(
+    add("--out", metavar="DIR", required=True, help="for the figure and the results")
+    add(
         "--epsilons",
         type=float,
         nargs="+",
         default=[0.5, 1.0, 2.0, 4.0, 8.0],
         help="default: 0.5 1 2 4 8",
     )
-    parser.add_argument("--delta", type=float, default=1e-5, help="default 1e-5")
-    parser.add_argument("--adjacency", choices=ADJACENCIES, default="add_remove")
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="fits of each budget (default 3)"
-    )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -77,27 +67,23 @@ def run(args: argparse.Namespace) -> None:
     train, test = file["train"], file["test"]
     if file.class_names is None:
         raise CommandError(f"{args.features} names no classes.")
-    data = [
-        train.X[:],
-        single_labels(train, "train"),
-        test.X[:],
-        single_labels(test, "test"),
-    ]
-    n_classes = len(file.class_names)
+    y, y_test = single_labels(train, "train"), single_labels(test, "test")
+    data: Any = (train.X[:], y, test.X[:], y_test)
+    (n_train, n_features), n_classes = train.X.shape, len(file.class_names)
     started = time.perf_counter()
     with output_folder(args.out) as folder:
         baseline = fit_baseline(*data)
         accuracies, shown = {}, None
-        for name in ESTIMATORS:
+        for name in options.ESTIMATORS:
             begun = time.perf_counter()
-            accuracies[name], first = fit_estimator(args, name, n_classes, *data)
+            accuracies[name], first = fit_estimator(args, n_classes, name, *data)
             shown = first if name == _SHOWN else shown
             n_fits = sum(map(len, accuracies[name].values()))
             seconds = time.perf_counter() - begun
             progress(args, f"{name}: {n_fits} fits in {seconds:.0f} s")
         seconds = time.perf_counter() - started
         title = (
-            f"{len(data[0]):,} training rows, {data[0].shape[1]} features, "
+            f"{n_train:,} training rows, {n_features} features, "
             f"{n_classes} classes; delta = {args.delta:g}"
         )
         grid = AccuracyGrid(accuracies, baseline, _BASELINE, title)
@@ -106,9 +92,9 @@ def run(args: argparse.Namespace) -> None:
             "data": {
                 "dataset": file.metadata.get("dataset"),
                 "model": file.metadata.get("model"),
-                "n_train": len(data[0]),
-                "n_test": len(data[2]),
-                "n_features": data[0].shape[1],
+                "n_train": n_train,
+                "n_test": len(y_test),
+                "n_features": n_features,
                 "n_classes": n_classes,
             },
             "delta": args.delta,
@@ -137,9 +123,7 @@ def run(args: argparse.Namespace) -> None:
     print(f"\n{folder / 'accuracy.png'} and results.json written.")
 
 
-def fit_baseline(
-    X: "np.ndarray", y: "np.ndarray", X_test: "np.ndarray", y_test: "np.ndarray"
-) -> float:
+def fit_baseline(X: Any, y: Any, X_test: Any, y_test: Any) -> float:
     """Return the test accuracy of a logistic regression without privacy."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -150,27 +134,17 @@ def fit_baseline(
 
 
 def fit_estimator(
-    args: argparse.Namespace,
-    name: str,
-    n_classes: int,
-    X: "np.ndarray",
-    y: "np.ndarray",
-    X_test: "np.ndarray",
-    y_test: "np.ndarray",
+    args: argparse.Namespace, n_classes: int, name: str, *data: Any
 ) -> tuple[dict[float, list[float]], Any]:
     """Return the accuracies by epsilon, and the statement of the shown budget."""
+    X, y, X_test, y_test = data
+    fixed = options.given(args, ("delta", "adjacency")) | {"classes": range(n_classes)}
     accuracies: dict[float, list[float]] = {}
     statement = None
     for epsilon in [*sorted(set(args.epsilons)), math.inf]:
         accuracies[epsilon] = []
         for _ in range(args.repeats if epsilon < math.inf else 1):
-            estimator = make_estimator(
-                name,
-                epsilon=epsilon,
-                delta=args.delta,
-                adjacency=args.adjacency,
-                classes=range(n_classes),
-            )
+            estimator = make_estimator(name, epsilon=epsilon, **fixed)
             with warnings.catch_warnings():
                 # the table names its columns, the one without privacy included
                 warnings.simplefilter("ignore", PrivacyWarning)

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
+from privfeat.cli import options
 from privfeat.cli.common import (
-    ESTIMATORS,
     CommandError,
-    add_budget_options,
-    budget_parameters,
-    load_classifier,
-    make_estimator,
+    load_tested,
     parse_settings,
     progress,
-    with_params,
+    tested_estimator,
+    write_file,
 )
 
 
@@ -23,6 +21,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "sanity",
+        parents=[options.tested(), options.settings(), options.quiet()],
         help="random labels and a user's pattern, which must not be learned",
         description="Fit random labels, of which no more may be remembered than the "
         "stated cost allows, and noise images with a patch in those of one user, which "
@@ -30,43 +29,23 @@ def add_parser(verbs: Any) -> None:
         "2018). Makes its own data. A correct fit fails once in 1,000 runs at most.",
     )
     parser.set_defaults(run=run)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--estimator", choices=ESTIMATORS, help="what to test")
-    what.add_argument(
-        "--model",
-        metavar="DIR",
-        help="test fits with the parameters of a saved model, of networks as well",
-    )
-    add_budget_options(parser)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="any other parameter of the estimator; may be repeated",
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--n-users",
         type=int,
         default=1000,
         help="of one image each, or ten with max_group_size (default 1000)",
     )
-    parser.add_argument(
-        "--n-samples", type=int, default=100, help="of random labels (default 100)"
-    )
-    parser.add_argument(
-        "--n-patterns", type=int, default=1, help="planted in each fit (default 1)"
-    )
-    parser.add_argument(
-        "--n-fits", type=int, help="of each test (default 30 of random labels, 10)"
-    )
-    parser.add_argument(
+    add("--n-samples", type=int, default=100, help="of random labels (default 100)")
+    add("--n-patterns", type=int, default=1, help="planted in each fit (default 1)")
+    add("--n-fits", type=int, help="of each test (default 30 of random labels, 10)")
+    add(
         "--calibrate",
         action="store_true",
         help="find the smallest noise multiplier that passes the random labels",
     )
-    parser.add_argument("--plots", metavar="FOLDER", help="write a PNG of each test")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add("--plots", metavar="FOLDER", help="write a PNG of each test")
+    options.add_privacy(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -75,19 +54,11 @@ def run(args: argparse.Namespace) -> None:
 
     if args.plots is not None:
         require("--plots", "matplotlib", extra="plot")
-    params = budget_parameters(args) | parse_settings(args.set)
-    model = None if args.model is None else load_classifier(args.model)
-
-    def make(**params: Any) -> Any:
-        if model is None:
-            return make_estimator(args.estimator, **params)
-        return with_params(model, params)
-
-    estimator = make(**params)
+    params = options.given(args, options.PRIVACY) | parse_settings(args.set)
+    model = load_tested(args.model)
+    estimator = tested_estimator(args, model, params)
     # two tests must not fail: together at most once in 1,000 runs of a correct fit
-    options: dict[str, Any] = {"rate": 5e-4}
-    if args.n_fits is not None:
-        options["n_fits"] = args.n_fits
+    common: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
     of_images: dict[str, Any] = {"n_users": args.n_users, "n_patterns": args.n_patterns}
     shape: Any = getattr(model, "input_shape_", ())
@@ -95,8 +66,8 @@ def run(args: argparse.Namespace) -> None:
         side = min(shape[:2])
         of_labels["n_features"] = (side, side, shape[2])
         of_images |= {"side": side, "patch": side // 2, "channels": shape[2]}
-    labels: Any = partial(audit.random_label_test, **options, **of_labels)
-    pattern: Any = partial(audit.pattern_test, **options, **of_images)
+    labels: Any = partial(audit.random_label_test, **common, **of_labels)
+    pattern: Any = partial(audit.pattern_test, **common, **of_images)
     results = []
     for name, test in (
         ("random labels", labels),
@@ -110,15 +81,15 @@ def run(args: argparse.Namespace) -> None:
         folder = Path(args.plots)
         folder.mkdir(parents=True, exist_ok=True)
         for result in results:
-            file = folder / f"{result.name.replace(' ', '-')}.png"
-            file.write_bytes(result.plot())
-            print(f"{file} written")
+            name = result.name.replace(" ", "-")
+            write_file(folder / f"{name}.png", result.plot())
     if args.calibrate:
         progress(args, "calibrating ...")
-        others = {"epsilon", "rho", "noise_multiplier"}
-        rest = {name: value for name, value in params.items() if name not in others}
+        rest = {key: params[key] for key in params if key not in options.BUDGETS}
         found = audit.calibrate_noise(
-            lambda noise: make(**rest, noise_multiplier=noise),
+            lambda noise: tested_estimator(
+                args, model, rest | {"noise_multiplier": noise}
+            ),
             partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")

@@ -4,6 +4,7 @@ import argparse
 from importlib import resources
 from typing import Any
 
+from privfeat.cli import options
 from privfeat.cli.common import CommandError
 
 
@@ -11,6 +12,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "statement",
+        parents=[options.as_json()],
         help="print the privacy statement of a model",
         description="Print what was released by a fit, at what cost, assuming what.",
     )
@@ -21,7 +23,6 @@ def add_parser(verbs: Any) -> None:
         nargs="?",
         help="a folder that `fit` or `train` wrote; not needed with --schema",
     )
-    parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
         "--schema", action="store_true", help="print the JSON schema of statements"
     )

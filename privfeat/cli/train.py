@@ -3,16 +3,19 @@
 import argparse
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privfeat._types import ADJACENCIES
+from privfeat.cli import options
 from privfeat.cli.common import (
     CommandError,
+    check_known,
     interrupt_explained,
-    ledger_parameter,
+    open_ledger,
     output_folder,
     parse_settings,
+    print_fit,
     progress,
     refuse_to_replace,
     warn,
@@ -23,99 +26,77 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "train",
+        parents=[
+            options.saved_model(),
+            options.settings(
+                "another parameter of DPSGDClassifier, such as ema_decay=0.999"
+            ),
+            options.ledger("charge the fit to", "whose budget is charged"),
+            options.quiet("print warnings alone"),
+        ],
         help="train a whole network on images by DP-SGD",
         description="Train a network on a folder of images with differential "
         "privacy, and save it with its privacy statement. Needs `pip install "
         "'privfeat[train]'`.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--data",
         metavar="DIR",
         required=True,
         help="a folder with images train/CLASS/*, and test/ likewise if there is a "
         "test set; or with CLASS/*. The names of the classes become public",
     )
-    parser.add_argument(
-        "--model", default="wrn_16_4", help="name of a network (default wrn_16_4)"
-    )
-    parser.add_argument("--out", metavar="DIR", required=True, help="where to save")
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace a model that is there"
-    )
-    parser.add_argument(
-        "--image-size", type=int, default=32, help="side of the images (default 32)"
-    )
-    parser.add_argument(
+    add("--model", default="wrn_16_4", help="name of a network (default wrn_16_4)")
+    add("--image-size", type=int, default=32, help="side of the images (default 32)")
+    add(
         "--skip-bad",
         action="store_true",
         help="list images that cannot be decoded and go on, instead of stopping",
     )
-    parser.add_argument("--grey", action="store_true", help="one channel, no colours")
-    group = parser.add_argument_group("privacy")
-    budget = group.add_mutually_exclusive_group()
-    budget.add_argument("--epsilon", type=float, help="budget (default 1)")
-    budget.add_argument("--noise-multiplier", type=float, help="noise level instead")
-    group.add_argument("--delta", type=float, help="default 1e-5")
-    group.add_argument("--adjacency", choices=ADJACENCIES)
-    group.add_argument(
-        "--seed", type=int, help="reproducible noise, for tests: not private"
-    )
-    group.add_argument(
-        "--ledger",
-        metavar="LEDGER",
-        help="charge the fit to a ledger, as `privfeat budget` makes one",
-    )
-    group.add_argument(
-        "--dataset", metavar="NAME", help="with --ledger: whose budget is charged"
-    )
-    group.add_argument(
+    add("--grey", action="store_true", help="one channel, no colours")
+    add(
         "--groups",
         metavar="FILE",
         help="protect all images of a user together: a CSV file whose columns file and "
         "user name every image, by its path below DIR, and whose it is; the same table "
         "as for privfeat-extract",
     )
-    group.add_argument(
+    add(
         "--max-group-size",
         type=int,
         help="with --groups: how many images of a user count; --batch counts users",
     )
-    training = parser.add_argument_group("training")
-    training.add_argument("--epochs", type=float, help="default 10")
-    training.add_argument(
+    options.add_privacy(parser, linear=False)
+    add = parser.add_argument_group("training").add_argument
+    add("--epochs", type=float, help="default 10")
+    add(
         "--batch",
+        dest="expected_batch_size",
+        metavar="BATCH",
         type=float,
         help="expected size (default 256), at most the images, or users, there are",
     )
-    training.add_argument("--learning-rate", type=float, help="of the optimizer")
-    training.add_argument(
-        "--clip-norm", type=float, help="longest gradient of one image"
-    )
-    training.add_argument(
+    add("--learning-rate", type=float, help="of the optimizer")
+    add("--clip-norm", type=float, help="longest gradient of one image")
+    add(
         "--checkpoints",
+        dest="checkpoint_dir",
         metavar="DIR",
         help="keep checkpoints there, and go on from them if the fit was interrupted",
     )
-    training.add_argument(
+    add(
         "--checkpoint-every",
         metavar="STEPS",
         type=int,
         help="steps between checkpoints (default 100)",
     )
-    training.add_argument(
+    add(
         "--restore",
         action="store_true",
         help="do not fit: save in --out the model of the finished fit of --checkpoints",
     )
-    training.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="any other parameter of DPSGDClassifier, such as ema_decay=0.999",
-    )
-    parser.add_argument("--quiet", action="store_true", help="print nothing")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -124,7 +105,7 @@ def run(args: argparse.Namespace) -> None:
         with interrupt_explained() as begun:
             _run(args, begun)
     except KeyboardInterrupt as error:
-        if args.checkpoints is not None:
+        if args.checkpoint_dir is not None:
             error.add_note(
                 "The same command goes on from the last checkpoint, if there is one."
             )
@@ -137,16 +118,16 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat.networks import read_folder
 
     refuse_to_replace(args)
-    ledger = ledger_parameter(args)
+    ledger = open_ledger(args)
     root = Path(args.data)
     if not root.is_dir():
         raise CommandError(f"--data must be a folder, got {args.data!r}.")
-    options = {"size": args.image_size, "mode": "L" if args.grey else "RGB"}
+    mode = "L" if args.grey else "RGB"
+    read = partial(read_folder, size=args.image_size, mode=mode, skip_bad=args.skip_bad)
     split = root / "train"
     warnings.filterwarnings("always", message="skipped ")
-    options["skip_bad"] = args.skip_bad
     below = "train/" if split.is_dir() else ""
-    X, y, names, files = read_folder(root / below, **options)
+    X, y, names, files = read(root / below)
     _report_empty_classes(root / below, names, y)
     test = None
     if split.is_dir() and (root / "test").is_dir():
@@ -155,7 +136,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
                 f"test/ must not be train/, got one folder for both in {args.data!r}. "
                 "An accuracy on training images tells of them."
             )
-        test = read_folder(root / "test", **options)
+        test = read(root / "test")
         other = sorted({*names} ^ {*test.class_names})
         if other:
             raise CommandError(
@@ -166,10 +147,9 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     groups = None
     if args.groups is not None:
         groups = read_users(args.groups, [below + file for file in files])
-    params = _parameters(args) | ledger | {"classes": range(len(names))}
-    unknown = sorted(set(params) - set(DPSGDClassifier().get_params()))
-    if unknown:
-        raise CommandError(f"DPSGDClassifier has no parameter {unknown[0]!r}.")
+    params = _parameters(args) | {"classes": range(len(names))}
+    if ledger is not None:
+        params["ledger"] = ledger
     bar = sys.stderr.isatty() and not args.quiet
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
@@ -179,9 +159,8 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             clf.restore()
         else:
             if not args.quiet:
-                n_units = len(y)
-                if groups is not None and args.max_group_size is not None:
-                    n_units = len(set(groups))
+                by_user = groups is not None and args.max_group_size is not None
+                n_units = len(set(groups or ()) if by_user else y)
                 print(_charge(clf, n_units), flush=True)
             progress(args, f"training {args.model} on {args.data} ...")
             clf.fit(X, y, groups=groups)
@@ -191,17 +170,8 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             overwrite=args.overwrite,
             class_names=names,
         )
-    if args.quiet:
-        return
-    print(f"model saved in {args.out}")
-    if test is not None:
-        accuracy = clf.score(test.images, test.labels)
-        print(
-            f"test accuracy {accuracy:.4f} on {root / 'test'}\n"
-            "  computed on the test labels: these must be public, or be accounted for "
-            "separately; the statement below does not cover them"
-        )
-    print(clf.privacy_)
+    tested = None if test is None else (test.images, test.labels, root / "test")
+    print_fit(args, clf, tested)
 
 
 def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
@@ -235,24 +205,13 @@ def _charge(clf: Any, n_units: int) -> str:
 
 def _parameters(args: argparse.Namespace) -> dict[str, Any]:
     """Return the constructor parameters for the options that were given."""
-    given = {
-        "model": args.model,
-        "epsilon": args.epsilon,
-        "noise_multiplier": args.noise_multiplier,
-        "delta": args.delta,
-        "adjacency": args.adjacency,
-        "random_state": args.seed,
-        "epochs": args.epochs,
-        "expected_batch_size": args.batch,
-        "learning_rate": args.learning_rate,
-        "clip_norm": args.clip_norm,
-        "max_group_size": args.max_group_size,
-        "checkpoint_dir": args.checkpoints,
-        "checkpoint_every": args.checkpoint_every,
-    }
-    named = {name: value for name, value in given.items() if value is not None}
+    from privfeat import DPSGDClassifier
+
+    known = DPSGDClassifier().get_params()
+    named = options.given(args, known)
     settings = parse_settings(args.set)
     twice = sorted(set(named) & set(settings))
     if twice:
         raise CommandError(f"--set must not repeat an option, got {twice[0]!r}.")
+    check_known("DPSGDClassifier", settings, known)
     return named | settings

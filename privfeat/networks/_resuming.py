@@ -47,12 +47,11 @@ class ResumedRuns(DPSGDParameters):
             kept = {name: encode(name, value) for name, value in fitted.items()}
             kept["parameters"] = self._configuration()
             kept["privacy_"] = statement.to_json()
-        configuration = [type(self).__name__, self._configuration()]
-        configuration += [statement.to_json(), str(jax.eval_shape(lambda: vars(state)))]
-        if self.ledger is not None:
-            configuration.append(self.ledger.budget.uid)
+        configuration = ""
+        if self.checkpoint_dir is not None:
+            configuration = self._configuration_of(state, statement)
         with open_checkpoints(
-            self.checkpoint_dir, self.checkpoint_every, json.dumps(configuration)
+            self.checkpoint_dir, self.checkpoint_every, configuration
         ) as checkpoints:
             number, tokens = None, Checkpoint.tokens
             found = checkpoints.newest(state) if checkpoints is not None else None
@@ -119,6 +118,14 @@ class ResumedRuns(DPSGDParameters):
             steps, desc=type(self).__name__, unit="step", initial=start, total=n_iter
         )
         return bar
+
+    def _configuration_of(self, state: TrainState, statement: PrivacyStatement) -> str:
+        """Return, as text, all that two runs of one fit must have in common."""
+        parts = [type(self).__name__, self._configuration(), statement.to_json()]
+        parts.append(str(jax.eval_shape(lambda: vars(state))))
+        if self.ledger is not None:
+            parts.append(self.ledger.budget.uid)
+        return json.dumps(parts)
 
     def _configuration(self) -> str:
         """Return, as text, all parameters that a fit in two runs must not change."""

@@ -1,7 +1,7 @@
 """Tables, figures, reports and model cards; nothing here decides a privacy statement.
 
 accuracy.py, plots.py: accuracy against epsilon. guarantee.py: what a statement implies.
-html.py, sections.py, tables.py, svg.py, style.css: one self-contained page about a fit.
+html.py, svg.py, templates/: one self-contained page about a fit.
 ledger.py: what a ledger holds. card.py: a model card.
 """
 

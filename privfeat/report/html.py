@@ -1,33 +1,38 @@
 """One self-contained HTML file about a fit: no script, no network.
 
-Everything that is shown is passed as text to `privfeat.report.svg.element`, which
-escapes it.
+The texts are in ``templates/``, where jinja2 escapes all that is put into them; only
+the charts, which hold no text from outside, are markup.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
-from xml.etree import ElementTree as ET
 
+import numpy as np
+
+from privfeat._extras import require
 from privfeat.analysis.metrics import CalibrationReport
+from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.report.ledger import LedgerSummary
-from privfeat.report.sections import (
-    audited,
-    curves,
-    ledger,
-    promise,
-    quality,
-    section,
-    symbols,
+from privfeat.exceptions import UnsupportedEventError
+from privfeat.report.guarantee import (
+    epsilon_delta_curve,
+    in_words,
+    membership_tradeoff,
 )
-from privfeat.report.svg import element
-from privfeat.report.tables import pairs_table
+from privfeat.report.ledger import LedgerSummary
+from privfeat.report.svg import bar_chart, line_chart
 
-__all__ = ["FitReport", "render_html"]
+__all__ = ["FitReport", "check_packages", "format_value", "render_html"]
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# What `privfeat audit --out` writes, in words.
+_AUDITS = {
+    "replay": "Replay: how far each sum moves without one record, and may move",
+    "noise": "Noise: what was drawn over what is declared",
+    "one_run": "One fit with planted records: epsilon is at least",
+    "membership": "Membership inference by the loss, and what the guarantee allows",
+}
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,19 @@ class FitReport:
     task: str = "image-classification"
 
 
+def check_packages() -> None:
+    """Raise ImportError unless the packages that a report needs are installed."""
+    for package in ("jinja2", "matplotlib"):
+        require("a report", package, extra="report")
+
+
 def render_html(report: FitReport) -> str:
     """Return the report as one HTML document.
+
+    Raises
+    ------
+    ImportError
+        If jinja2 or matplotlib is missing.
 
     Examples
     --------
@@ -82,65 +98,94 @@ def render_html(report: FitReport) -> str:
     >>> page.startswith("<!DOCTYPE html>") and "://" not in page
     True
     """
+    check_packages()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("privfeat.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters.update(
+        as_text=format_value,
+        columns=lambda rows: dict.fromkeys(key for row in rows for key in row),
+        rounded=_rounded,
+    )
+    templates.tests["nested"] = _is_nested
+    templates.globals.update(
+        bar_chart=bar_chart,
+        line_chart=line_chart,
+        epsilon_delta_curve=epsilon_delta_curve,
+        membership_tradeoff=membership_tradeoff,
+    )
     statement = report.statement
-    sections = [
-        section("What is promised", *promise(statement)),
-        section("In symbols", *symbols(statement)),
-        *curves(statement),
-    ]
-    if report.calibration is not None:
-        sections.append(quality(report.calibration, report.test_name))
-    if report.ledger is not None:
-        sections.append(ledger(report.ledger))
-    if report.audit:
-        sections.append(audited(report.audit))
-    if report.provenance:
-        table = pairs_table("Data and weights", report.provenance.items())
-        sections.append(section("Data and weights", table))
-    if report.reproduce:
-        sections.append(
-            section(
-                "How to reproduce",
-                element("pre", report.reproduce, tabindex=0),
-                element(
-                    "p",
-                    "The noise is fresh at every fit, so accuracy will differ a "
-                    "little. Every fit of the same records spends its budget again.",
-                ),
-            )
-        )
-    page = element(
-        "html",
-        element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-            element(
-                "meta", name="viewport", content="width=device-width, initial-scale=1"
-            ),
-            element("title", report.title),
-            element("style", _style()),
-        ),
-        element(
-            "body",
-            element("main", element("h1", report.title), *sections, _footer(statement)),
-        ),
-        lang="en",
-    )
-    return (
-        "<!DOCTYPE html>\n"
-        + ET.tostring(page, encoding="unicode", method="html")
-        + "\n"
+    return templates.get_template("report.j2").render(
+        report=report,
+        statement=statement,
+        words=in_words(statement),
+        releases=[
+            {
+                "release": record.name,
+                "times": record.count,
+                "L2 sensitivity": record.l2_sensitivity,
+                "noise multiplier": record.noise_multiplier,
+                "noise stddev": record.noise_stddev,
+                "sampling": record.sampling_prob,
+            }
+            for record in statement.releases
+        ],
+        event=_event(statement),
+        rates=np.linspace(0.0, 1.0, 101),
+        audit=_spaced({_AUDITS.get(k, k): v for k, v in (report.audit or {}).items()}),
     )
 
 
-def _footer(statement: PrivacyStatement) -> ET.Element:
-    return element(
-        "p",
-        f"Written by privfeat; the statement is of version {statement.version}.",
-        class_="soft",
-    )
+def _rounded(value: float | None) -> str | None:
+    return "∞" if value == math.inf else value if value is None else rounded_up(value)
 
 
-def _style() -> str:
-    return files("privfeat.report").joinpath("style.css").read_text(encoding="utf-8")
+def _event(statement: PrivacyStatement) -> str | None:
+    """Return the releases for a reader's own accountant, if it has a form for them."""
+    try:
+        return str(statement.event())
+    except UnsupportedEventError:
+        return None
+
+
+def _spaced(value: Any) -> Any:
+    """Return nested values by names with spaces in place of underscores."""
+    if isinstance(value, Mapping):
+        return {str(key).replace("_", " "): _spaced(v) for key, v in value.items()}
+    return [*map(_spaced, value)] if isinstance(value, list | tuple) else value
+
+
+def _is_nested(value: Any) -> bool:
+    """Return whether a value is a mapping, or a list of nothing else."""
+    if isinstance(value, list | tuple):
+        return all(isinstance(row, Mapping) for row in value)
+    return isinstance(value, Mapping)
+
+
+def format_value(value: Any) -> str:
+    """Return a value as text: numbers with six digits, nested values with commas.
+
+    Examples
+    --------
+    >>> format_value({"jax": "0.10", "sizes": [1, 0.25], "none": {}})
+    'jax: 0.10, sizes: (1, 0.25), none: ()'
+    """
+    if isinstance(value, float):
+        return "∞" if value == math.inf else f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_inner(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_inner, value))
+    return str(value)
+
+
+def _inner(value: Any) -> str:
+    nested = isinstance(value, Mapping | list | tuple)
+    return f"({format_value(value)})" if nested else format_value(value)

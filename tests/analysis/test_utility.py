@@ -3,8 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPAdamLinear, DPLeastSquares
-from privfeat.analysis.ablation import METRICS, ClipNormDisplay, clip_norm_ablation
+from privfeat import DPLeastSquares
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 
 NAMES = ("ant", "bee", "cat")
@@ -27,24 +26,3 @@ def test_utility_needs_finite_epsilons(blobs):
     X, y = blobs
     with pytest.raises(ValueError, match="epsilons must be finite"):
         PrivacyUtilityDisplay.from_estimators({}, [1, math.inf], X, y, X, y)
-
-
-def test_ablation_fits_every_cell(blobs):
-    X, y = blobs
-    grid = clip_norm_ablation(
-        DPAdamLinear(classes=NAMES, epsilon=8, n_iter=10),
-        [0.1, 1.0],
-        [1e-6, 0.1, 1.0],
-        X,
-        y,
-        X,
-        y,
-    )
-    assert set(grid.values) == set(METRICS)
-    assert all(values.shape == (2, 3) for values in grid.values.values())
-    # without steps, nothing is learned, and nothing is believed
-    assert grid.values["nll"][:, 0] == pytest.approx(math.log(3), abs=1e-3)
-    assert grid.values["accuracy"][0, 1] > 0.7
-    display = ClipNormDisplay(grid, metric="ece").plot()
-    assert len(display.ax_.texts) == 6
-    assert display.ax_.get_xlabel() == "learning rate"

@@ -21,7 +21,6 @@ def test_script_prints_both_figures_and_the_tables(tmp_path, monkeypatch, capsys
 
 
 def test_script_draws_both_figures(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     args = type("Args", (), {"noises": [1.0, 2.0], "steps": [1000], "plots": tmp_path})
     monkeypatch.setattr(
         tan_figures.np, "geomspace", lambda low, high, n: tan_figures.np.array([1, 2.0])

@@ -1,5 +1,6 @@
 import pytest
 
+from privfeat import DPLeastSquares
 from privfeat.cli import main
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
@@ -50,3 +51,13 @@ def fails(run):
         return err
 
     return run_command
+
+
+@pytest.fixture
+def fit_is_forbidden(monkeypatch):
+    """Fail if a fit begins."""
+
+    def spend(self, X, y, groups=None):
+        pytest.fail("the budget was spent before the command failed")
+
+    monkeypatch.setattr(DPLeastSquares, "fit", spend)

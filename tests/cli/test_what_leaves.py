@@ -207,7 +207,9 @@ def test_report_card_and_ledger_hold_what_is_listed(run, features, tmp_path):
     keys = [line.partition(":")[0] for line in front.splitlines()]
     assert not unlisted("card", [*keys, *re.findall(r"^## (.*)$", body, re.M)])
     n_rows = open_features(features).metadata["n_rows"]
-    for shown in (text, card_text):
+    # not where a chart has its lines, which depends on the size of its letters
+    places = r' (?:d|x|y|transform)="[^"]*"'
+    for shown in (re.sub(places, "", text), card_text):
         assert not re.search(rf"\b({n_rows}|240)\b", shown)
     changes = [
         change

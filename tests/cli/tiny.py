@@ -1,8 +1,9 @@
-"""The small data set of these tests."""
+"""The small data set of these tests, and the command that fits it."""
 
 import numpy as np
 
 CLASS_NAMES = ("ant", "bee", "cat", "dog")
+FIT = ("fit", "--estimator", "DPLeastSquares")
 
 
 def make_split(n_rows, seed):
@@ -11,3 +12,8 @@ def make_split(n_rows, seed):
     y = np.arange(n_rows) % 3
     X = np.eye(5)[y] + 0.05 * rng.normal(size=(n_rows, 5))
     return X.astype(np.float32), y.astype(np.int64)
+
+
+def fit_arguments(features, out, *more):
+    """Return the words of a fit with a budget of 20."""
+    return *FIT, "--epsilon", "20", "--train", features, "--out", out, *more

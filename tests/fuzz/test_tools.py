@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privfeat import DPLeastSquares, compose, search_cost
+from privfeat import DPLeastSquares, TemperatureScaling, compose, search_cost
 from privfeat.analysis.batches import noise_by_batch_size
 from privfeat.analysis.metrics import calibration_report
 from privfeat.analysis.planning import expected_loss, plan
 from privfeat.analysis.scaling import constant_tan_settings, fit_batch_law
 from privfeat.analysis.tan import TAN, closed_form_epsilon, eta_for, simulate
-from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.audit.membership import bounds
 from tests.fuzz.test_estimators import (
     REFUSALS,

@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 
 import privfeat
-from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.core.sums import processes as processes_of_core
 from privfeat.core.sums.processes import Team, all_processes, check_alone, current_team
 from privfeat.data import write_features
@@ -188,7 +187,7 @@ def test_all_processes_ends_with_an_error_in_the_block():
     [
         lambda: privfeat.DPRandomizedSearch(privfeat.DPFC(), {"n_iter": [1, 2]}),
         lambda: privfeat.DPSGDClassifier(model="mlp"),
-        lambda: TemperatureScaling(privfeat.DPFC()),
+        lambda: privfeat.TemperatureScaling(privfeat.DPFC()),
     ],
 )
 def test_what_knows_of_one_process_alone_refuses_several(make, monkeypatch, data):

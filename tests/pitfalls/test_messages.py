@@ -19,11 +19,11 @@ from privfeat import (
     DPSGDClassifier,
     DPSGDRegressor,
     HashKFold,
+    TemperatureScaling,
     audit,
 )
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.analysis.metrics import calibration_report
-from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
 from privfeat.exceptions import PrivacyWarning
 from privfeat.networks.images import as_records

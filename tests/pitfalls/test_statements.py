@@ -17,9 +17,9 @@ from privfeat import (
     DPSGDClassifier,
     HashKFold,
     PrivacyError,
+    TemperatureScaling,
     search_cost,
 )
-from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.core.accounting import calibration, conversions, plan, pld
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, Query

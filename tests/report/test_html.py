@@ -2,6 +2,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from privfeat.core.accounting.rounding import rounded_up
 from privfeat.report.html import FitReport, render_html
@@ -82,6 +84,23 @@ def test_texts_are_shown_as_they_are(full_report):
     assert not {"b", "i", "one", "lower"} & {*outline.tags}
 
 
+@settings(deadline=None)
+@given(st.text(min_size=1))
+def test_no_text_becomes_markup(text):
+    """Wherever it stands: in a title, an attribute, a name or a value."""
+
+    def written(given):
+        return FitReport(
+            given,
+            state(epsilon=float("inf")),
+            audit={given: {given: given, "rows": [{given: given}]}},
+            provenance={given: [given, {given: given}]},
+            reproduce=given,
+        )
+
+    assert read(written(text)).tags == read(written("plain")).tags
+
+
 def test_numbers_are_those_of_the_statement(full_report):
     text = read(full_report).text
     statement = full_report.statement
@@ -142,3 +161,7 @@ def test_style_is_for_light_dark_and_print(statement):
     page = render_html(FitReport("Title", statement))
     for rule in ("prefers-color-scheme: dark", "@media print", "width=device-width"):
         assert rule in page
+
+
+def test_a_page_is_the_same_whenever_it_is_written(full_report):
+    assert render_html(full_report) == render_html(full_report)

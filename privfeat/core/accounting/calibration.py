@@ -14,8 +14,7 @@ from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 DEFAULT_EPSILON = 1.0
-# Keys of the noise have 64 bits: two of 60,000 draws share one with a probability near
-# 1e-10, so a smaller delta would not be true of them.
+# Far above what computation adds to a delta: tails of the noise and equal keys, 1e-38.
 MIN_DELTA = 1e-10
 # dp-accounting's self-composition loses accuracy below this delta.
 MIN_SAMPLED_DELTA = 1e-9

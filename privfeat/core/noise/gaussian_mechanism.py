@@ -42,16 +42,17 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
-        if plan.private:
+        self._private = plan.private
+        if self._private:
             check_settings()
-        self._plan = plan
         self._keys = keys
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
+        planned = {release.query.name: release for release in plan.releases}
+        self._stddevs = {name: each.noise_stddev for name, each in planned.items()}
+        queries = {name: each.query for name, each in planned.items()}
+        self._sampling = {name: each.sampling_prob for name, each in queries.items()}
         self._blocks_left = Counter(
-            {
-                release.query.name: release.query.count * release.query.n_blocks
-                for release in plan.releases
-            }
+            {name: each.count * each.n_blocks for name, each in queries.items()}
         )
 
     def release(
@@ -81,12 +82,12 @@ class GaussianMechanism:
                 f"{name} must be released as often as planned, not more."
             )
         stddev = self.noise_stddev(name)
-        if self._plan.private and not 0.0 < stddev < np.inf:
+        if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
-        if self._plan.private and not np.all(np.isfinite(exact.value)):
+        value, team = exact.value, current_team()
+        if self._private and not np.all(np.isfinite(value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         self._blocks_left[name] -= 1
-        value, team = exact.value, current_team()
         if stddev > 0.0 and team.index == 0 and self._exact:
             value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
         elif stddev > 0.0 and team.index == 0:
@@ -119,7 +120,7 @@ class GaussianMechanism:
 
     def noise_stddev(self, name: str) -> float:
         """Return the stddev of the noise in a release of ``name``, in its units."""
-        return self._plan[name].noise_stddev
+        return self._stddevs[name]
 
     def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.
@@ -127,7 +128,7 @@ class GaussianMechanism:
         The sampling probability is the plan's, so what is accounted is what is drawn.
         The sampler maps a number of records to a fresh inclusion mask, one key a call.
         """
-        probability = self._plan[name].query.sampling_prob
+        probability = self._sampling[name]
         if probability == 1.0:
             return present(None)
         if self._exact:

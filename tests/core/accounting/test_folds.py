@@ -5,7 +5,7 @@ import types
 
 import numpy as np
 import pytest
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
@@ -136,6 +136,13 @@ FIXED, LEARNING = Normalizer(), StandardScaler()
         (FeatureUnion([("a", FIXED), ("b", make_pipeline(LEARNING))]), True),
         (ColumnTransformer([("a", FIXED, [0]), ("b", "drop", [1])]), False),
         (ColumnTransformer([("a", FIXED, [0]), ("b", LEARNING, [1])]), True),
+        (ColumnTransformer([("a", FIXED, [0])], remainder=LEARNING), True),
+        (ColumnTransformer([("a", FIXED, len)]), True),
+        (ColumnTransformer([("a", FIXED, make_column_selector("a"))]), False),
+        (FunctionTransformer(), False),
+        (FunctionTransformer(np.log1p), False),
+        (FunctionTransformer(np.sort), True),
+        (FunctionTransformer(np.matmul), True),
     ],
 )
 def test_a_step_learns_unless_all_of_it_is_known_not_to(step, expected):

@@ -7,9 +7,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPLeastSquares, PrivacyLedger
+from privfeat import DPLeastSquares, PrivacyLedger, TemperatureScaling
 from privfeat.analysis.metrics import report_of
-from privfeat.analysis.temperature import TemperatureScaling
 from privfeat.audit.recorder import recording
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
@@ -173,8 +172,10 @@ def test_no_privacy_finds_where_confidence_is_accuracy(sharp):
     assert report.confidence.mean() == pytest.approx(report.accuracy, abs=1e-3)
 
 
-def test_any_classifier_with_names_for_classes(blobs):
-    X, y = blobs
+def test_any_classifier_with_names_for_classes():
+    codes = np.arange(600) % 3
+    X = np.eye(5)[codes] + 0.5 * np.random.default_rng(0).normal(size=(600, 5))
+    y = np.array(["ant", "bee", "cat"])[codes]
     private = DPLeastSquares(epsilon=8, classes=["ant", "bee", "cat"])
     for base in (LogisticRegression(), private):
         scaled = TemperatureScaling(base.fit(X, y), public=True).fit(X, y)

@@ -16,6 +16,7 @@ References
    Differential Privacy. TMLR 2023.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +25,6 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from privfeat._checks import check_choice, check_positive
 
 Apply = Callable[[Any, Any], jax.Array]
 Loss = Callable[[jax.Array, Any], jax.Array]
@@ -91,15 +90,7 @@ class MatrixProperties:
 
 
 def matrix_properties(matrix: ArrayLike) -> MatrixProperties:
-    """Return symmetry and both kinds of positivity of a square matrix.
-
-    Examples
-    --------
-    >>> matrix_properties([[1.0, 0.1], [1.0, 0.2]]).positive_quadratic_form
-    False
-    >>> matrix_properties([[1.0, 0.1], [1.0, 0.2]]).positive_eigenvalues
-    True
-    """
+    """Return symmetry and both kinds of positivity of a square matrix."""
     a = np.asarray(matrix, np.float64)
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.all(np.isfinite(a)):
         raise ValueError(f"matrix must be square and finite, got shape {a.shape}.")
@@ -192,17 +183,19 @@ def clipping_factors(
     norms: ArrayLike, clip_norm: float, clipping: str = "abadi"
 ) -> NDArray[np.float64]:
     """Return the factor of each gradient, from its norm; see `clipped_kernel`."""
-    check_choice("clipping", clipping, CLIPPINGS)
-    radius = check_positive("clip_norm", clip_norm)
+    if clipping not in CLIPPINGS:
+        raise ValueError(f"clipping must be one of {CLIPPINGS}, got {clipping!r}.")
+    if not 0.0 < clip_norm < math.inf:
+        raise ValueError(f"clip_norm must be finite and > 0, got {clip_norm}.")
     g = np.asarray(norms, np.float64)
     if clipping == "none":
         return np.ones_like(g)
     if clipping == "global":
-        return (g <= radius).astype(np.float64)
+        return (g <= clip_norm).astype(np.float64)
     if clipping == "automatic":
-        return radius / (g + 0.01)
+        return clip_norm / (g + 0.01)
     # a gradient of zero stays zero, whatever its factor
-    ratio = radius / np.maximum(g, np.finfo(float).tiny)
+    ratio = clip_norm / np.maximum(g, np.finfo(float).tiny)
     return np.minimum(1.0, ratio) if clipping == "abadi" else ratio
 
 

@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from ntk_kernel import Apply, ClippedKernel, Loss, clipped_kernel
 from numpy.typing import ArrayLike, NDArray
-
-from privfeat._checks import check_int, check_positive, check_real
-from privfeat.analysis._axes import axes_or_new
-from privfeat.analysis.ntk import Apply, ClippedKernel, Loss, clipped_kernel
-from privfeat.core.noise.draws import gaussian
-from privfeat.core.noise.keys import KeyStream
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,7 @@ class LossDecay:
     losses : array of shape (n_steps + 1,)
         Mean loss before each step, and at the end.
     predicted : array of shape (n_steps,)
-        Change of the loss that the kernel foretells for each step.
+        Change of the loss that the kernel predicts for each step.
     kernels : tuple of ClippedKernel
         Before each step.
     """
@@ -74,21 +70,12 @@ def measure_decay(
     A step changes the loss by ``eta`` times `ClippedKernel.decay`, plus terms of order
     ``eta**2`` and noise of mean zero: Fact 4.1 of Bu, Wang & Long 2023.
     """
-    rate = check_positive("learning_rate", learning_rate)
-    noise = check_real("noise_multiplier", noise_multiplier, low=0.0, high=1e6)
-    check_int("n_steps", n_steps, low=1)
-    keys = KeyStream(seed)
+    rng = np.random.default_rng(seed)
     with jax.enable_x64(True):
         state = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), dict(params))
         records, targets = np.asarray(x, np.float64), np.asarray(y)
-
-        def record_loss(tree: Any, record: Any, target: Any) -> jax.Array:
-            return loss(apply(tree, record[None])[0], target)
-
-        gradients = jax.jit(jax.vmap(jax.grad(record_loss), (None, 0, 0)))
-        values = jax.jit(jax.vmap(record_loss, (None, 0, 0)))
-        losses = [float(np.mean(values(state, records, targets)))]
-        kernels = []
+        value, rows = _losses_and_gradients(apply, loss, state, records, targets)
+        losses, kernels = [float(np.mean(value))], []
         layerwise = isinstance(clip_norm, Mapping)
         for _ in range(n_steps):
             kernel = clipped_kernel(
@@ -101,21 +88,34 @@ def measure_decay(
                 clipping=clipping,
             )
             kernels.append(kernel)
-            rows = gradients(state, records, targets)
             state = {
                 name: _step(
                     state[name],
                     rows[name],
                     kernel.factors[name if layerwise else "all"],
-                    stddev=noise * _bound(clip_norm, name),
-                    rate=rate / len(records),
-                    keys=keys,
+                    stddev=noise_multiplier * _bound(clip_norm, name),
+                    rate=learning_rate / len(records),
+                    rng=rng,
                 )
                 for name in state
             }
-            losses.append(float(np.mean(values(state, records, targets))))
-    predicted = rate * np.array([kernel.decay for kernel in kernels])
+            value, rows = _losses_and_gradients(apply, loss, state, records, targets)
+            losses.append(float(np.mean(value)))
+    predicted = learning_rate * np.array([kernel.decay for kernel in kernels])
     return LossDecay(np.array(losses), predicted, tuple(kernels))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _losses_and_gradients(
+    apply: Apply, loss: Loss, params: Any, records: Any, targets: Any
+) -> Any:
+    """Return the loss of each record, and its gradient in the parameters."""
+
+    def record_loss(tree: Any, record: Any, target: Any) -> jax.Array:
+        return loss(apply(tree, record[None])[0], target)
+
+    per_record = jax.vmap(jax.value_and_grad(record_loss), (None, 0, 0))
+    return per_record(params, records, targets)
 
 
 def _bound(clip_norm: float | Mapping[str, float], layer: str) -> float:
@@ -129,39 +129,20 @@ def _step(
     *,
     stddev: float,
     rate: float,
-    keys: KeyStream,
+    rng: np.random.Generator,
 ) -> Any:
     """Return the parameters of a layer after one noisy step on clipped gradients."""
     clipped = jax.tree.map(lambda leaf: np.tensordot(factors, leaf, 1), gradients)
     flat, unravel = ravel_pytree(clipped)
-    noisy = unravel(flat + gaussian(keys.draw_noise_key(), flat.shape, stddev))
+    noisy = unravel(flat + stddev * rng.normal(size=flat.shape))
     return jax.tree.map(lambda w, g: np.asarray(w - rate * g), layer, noisy)
 
 
-class LossDecayDisplay:
-    """Loss of the noisy descent, and the loss that the kernel foretells.
-
-    Parameters
-    ----------
-    decay : LossDecay
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib artists
-        After `plot`.
-    """
-
-    def __init__(self, decay: LossDecay) -> None:
-        self.decay = decay
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on ``ax``, or on new axes."""
-        self.ax_, self.figure_ = axes_or_new(ax)
-        losses = self.decay.losses
-        foretold = losses[0] + np.append(0.0, np.cumsum(self.decay.predicted))
-        self.ax_.plot(losses, label="measured")
-        self.ax_.plot(foretold, "--", label="predicted")
-        self.ax_.set_xlabel("step")
-        self.ax_.set_ylabel("loss")
-        self.ax_.legend()
-        return self
+def draw_decay(decay: LossDecay, ax: Any) -> None:
+    """Draw the loss of the noisy descent, and the loss that the kernel predicts."""
+    predicted = decay.losses[0] + np.append(0.0, np.cumsum(decay.predicted))
+    ax.plot(decay.losses, label="measured")
+    ax.plot(predicted, "--", label="predicted")
+    ax.set_xlabel("step")
+    ax.set_ylabel("loss")
+    ax.legend()

@@ -4,9 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
+from matplotlib.figure import Figure
+from ntk_decay import draw_decay, measure_decay
+from ntk_kernel import clipped_kernel, clipping_factors, matrix_properties
 
-from privfeat.analysis.ntk import clipped_kernel, clipping_factors, matrix_properties
-from privfeat.analysis.ntk_decay import LossDecayDisplay, measure_decay
+from privfeat.networks.model import Network
+from privfeat.networks.models.mlp import MLP
 
 
 def apply(params, x):
@@ -183,21 +187,27 @@ def test_predicted_decay_is_measured(network, clip_norm):
 
 
 def test_noise_does_not_change_the_flow(network):
-    """Fact 4.1: the loss after time 0.2 is that of the flow as the rate goes to 0."""
+    """Fact 4.1: the loss after time 0.2 is that of the flow as the rate goes to 0.
+
+    Root mean square over ten seeds: theory says sqrt(8) times less with 64 steps.
+    """
     params, x, y = network
+
+    def last_loss(steps, noise, seed=0):
+        decay = measure_decay(
+            apply, params, x, y, squared, clip_norm=1.0, learning_rate=0.2 / steps,
+            noise_multiplier=noise, n_steps=steps, seed=seed,
+        )  # fmt: skip
+        return decay.losses[-1]
+
+    start = float(np.mean(np.sum((apply(params, x) - y) ** 2, axis=1)))
     gaps = []
-    for steps in (8, 64):
-        runs = [
-            measure_decay(
-                apply, params, x, y, squared, clip_norm=1.0, learning_rate=0.2 / steps,
-                noise_multiplier=noise, n_steps=steps, seed=3,
-            )
-            for noise in (0.0, 2.0)
-        ]  # fmt: skip
-        gaps.append(abs(runs[1].losses[-1] - runs[0].losses[-1]))
-        drop = runs[0].losses[0] - runs[0].losses[-1]
-    assert gaps[1] < gaps[0]
-    assert gaps[1] < 0.15 * drop
+    for steps in (4, 32):
+        flow = last_loss(steps, 0.0)
+        found = [last_loss(steps, 2.0, seed) - flow for seed in range(10)]
+        gaps.append(float(np.sqrt(np.mean(np.square(found)))))
+    assert gaps[1] < 0.6 * gaps[0]
+    assert gaps[1] < 0.15 * (start - flow)
 
 
 def test_layers_of_clip_norm_must_be_those_of_params(network):
@@ -212,13 +222,43 @@ def test_properties_need_a_square_matrix():
         matrix_properties([[np.nan]])
 
 
-def test_display_draws_both_curves(network):
+def test_figure_has_both_curves(network):
     params, x, y = network
     decay = measure_decay(
         apply, params, x, y, squared, clip_norm=1.0, learning_rate=1e-3, n_steps=3
     )
-    lines = LossDecayDisplay(decay).plot().ax_.get_lines()
+    ax = Figure().subplots()
+    draw_decay(decay, ax)
+    lines = ax.get_lines()
     assert np.array_equal(lines[0].get_ydata(), decay.losses)
     assert lines[1].get_ydata()[-1] == pytest.approx(
         decay.losses[0] + decay.predicted.sum()
     )
+
+
+@pytest.mark.parametrize("layerwise", [False, True])
+def test_kernel_and_loss_decay_of_a_flax_network(layerwise):
+    """Bu et al. 2023, Table 1, and the flow that it predicts, to 5 % of a small step.
+
+    Every parameter is a layer of its own. Six records and two outputs.
+    """
+    module = MLP((4,), 2, widths=(8,), rngs=nnx.Rngs(params=jax.random.key(0)))
+    network = Network(module)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(6, 4)), rng.integers(0, 2, 6)
+
+    def loss(output, target):
+        return jax.nn.logsumexp(output) - output[target]
+
+    bound = dict.fromkeys(network.initial, 0.1) if layerwise else 0.1
+    arguments = (network, network.initial, x, y, loss)
+    kernel = clipped_kernel(*arguments, clip_norm=bound)
+    whole = matrix_properties(kernel.kernel)
+    assert whole.symmetric
+    assert whole.positive_quadratic_form
+    assert not matrix_properties(kernel.clipped).symmetric
+    if not layerwise:
+        assert matrix_properties(kernel.clipped).positive_eigenvalues
+    decay = measure_decay(*arguments, clip_norm=bound, learning_rate=1e-3, n_steps=3)
+    assert np.all(decay.measured < 0)
+    assert decay.measured == pytest.approx(decay.predicted, rel=0.05)
