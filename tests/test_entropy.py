@@ -29,6 +29,7 @@ FRESH = {
     "linear/processes.py refusal": "that the fit is refused",
     "linear/test_rows.py code": "that the fit is refused",
     "test_compilation.py code": "which files are left",
+    "walk.py fits": "the way of a fit, not what it releases",
     "networks/dying.py make_classifier": "that a killed fit goes on for one charge",
 }
 

@@ -93,17 +93,22 @@ def test_search_states_its_cost_wherever_it_is_looked_up(make, data, tmp_path):
 def test_score_has_the_noise_and_sensitivity_of_a_run(
     adjacency, make, data, monkeypatch
 ):
-    calls, genuine = [], GaussianMechanism.release
+    sums, plans, genuine = [], [], PrivateFit.mechanism
 
-    def release(self, name, exact, **options):
-        if name == "score":
-            calls.append((exact.value, self._plan))
-        return genuine(self, name, exact, **options)
+    def mechanism(self, plan):
+        plans.append(plan)
+        return genuine(self, plan)
 
-    monkeypatch.setattr(GaussianMechanism, "release", release)
+    def note(exact, release):
+        if release.name == "score":
+            sums.append((exact.value, plans[-1]))
+        return release
+
+    monkeypatch.setattr(PrivateFit, "mechanism", mechanism)
     estimator = DPFC(n_iter=2, classes=range(3), adjacency=adjacency)
-    search = make(estimator, validation_fraction=0.5).fit(*data)
-    (exact, plan), record = calls[0], search.privacy_.releases[-1]
+    with observe(note):
+        search = make(estimator, validation_fraction=0.5).fit(*data)
+    (exact, plan), record = sums[0], search.privacy_.releases[-1]
     assert exact == round(float(exact))
     assert plan.mu <= search.privacy_.selection.run_mu * (1 + 1e-9)
     assert record.l2_sensitivity == (1.0 if adjacency == "add_remove" else 2.0)
