@@ -109,7 +109,7 @@ def test_a_record_moves_every_sum_by_at_most_one(sharp, monkeypatch):
 def test_noise_is_that_of_the_statement(sharp):
     """One step has two outcomes: balanced records give each half of the time.
 
-    160 fits, false-positive rate below 1e-6; without noise all outcomes are equal.
+    60 fits, false-positive rate below 1e-6; without noise all outcomes are equal.
     """
     X, y = np.zeros((2, 4)), np.array([0, 1])
     with pytest.warns(PrivacyWarning, match="random_state"):
@@ -117,9 +117,9 @@ def test_noise_is_that_of_the_statement(sharp):
             TemperatureScaling(sharp, epsilon=0.01, n_steps=1, random_state=seed)
             .fit(X, y)
             .temperature_
-            for seed in range(160)
+            for seed in range(60)
         ]
-    assert abs(np.mean(np.array(found) > 1) - 0.5) < 0.2
+    assert abs(np.mean(np.array(found) > 1) - 0.5) < 0.33
 
 
 class Neighbours(ClassifierMixin, BaseEstimator):
