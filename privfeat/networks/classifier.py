@@ -53,10 +53,14 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
     >>> from privfeat import DPSGDClassifier
     >>> X = np.repeat(np.arange(2), 400)[:, None] + np.zeros((800, 3))
     >>> clf = DPSGDClassifier(
-    ...     model="mlp", noise_multiplier=1.2, classes=[0, 1], n_iter=30, learning_rate=0.01
-    ... )
-    >>> print(f"{clf.fit(X, X[:, 0].astype(int)).privacy_.epsilon:.3g}")
-    9.26
+    ...     model="mlp",
+    ...     noise_multiplier=1.2,
+    ...     classes=[0, 1],
+    ...     n_iter=30,
+    ...     learning_rate=0.01,
+    ... ).fit(X, X[:, 0].astype(int))
+    >>> round(clf.privacy_.epsilon, 1)
+    9.3
     """
 
     model: Model = "simpleVGG-32(2)-64(2)-128(2)-128"
