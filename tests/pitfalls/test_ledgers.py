@@ -19,9 +19,8 @@ from privfeat import (
     PrivacyLedger,
     compose,
 )
+from privfeat.core import private_fit
 from privfeat.core.noise import draws
-from privfeat.linear import model
-from privfeat.selection import search as searching
 from tests.pitfalls.conftest import prices
 
 FOLDS = HashKFold(3, key=0)
@@ -116,7 +115,7 @@ def test_30_the_ledger_holds_a_fit_that_crashed(
     check_30(make, three_classes, new_ledger, monkeypatch)
 
 
-def late(ledger, statement, *, estimator):
+def late(ledger, statement, *, estimator, **_):
     """Charge when the body has ended well."""
 
     class Late:
@@ -133,7 +132,7 @@ def late(ledger, statement, *, estimator):
 def test_30_notices_a_charge_after_training(
     make, three_classes, new_ledger, monkeypatch
 ):
-    monkeypatch.setattr(model, "charged", late)
+    monkeypatch.setattr(private_fit, "charged", late)
     with pytest.raises(AssertionError):
         check_30(make, three_classes, new_ledger, monkeypatch)
 
@@ -141,9 +140,9 @@ def test_30_notices_a_charge_after_training(
 def test_30_notices_a_charge_that_a_crash_takes_back(
     make, three_classes, new_ledger, monkeypatch, tmp_path
 ):
-    genuine, copy = model.charged, tmp_path / "copy"
+    genuine, copy = private_fit.charged, tmp_path / "copy"
 
-    def forgiving(ledger, statement, *, estimator):
+    def forgiving(ledger, statement, *, estimator, **_):
         class Forgiving:
             def __enter__(self):
                 shutil.copy(ledger._store.path, copy)
@@ -155,7 +154,7 @@ def test_30_notices_a_charge_that_a_crash_takes_back(
 
         return Forgiving()
 
-    monkeypatch.setattr(model, "charged", forgiving)
+    monkeypatch.setattr(private_fit, "charged", forgiving)
     with pytest.raises(AssertionError):
         check_30(make, three_classes, new_ledger, monkeypatch)
 
@@ -185,6 +184,6 @@ def test_30_the_ledger_holds_a_search_that_crashed(
 def test_30_notices_a_search_that_is_charged_at_its_end(
     make, three_classes, new_ledger, monkeypatch
 ):
-    monkeypatch.setattr(searching, "charged", late)
+    monkeypatch.setattr(private_fit, "charged", late)
     with pytest.raises(AssertionError):
         check_30_search(make, three_classes, new_ledger(), monkeypatch)

@@ -219,8 +219,8 @@ def check_29(records, monkeypatch):
         drawn.append(words.tobytes())
         return words
 
-    def interrupted(self, state, *rest):
-        return step(self, resumed(state), *rest)
+    def interrupted(self, mechanism, state, *rest):
+        return step(self, mechanism, resumed(state), *rest)
 
     options = {"optimizer": "adam", "ema_decay": 0.5}
     whole = made(**options).fit(*records)
@@ -258,9 +258,9 @@ def test_29_notices_an_optimizer_that_forgets(records, monkeypatch):
 def test_29_notices_draws_that_are_repeated(records, monkeypatch):
     genuine = loop.Trainer.step
 
-    def rewound(self, state, *rest):
+    def rewound(self, *rest):
         self.keys._drawn = 1  # after the draw for the initial parameters
-        return genuine(self, state, *rest)
+        return genuine(self, *rest)
 
     monkeypatch.setattr(loop.Trainer, "step", rewound)
     with pytest.raises(AssertionError):

@@ -107,7 +107,7 @@ def test_08_notices_a_statement_that_forgets_the_seed(make, three_classes, monke
         return genuine(plan, **(facts | {"seeded": False}))
 
     monkeypatch.setattr(PrivacyStatement, "from_plan", forgetful)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
         check_08(make, three_classes)
 
 
