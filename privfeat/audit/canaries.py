@@ -1,4 +1,4 @@
-"""Records that a fit remembers if it remembers any: directions and labels of chance."""
+"""Records that a fit remembers if it remembers any: random directions and labels."""
 
 from dataclasses import dataclass
 from typing import Any

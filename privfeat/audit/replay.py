@@ -18,7 +18,7 @@ from privfeat._messages import array_of
 from privfeat._random import make_rng, seed_from
 from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.recorder import Recorded, recording
-from privfeat.core.noise.observation import absent
+from privfeat.core.noise.observation import leave_out
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
 
@@ -195,7 +195,7 @@ def replay_neighbours(
         calls = recorder.calls
         recorder.start(answers=calls)
         if missing is not None:
-            stack.enter_context(absent(missing))
+            stack.enter_context(leave_out(missing))
         second.fit(*two)
     if not calls:
         raise PrivacyError("a fit must release something to be replayed.")

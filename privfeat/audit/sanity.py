@@ -1,4 +1,4 @@
-"""What a private fit must not learn: labels of chance, and one user's pattern."""
+"""Whether a fit learns what it must not: random labels, or the pattern of one user."""
 
 import io
 from dataclasses import dataclass

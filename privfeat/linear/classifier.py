@@ -1,4 +1,4 @@
-"""What the four classifiers share: labels, classes and probabilities."""
+"""The base class of linear classifiers: labels, classes and probabilities."""
 
 import math
 from abc import abstractmethod

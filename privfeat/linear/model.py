@@ -1,4 +1,4 @@
-"""What all estimators share: parameters, one private fit, scores."""
+"""The base class of linear models: parameters, one private fit, and scores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping

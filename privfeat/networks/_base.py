@@ -1,4 +1,4 @@
-"""What the two estimators share: one private fit, and scores."""
+"""The base class of networks: one private fit, and scores."""
 
 from abc import ABC, abstractmethod
 from functools import partial

@@ -199,7 +199,7 @@ def chosen(
     network : Network
     tape : Tape
     trial : callable, optional
-        `rows.check_rows`, for a network of unknown make.
+        `rows.check_rows`, for a network that is not one of ours.
     trusted : bool
         Whether the network is known to treat every record by itself. No trial shows
         that: a network may mix the records of larger batches, or those of some values.

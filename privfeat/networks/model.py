@@ -125,7 +125,7 @@ def refuse_shared_state(module: nnx.Module) -> None:
 
 
 def check_separate(network: Network, input_shape: tuple[int, ...]) -> None:
-    """Raise ValueError if records could touch in a network of unknown make.
+    """Raise ValueError if a network that is not ours could mix the records of a batch.
 
     - Of a call with one record, ``jax.vmap`` makes one with many, in which no operation
       sees two records, but for those that say themselves what they do with a batch, and

@@ -10,7 +10,7 @@ from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise import discrete, draws
 from privfeat.core.noise.exact import noisy_total
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.noise.observation import Sampler, observed, present
+from privfeat.core.noise.observation import Sampler, not_left_out, observed
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.devices import check_settings
 from privfeat.core.sums.processes import current_team
@@ -130,11 +130,15 @@ class GaussianMechanism:
         """
         probability = self._sampling[name]
         if probability == 1.0:
-            return present(None)
+            return not_left_out(None)
         if self._exact:
-            return present(lambda n: discrete.bernoulli(self._keys, n, probability))
+            return not_left_out(
+                lambda n: discrete.bernoulli(self._keys, n, probability)
+            )
         keys = self._keys
-        return present(lambda n: draws.bernoulli(keys.draw_noise_key(), n, probability))
+        return not_left_out(
+            lambda n: draws.bernoulli(keys.draw_noise_key(), n, probability)
+        )
 
     def check_complete(self) -> None:
         """Raise `PrivacyError` unless exactly the planned releases were drawn."""

@@ -1,4 +1,7 @@
-"""The seams for audits: who sees each exact sum and its release, and who is absent."""
+"""What audits may do to a fit: see its exact sums, change releases, leave records out.
+
+Nothing here is used by a fit of a user.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +17,13 @@ Observer = Callable[[ExactSum, Release], Release]
 Sampler = Callable[[int], Bool[np.ndarray, " n"]]
 
 _observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
-_absent: ContextVar[Bool[np.ndarray, " n"] | None] = ContextVar("absent", default=None)
+_left_out: ContextVar[Bool[np.ndarray, " n"] | None] = ContextVar(
+    "left_out", default=None
+)
 
 
 def observed(exact: ExactSum, release: Release) -> Release:
-    """Return what the fit goes on with: ``release``, unless an observer says else."""
+    """Return the release that a fit uses: this one, or what an observer returns."""
     observer = _observer.get()
     return release if observer is None else observer(exact, release)
 
@@ -45,16 +50,19 @@ def observe(observer: Observer) -> Iterator[None]:
         _observer.reset(token)
 
 
-def present(sampler: Sampler | None) -> Sampler | None:
-    """Return ``sampler`` (None for all records) without those that are `absent`."""
-    missing = _absent.get()
-    if missing is None:
+def not_left_out(sampler: Sampler | None) -> Sampler | None:
+    """Return a sampler of the records that `leave_out` does not name.
+
+    None, given or returned, is the sampler that takes all records.
+    """
+    records = _left_out.get()
+    if records is None:
         return sampler
-    return lambda n: (True if sampler is None else sampler(n)) & ~missing
+    return lambda n: (True if sampler is None else sampler(n)) & ~records
 
 
 @contextmanager
-def absent(records: Bool[np.ndarray, " n"]) -> Iterator[None]:
+def leave_out(records: Bool[np.ndarray, " n"]) -> Iterator[None]:
     """Leave the marked records out of every sample of the fits inside.
 
     The neighbour of a data set whose number of records is public: all else, the coins
@@ -65,8 +73,8 @@ def absent(records: Bool[np.ndarray, " n"]) -> Iterator[None]:
     records : array of shape (n_samples,)
         Of the one data set that is fitted inside, sampled as a whole.
     """
-    token = _absent.set(np.array(records, bool))
+    token = _left_out.set(np.array(records, bool))
     try:
         yield
     finally:
-        _absent.reset(token)
+        _left_out.reset(token)

@@ -7,7 +7,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.noise.observation import absent, observe
+from privfeat.core.noise.observation import leave_out, observe
 from privfeat.core.sums.totals import ExactSum
 
 
@@ -60,7 +60,7 @@ def test_absent_records_draw_tails_and_nobody_else_notices(probability, arithmet
         return np.ones(100, bool) if sampler is None else sampler(100)
 
     everyone = None if arithmetic == "exact" and probability < 1.0 else mask()
-    with absent(missing):
+    with leave_out(missing):
         some = mask()
     assert not np.any(some[missing])
     assert np.any(some[~missing])
@@ -70,7 +70,7 @@ def test_absent_records_draw_tails_and_nobody_else_notices(probability, arithmet
 
 
 def test_everyone_is_back_after_a_fit_that_fails():
-    with pytest.raises(ZeroDivisionError), absent(np.ones(2, bool)):
+    with pytest.raises(ZeroDivisionError), leave_out(np.ones(2, bool)):
         raise ZeroDivisionError
     plan = plan_releases([Query("sum", 1.0)], epsilon=1.0)
     assert GaussianMechanism(plan, KeyStream(0)).sampler("sum") is None
