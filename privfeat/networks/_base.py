@@ -26,7 +26,7 @@ from privfeat.networks.devices import over_devices, whole_batches
 from privfeat.networks.engine import (
     ClipRule,
     RecordLoss,
-    chosen,
+    choose_engine,
     clipped_sum,
     dry_run,
     record_parts,
@@ -238,7 +238,7 @@ class DPSGDModel(ResumedRuns, ABC):
         views = Views(self.augmentation, self.n_copies, scale)
         if users is None:
             trial = partial(check_rows, network, self._loss(), inputs, targets[:1])
-            engine = chosen(
+            engine = choose_engine(
                 self.engine,
                 network,
                 tape,

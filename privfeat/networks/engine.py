@@ -34,8 +34,8 @@ from privfeat.networks.tape import FastEngineError, Tape
 Engine = Literal["auto", "fast", "reference"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
-__all__ = ["ENGINES", "ClipRule", "Engine", "FastEngineError", "RecordLoss"]
-__all__ += ["RecordParts", "Terms", "chosen", "clipped_sum", "dry_run", "record_parts"]
+__all__ = ["ENGINES", "ClipRule", "Engine", "FastEngineError", "RecordLoss", "Terms"]
+__all__ += ["RecordParts", "choose_engine", "clipped_sum", "dry_run", "record_parts"]
 
 RecordLoss: TypeAlias = Callable[
     [Float[Array, "n m"], Float[Array, "n ..."]], Float[Array, " n"]
@@ -183,7 +183,7 @@ def dry_run(network: Network, inputs: Any) -> Tape:
     return tapes[0]
 
 
-def chosen(
+def choose_engine(
     engine: Engine,
     network: Network,
     tape: Tape,

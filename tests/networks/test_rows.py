@@ -8,7 +8,7 @@ from flax import nnx
 
 from privfeat import DPSGDClassifier
 from privfeat.audit import replay
-from privfeat.networks.engine import FastEngineError, chosen, dry_run
+from privfeat.networks.engine import FastEngineError, choose_engine, dry_run
 from privfeat.networks.layers import Dense, Embed
 from privfeat.networks.losses import cross_entropy
 from privfeat.networks.model import Network, check_separate
@@ -130,10 +130,10 @@ def test_engine_is_chosen_by_the_trial(rngs):
     def trial():
         check_rows(network, cross_entropy, RECORD, np.zeros(1, np.int32))
 
-    assert chosen("auto", network, tape, trial) == "reference"
-    assert chosen("reference", network, tape, trial) == "reference"
+    assert choose_engine("auto", network, tape, trial) == "reference"
+    assert choose_engine("reference", network, tape, trial) == "reference"
     with pytest.raises(FastEngineError):
-        chosen("fast", network, tape, trial)
+        choose_engine("fast", network, tape, trial)
 
 
 @pytest.mark.parametrize("make", [ViewsFirst, PositionsFirst])

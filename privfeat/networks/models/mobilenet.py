@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from privfeat.networks.convolutions import DepthwiseConv
 from privfeat.networks.layers import Conv, Dense, Padding
-from privfeat.networks.models.resnet import around
+from privfeat.networks.models.resnet import same_padding
 
 # Groups of stages: expansion, channels, blocks, stride of the first block.
 Stages = tuple[tuple[tuple[int, int, int, int], ...], ...]
@@ -18,7 +18,7 @@ _STAGES: Stages = (
     ((6, 160, 3, 2), (6, 320, 1, 1)),
 )
 
-_AROUND = around(3)
+_PADDING = same_padding(3)
 
 
 class InvertedResidual(nnx.Module):
@@ -96,7 +96,7 @@ class MobileNetV2(nnx.Module):
         *,
         stages: Stages = _STAGES,
         n_features: int = 1280,
-        padding: Padding = _AROUND,
+        padding: Padding = _PADDING,
         rngs: nnx.Rngs,
     ) -> None:
         channels = 32

@@ -7,7 +7,12 @@ from jaxtyping import Array, Float
 
 from privfeat.networks.convolutions import StandardizedConv
 from privfeat.networks.layers import Dense
-from privfeat.networks.models.resnet import around, block_places, is_small, pool_stem
+from privfeat.networks.models.resnet import (
+    block_places,
+    is_small,
+    pool_stem,
+    same_padding,
+)
 
 # The reciprocal of the standard deviation of a rectified Gaussian.
 _RELU_GAMMA = 1.7139588594436646
@@ -40,7 +45,7 @@ class NormFreeBlock(nnx.Module):
                 n_to,
                 size,
                 stride=stride if size == 3 else 1,
-                padding=around(size),
+                padding=same_padding(size),
                 gamma=_RELU_GAMMA,
                 initial_gain=gain,
                 rngs=rngs,
@@ -93,7 +98,7 @@ class NFResNet(nnx.Module):
             width,
             size,
             stride=1 if self.small else 2,
-            padding=around(size),
+            padding=same_padding(size),
             gamma=_RELU_GAMMA,
             rngs=rngs,
         )

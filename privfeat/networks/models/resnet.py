@@ -19,7 +19,7 @@ def group_norm(n_channels: int) -> Norm:
     return Norm(n_channels, groups=groups)
 
 
-def around(size: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def same_padding(size: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the padding of a kernel with an odd side: the same on all sides."""
     return ((size // 2, size // 2),) * 2
 
@@ -72,7 +72,7 @@ class PreActivationBlock(nnx.Module):
                 channels[place + 1],
                 size,
                 stride=stride if place == strided else 1,
-                padding=around(size),
+                padding=same_padding(size),
                 use_bias=False,
                 rngs=rngs,
             )
@@ -121,7 +121,7 @@ class ResNet(nnx.Module):
             width,
             3 if self.small else 7,
             stride=1 if self.small else 2,
-            padding=around(3 if self.small else 7),
+            padding=same_padding(3 if self.small else 7),
             use_bias=False,
             rngs=rngs,
         )
