@@ -110,6 +110,7 @@ class PrivateFit:
         self.charge: int | None = None
         self._estimator, self._keys, self._plan = estimator, keys, plan
         self._forget, self._charged = forget, False
+        self._begun = self._handed_out = False
 
     @contextmanager
     def drawing(
@@ -131,6 +132,9 @@ class PrivateFit:
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator["PrivateFit"]:
         """Charge the fit, under the name of its class if no other is given."""
+        if self._begun:
+            raise PrivacyError("a fit must be charged once: its statement is of one.")
+        self._begun = True
         estimator, name = self._estimator, name or type(self._estimator).__name__
         ledger = getattr(estimator, "ledger", None)
         with charged(
@@ -151,11 +155,15 @@ class PrivateFit:
         Raises
         ------
         PrivacyError
-            Before the fit is charged, or after it, or if the statement does not cover
-            ``plan``.
+            Before the fit is charged, or after it; if the statement does not cover
+            ``plan``, or if it was handed out before.
         """
         if not self._charged:
             raise PrivacyError("a fit must be charged before it draws.")
-        if plan is not self._plan and self.statement.selection is None:
-            raise PrivacyError("a fit must draw the plan that it has stated.")
+        if self.statement.selection is None:
+            if plan is not self._plan:
+                raise PrivacyError("a fit must draw the plan that it has stated.")
+            if self._handed_out:
+                raise PrivacyError("a fit must draw its plan once.")
+            self._handed_out = True
         return GaussianMechanism(plan, self._keys, self.statement.arithmetic)

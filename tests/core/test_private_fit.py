@@ -68,6 +68,17 @@ def test_a_fit_draws_while_it_is_charged_alone(plan):
         fit.mechanism(plan)
 
 
+def test_a_fit_draws_its_plan_once(plan):
+    """A second mechanism, or a second body, would draw twice what is stated."""
+    fit = begin(Estimator(), plan)
+    with fit.drawing() as mechanism:
+        mechanism.release("sum", SUM)
+        with pytest.raises(PrivacyError, match="draw its plan once"):
+            fit.mechanism(plan)
+    with pytest.raises(PrivacyError, match="charged once"), fit.drawing():
+        pytest.fail("the body ran")
+
+
 def test_a_fit_draws_no_other_plan(plan):
     fit = begin(Estimator(), plan)
     other = plan_releases([Query("sum", 1.0)], epsilon=50.0)
