@@ -1,7 +1,5 @@
-"""Fits of audits are thrown away, and must not spend the budget of the data."""
+"""Fits of audits, which are thrown away and must not spend the budget of the data."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import clone
@@ -10,21 +8,16 @@ from privfeat._messages import without_warnings
 from privfeat.exceptions import PrivacyWarning
 
 
-def throw_away(estimator: Any, **params: Any) -> Any:
-    """Return a clone that charges no ledger and keeps no checkpoint, with ``params``.
+def fit_copy(estimator: Any, *data: Any, **params: Any) -> Any:
+    """Return a fitted clone that charges no ledger and keeps no checkpoint.
 
-    Where an estimator has no such parameter, it is not set.
+    ``data`` is what ``fit`` takes; None is left out. ``params`` are set where the
+    estimator has them. Warnings of weak privacy mean nothing to such a fit.
     """
     model = clone(estimator, safe=False)
-    params = {"ledger": None, "checkpoint_dir": None} | params
-    for name, value in params.items():
+    for name, value in ({"ledger": None, "checkpoint_dir": None} | params).items():
         if hasattr(model, name):
             setattr(model, name, value)
-    return model
-
-
-@contextmanager
-def without_privacy_warnings() -> Iterator[None]:
-    """Silence warnings that mean nothing to a fit that is never published."""
     with without_warnings(PrivacyWarning):
-        yield
+        model.fit(*(part for part in data if part is not None))
+    return model

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from privfeat._checks import check_real
 from privfeat._messages import array_of
-from privfeat.audit._scores import margins
+from privfeat.audit.scores import margins
 
 
 @dataclass(frozen=True)

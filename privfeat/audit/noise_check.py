@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from privfeat._checks import check_real
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat.audit.copies import fit_copy
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
@@ -115,10 +115,8 @@ def check_noise(
     True
     """
     check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
-    audited = throw_away(estimator)
-    data = (X, y) if groups is None else (X, y, groups)
-    with without_privacy_warnings(), recording() as recorder:
-        audited.fit(*data)
+    with recording() as recorder:
+        audited = fit_copy(estimator, X, y, groups)
     return NoiseResult(
         noise_checks(audited.privacy_, recorder.calls),
         repetition_p_value(recorder.calls),

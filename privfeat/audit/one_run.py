@@ -10,10 +10,10 @@ from privfeat._checks import check_int, check_positive, check_real
 from privfeat._extras import require
 from privfeat._messages import array_of
 from privfeat._random import make_rng
-from privfeat.audit._jax_privacy import epsilon_lower_bound
-from privfeat.audit._scores import gradient_products
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
 from privfeat.audit.canaries import Canaries, make_canaries
+from privfeat.audit.copies import fit_copy
+from privfeat.audit.lower_bound import epsilon_lower_bound
+from privfeat.audit.scores import gradient_products
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,9 @@ def audit_one_run(
         avoid=np.array([rows[labels == c].mean(axis=0) for c in np.unique(labels)]),
         rng=make_rng(seed),
     )
-    model = throw_away(estimator)
     data = _with_canaries(estimator, rows, labels, groups, canaries)
-    with without_privacy_warnings():
-        model.fit(data[0].reshape(-1, *records.shape[1:]), *data[1:])
+    shape = (-1, *records.shape[1:])
+    model = fit_copy(estimator, data[0].reshape(shape), *data[1:])
     statement = getattr(model, "privacy_", None)
     if statement is not None:
         epsilon = statement.epsilon if epsilon is None else epsilon
@@ -171,8 +170,7 @@ def audit_one_run(
     if epsilon is None or delta is None:
         raise ValueError("epsilon and delta must be given for a fit without privacy_.")
     n_guesses = max(1, round(guess_fraction * n_canaries))
-    planted = canaries.X.reshape(-1, *records.shape[1:])
-    scores = gradient_products(model, planted, canaries.y)
+    scores = gradient_products(model, canaries.X.reshape(shape), canaries.y)
     bound = epsilon_lower_bound(
         scores,
         canaries.included,

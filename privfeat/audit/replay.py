@@ -7,7 +7,7 @@ sensitivity alone, and nothing that it stores may differ at all.
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import array_of
 from privfeat._random import make_rng, seed_from
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat.audit.copies import fit_copy
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -189,14 +189,13 @@ def replay_neighbours(
         Records of ``two`` that take no part, where the number of records is public.
     """
     seed = seed_from(make_rng(None))
-    first, second = (throw_away(estimator, random_state=seed) for _ in "12")
-    with without_privacy_warnings(), recording() as recorder, ExitStack() as stack:
-        first.fit(*one)
+    without = nullcontext() if missing is None else leave_out(missing)
+    with recording() as recorder:
+        first = fit_copy(estimator, *one, random_state=seed)
         calls = recorder.calls
         recorder.start(answers=calls)
-        if missing is not None:
-            stack.enter_context(leave_out(missing))
-        second.fit(*two)
+        with without:
+            second = fit_copy(estimator, *two, random_state=seed)
     if not calls:
         raise PrivacyError("a fit must release something to be replayed.")
     return ReplayResult(

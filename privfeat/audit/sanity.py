@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from privfeat._checks import check_choice, check_int
 from privfeat._extras import require
 from privfeat._random import Generator, make_rng, seed_from
-from privfeat.audit._sanity_law import allowed_rate, chance_limit, mean_limit
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat.audit.copies import fit_copy
+from privfeat.audit.sanity_limits import allowed_rate, chance_limit, mean_limit
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def random_label_test(
     -----
     **Law.** A correct fit may remember as much as its cost allows; the limit is what
     all its fits together exceed with probability at most ``rate``. The proof stands in
-    ``privfeat/audit/_sanity_law.py``.
+    ``privfeat/audit/sanity_limits.py``.
 
     **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1, with other
     limits.
@@ -275,20 +275,11 @@ def _records_per_user(estimator: Any, given: int | None) -> int:
     return check_int("records_per_user", default if given is None else given, low=1)
 
 
-def _fit(
-    estimator: Any,
-    n_classes: int,
-    rng: Generator,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    users: NDArray[Any],
-) -> Any:
-    # each with its own seed, or all fits would share their noise
-    model = throw_away(estimator, classes=range(n_classes), random_state=seed_from(rng))
-    grouped = getattr(estimator, "max_group_size", None) is not None
-    with without_privacy_warnings():
-        model.fit(*((X, y, users) if grouped else (X, y)))
-    return model
+def _fit(estimator: Any, n_classes: int, rng: Generator, *data: Any) -> Any:
+    """Return a fit with its own seed: with one seed all would share their noise."""
+    seed, grouped = seed_from(rng), getattr(estimator, "max_group_size", None)
+    data = data if grouped is not None else data[:2]
+    return fit_copy(estimator, *data, classes=range(n_classes), random_state=seed)
 
 
 def _rows(images: NDArray[Any], channels: int | None) -> NDArray[np.float64]:
