@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from privfeat import DPAdamLinear, DPNewton
 from privfeat.audit import (
     SanityResult,
-    sanity_limits,
     calibrate_noise,
     pattern_test,
     random_label_test,
+    sanity_limits,
 )
 
 RANDOM = partial(
