@@ -138,12 +138,9 @@ def plan(
     check_positive("epsilon", epsilon, remedy="Without privacy there is no noise.")
     for name in estimators:
         check_choice("estimator", name, ESTIMATORS)
+    sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
     rows = [
-        _estimator_plan(
-            make(name, n_classes, epsilon, delta, adjacency),
-            *(n_samples, n_features, n_classes),
-        )
-        for name in estimators
+        _estimator_plan(make(name, n_classes, *budget), *sizes) for name in estimators
     ]
     halves = [row.score_noise / 2.0 for row in rows]
     twice = [
@@ -151,8 +148,6 @@ def plan(
         for row, noise in zip(rows, halves, strict=True)
     ]
     best, reason = _recommend(rows)
-    sizes = (n_samples, n_features, n_classes)
-    budget = (epsilon, delta, adjacency)
     return Plan(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
 
 

@@ -290,7 +290,9 @@ def _repeat(
     def fit(X: NDArray[Any], y: NDArray[Any], users: NDArray[Any]) -> Any:
         model = fit_copy(
             estimator,
-            *(X, y, users if grouped else None),
+            X,
+            y,
+            users if grouped else None,
             classes=range(n_classes),
             random_state=seed_from(rng),  # with one seed all fits would share noise
         )

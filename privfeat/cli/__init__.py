@@ -28,10 +28,8 @@ from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
-_VERBS = (
-    *(fit, train, predict, statement, audit, sanity, budget, report, plan, tan),
-    quickstart,
-)
+_OF_MODELS = (fit, train, predict, statement, audit, sanity, report)
+_OF_BUDGETS = (budget, plan, tan, quickstart)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -45,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--debug", action="store_true", help="on failure, show the Python traceback"
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for module in _VERBS:
+    for module in _OF_MODELS + _OF_BUDGETS:
         module.add_parser(verbs)
     return parser
 

@@ -13,12 +13,11 @@ from privfeat._types import ACCOUNTINGS, ADJACENCIES, ARITHMETICS
 ESTIMATORS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear")
 BUDGETS = ("epsilon", "rho", "noise_multiplier")
 PRIVACY = (*BUDGETS, "delta", "adjacency", "accounting", "arithmetic", "random_state")
+_TRAINING = ("model", "epochs", "expected_batch_size", "learning_rate", "clip_norm")
+_CHECKPOINTS = ("checkpoint_dir", "checkpoint_every")
+_BOUNDS = ("max_labels", "max_group_size")
 # all options that are parameters of an estimator
-PARAMETERS = (
-    *(*PRIVACY, "max_labels", "max_group_size", "model", "epochs"),
-    *("expected_batch_size", "learning_rate", "clip_norm"),
-    *("checkpoint_dir", "checkpoint_every"),
-)
+PARAMETERS = (*PRIVACY, *_BOUNDS, *_TRAINING, *_CHECKPOINTS)
 
 
 def verb(
