@@ -31,12 +31,14 @@ def add_parser(verbs: Any) -> None:
     add = parser.add_argument
     public = "PUBLIC rows to audit on, instead of synthetic ones"
     add("--public", metavar="FILE[:SPLIT]", help=public)
-    add("--n-samples", type=int, help="of synthetic rows (default 1000)")
-    n_features = "of synthetic rows (default 200, or those of the model)"
+    add("--n-samples", type=int, help="number of synthetic rows (default 1000)")
+    n_features = "features of a synthetic row (default 200, or as the model has)"
     add("--n-features", type=int, help=n_features)
-    add("--n-classes", type=int, help="(default 10, or as FILE names)")
+    add(
+        "--n-classes", type=int, help="number of classes (default 10, or as FILE names)"
+    )
     add("--n-canaries", type=int, help="planted records (default: as many as features)")
-    add("--confidence", type=float, default=0.95, help="of the bound (default 0.95)")
+    add("--confidence", type=float, default=0.95, help="of the lower bound")
     add("--out", metavar="FILE.json", help="write the results, for `privfeat report`")
     options.add_privacy(parser)
 

@@ -33,7 +33,7 @@ def add_parser(verbs: Any) -> None:
     help_file = "a file, or a postgresql:// URL"
     file = options.option("ledger", metavar="LEDGER", help=help_file)
     dataset = options.option(
-        "--dataset", metavar="NAME", required=True, help="whose budget"
+        "--dataset", metavar="NAME", required=True, help="whose budget it is"
     )
     add = action(run_create, "fix the budget of a data set for good", dataset)
     add("--epsilon", type=float, required=True, help="of all fits together")

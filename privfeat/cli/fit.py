@@ -29,7 +29,7 @@ def add_parser(verbs: Any) -> None:
     add("--test", metavar="FILE[:SPLIT]", help=rows)
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
-    add("--max-labels", type=int, help="labels of a row that count (default all)")
+    add("--max-labels", type=int, help="labels of a row that count (default: all)")
     add(
         "--groups",
         action=argparse.BooleanOptionalAction,

@@ -1,6 +1,6 @@
 """``privfeat plan``: what a budget buys, before private data is read.
 
-Say how noisy each estimator will be, roughly what that costs in accuracy, and what
+Print how noisy each estimator will be, roughly what that costs in accuracy, and what
 twice the data would buy. Reads no private record; with --public, tries the estimators
 on public features with that noise.
 """

@@ -35,7 +35,7 @@ def add_parser(verbs: Any) -> None:
     features = "feature file whose origin to describe (default: that of --test)"
     add("--features", metavar="FILE", help=features)
     add("--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote")
-    add("--title", help="default: the estimator and its budget")
+    add("--title", help="of the report (default: the estimator and its budget)")
     add("--card", metavar="FILE.md", help="write a model card as well")
     add("--license", default="unknown", help="of the model, for the card")
 

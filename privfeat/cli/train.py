@@ -39,14 +39,15 @@ def add_parser(verbs: Any) -> None:
     )
     options.add_privacy(parser, linear=False)
     add = parser.add_argument_group("training").add_argument
-    add("--epochs", type=float, help="default 10")
-    size = "expected size (default 256), at most the images, or users, there are"
+    add("--epochs", type=float, help="passes over the images (default 10)")
+    size = "expected size (default 256); at most the number of images, or users"
     add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
     add("--learning-rate", type=float, help="of the optimizer")
-    add("--clip-norm", type=float, help="longest gradient of one image")
+    add("--clip-norm", type=float, help="bound on the gradient of an image, or user")
     folder = "keep checkpoints there, and go on from them if the fit was interrupted"
     add("--checkpoints", dest="checkpoint_dir", metavar="DIR", help=folder)
-    add("--checkpoint-every", metavar="STEPS", type=int, help="default 100")
+    every = "steps between checkpoints (default 100)"
+    add("--checkpoint-every", metavar="STEPS", type=int, help=every)
     restore = "do not fit: save in --out the model of the finished fit of --checkpoints"
     add("--restore", action="store_true", help=restore)
 
