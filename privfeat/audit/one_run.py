@@ -18,7 +18,7 @@ from privfeat.audit.scores import gradient_products
 
 @dataclass(frozen=True)
 class OneRunResult:
-    """What one fit with canaries tells of its epsilon.
+    """What one fit with canaries shows about its epsilon.
 
     Attributes
     ----------

@@ -116,7 +116,7 @@ def random_label_test(
         Records of one user, all of one label. Default: 10 with ``max_group_size``,
         where users are passed to ``fit`` as groups, and 1 without.
     n_fits : int
-        Each on data of its own. At epsilon 1 the limit for 10 classes is an accuracy of
+        Each has new data. At epsilon 1 the limit for 10 classes is an accuracy of
         0.44 for 30 fits and 0.68 for 10: fits of epsilon 10 exceed the first alone.
     mu : float, optional
         Gaussian-DP parameter, of a user, that fits are held to. Default: what their

@@ -244,12 +244,12 @@ def write_file(path: str | Path, content: bytes) -> None:
 
 
 def shows_progress(args: argparse.Namespace) -> bool:
-    """Return whether somebody watches: on a terminal, unless told to be quiet."""
+    """Return whether to show progress: on a terminal, without ``--quiet``."""
     return sys.stderr.isatty() and not args.quiet
 
 
 def progress(args: argparse.Namespace, text: str) -> None:
-    """Print what is being done, where somebody watches."""
+    """Print what is being done, if progress is shown."""
     if shows_progress(args):
         print(text, file=sys.stderr, flush=True)
 

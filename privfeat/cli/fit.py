@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
 def _report_gaps(
     args: argparse.Namespace, train: "FeatureSplit", test: "FeatureSplit | None"
 ) -> None:
-    """Tell the person who has the files what is amiss, before anything is charged."""
+    """Warn of classes that the splits do not share, before anything is charged."""
     from privfeat.data.gaps import find_gaps
 
     splits = {f"--train {args.train}": train}
@@ -92,9 +92,9 @@ def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
         )
     if args.groups is None and train.X.has_groups:
         raise CommandError(
-            f"{args.train} says whose each row is. Pass --groups and --max-group-size "
-            "to protect all rows of a user together, or --no-groups to protect each "
-            "row on its own."
+            f"{args.train} names the user of each row. Pass --groups and "
+            "--max-group-size to protect all rows of a user together, or --no-groups "
+            "to protect each row on its own."
         )
     if args.groups:
         return train.groups

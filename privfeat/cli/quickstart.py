@@ -19,7 +19,7 @@ from privfeat.cli import common, options
 from privfeat.cli.common import CommandError
 from privfeat.exceptions import PrivacyWarning
 
-_SHOWN = "DPFC"  # whose statement is printed: fixed, so as not to depend on the table
+_SHOWN = "DPFC"  # its statement is printed: fixed, so that the table does not choose it
 _BASELINE = "LogisticRegression"
 _PACKAGES = ("jax", "numpy", "scikit-learn", "dp-accounting")
 
@@ -111,8 +111,8 @@ def run(args: argparse.Namespace) -> None:
     print(f"\nTest accuracy, mean of {args.repeats} fits ({grid.title})\n")
     print(format_grid(grid))
     print(
-        f"\nThe column inf and {_BASELINE} are not private. To choose a row by such a "
-        "table on\nprivate data would be a release of its own.\n"
+        f"\nThe column inf and {_BASELINE} are not private. On private data, to choose "
+        "a row by\nsuch a table would be one more release.\n"
     )
     print(f"What one of these fits promises, {_SHOWN} at epsilon {shown_epsilon:g}:\n")
     print(shown)
