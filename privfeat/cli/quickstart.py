@@ -5,11 +5,11 @@ it on 'test', print a table and write accuracy.png and results.json. For public 
 each fit of private data spends its budget.
 """
 
-import argparse
 import json
 import math
 import platform
 import time
+from argparse import Namespace
 from importlib import metadata
 from typing import Any
 
@@ -39,7 +39,7 @@ def add_parser(verbs: Any) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Fit everything, print the table and one statement, write the two files."""
     from privfeat._files import write_atomically
     from privfeat._messages import without_warnings
@@ -55,11 +55,13 @@ def run(args: argparse.Namespace) -> None:
             "--epsilons must be finite and > 0; infinity is always added."
         )
     file = open_features(args.features)
-    train, test = file["train"], file["test"]
+    train, test = (
+        common.open_split(f"{args.features}:{name}", name, one_label=True)
+        for name in ("train", "test")
+    )
     if file.class_names is None:
         raise CommandError(f"{args.features} names no classes.")
-    y, y_test = common.single_labels(train, "train"), common.single_labels(test, "test")
-    data: Any = (train.X[:], y, test.X[:], y_test)
+    data: Any = (train.X[:], train.y, test.X[:], test.y)
     (n_train, n_features), n_classes = train.X.shape, len(file.class_names)
     fixed = options.given(args, ("delta", "adjacency")) | {"classes": range(n_classes)}
     budgets, started = sorted(set(args.epsilons)), time.perf_counter()
@@ -89,7 +91,7 @@ def run(args: argparse.Namespace) -> None:
                 "dataset": file.metadata.get("dataset"),
                 "model": file.metadata.get("model"),
                 "n_train": n_train,
-                "n_test": len(y_test),
+                "n_test": len(test.y),
                 "n_features": n_features,
                 "n_classes": n_classes,
             },

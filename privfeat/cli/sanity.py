@@ -6,7 +6,7 @@ learn the patch of one user's images, and should learn one that many have (van d
 et al. 2018). A correct fit fails at most once in 1,000 runs.
 """
 
-import argparse
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def add_parser(verbs: Any) -> None:
     options.add_privacy(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print a line for each test; fail if something was learned that must not be."""
     from privfeat import audit
 

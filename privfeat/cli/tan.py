@@ -5,8 +5,8 @@ data, and what else has the same total amount of noise (Sander et al. 2023). Rea
 data.
 """
 
-import argparse
 import json
+from argparse import Namespace
 from typing import Any
 
 from privfeat.cli import options
@@ -28,7 +28,7 @@ def add_parser(verbs: Any) -> None:
     add("--factor", type=float, default=64.0, help=factor)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print everything that follows from the settings."""
     from privfeat.analysis.planning import delta_warnings
     from privfeat.analysis.tan import TAN, constant_tan_settings, simulate

@@ -4,8 +4,8 @@ Train a network on a folder of images with differential privacy, and save it wit
 privacy statement. Needs `pip install 'privfeat[train]'`.
 """
 
-import argparse
 import warnings
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def add_parser(verbs: Any) -> None:
     add("--restore", action="store_true", help=restore)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Train, save, and print accuracy and statement."""
     try:
         with common.model_folder(args) as begun:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
         raise
 
 
-def _run(args: argparse.Namespace, begun: list[Any]) -> None:
+def _run(args: Namespace, begun: list[Any]) -> None:
     from privfeat import DPSGDClassifier, persistence
     from privfeat.data.users import read_users
 
@@ -92,7 +92,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     common.save_model(args, clf, names, test)
 
 
-def _read(args: argparse.Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
+def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
     """Return the folder below DIR, its images, and those of ``test/`` if it is there.
 
     The person who has the files is warned of empty classes before anything is charged.
