@@ -93,7 +93,8 @@ def delta_warnings(delta: float, n_samples: int) -> tuple[str, ...]:
         return ()
     return (
         f"delta should be well below one over the number of records, got {delta:g} for "
-        f"{n_samples:,}: with it, a method may publish one whole record. Pass a smaller one.",
+        f"{n_samples:,}: a method with such a delta may publish one whole record. Pass "
+        "a smaller one.",
     )
 
 
