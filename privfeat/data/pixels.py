@@ -14,8 +14,8 @@ What a file may hold, and what becomes of it:
 """
 
 import os
-import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -26,7 +26,6 @@ SUFFIXES = frozenset(
 )
 # Stored beside features: of another rule, equal files give other features.
 DECODING = "upright; full range of bits; zero as tagged; transparency over white"
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, struct.error)
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
 _ZERO_IS_WHITE, _SIGNED = 0, 2  # their values
 
@@ -82,14 +81,9 @@ def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """
     from PIL import Image
 
-    try:
-        with Image.open(file) as image:
-            image.load()
-            return as_bytes(image)
-    except BadImageError:
-        raise
-    except (*_BROKEN, Image.DecompressionBombError) as error:
-        raise BadImageError(str(error) or type(error).__name__) from error
+    with _refused_if_damaged(), Image.open(file) as image:
+        image.load()
+        return as_bytes(image)
 
 
 def as_bytes(image: Any) -> Any:
@@ -98,8 +92,13 @@ def as_bytes(image: Any) -> Any:
     Raises
     ------
     BadImageError
-        If there is no way from its mode to one of the two.
+        If it cannot be decoded, or there is no way from its mode to one of the two.
     """
+    with _refused_if_damaged():
+        return _as_bytes(image)
+
+
+def _as_bytes(image: Any) -> Any:
     from PIL import Image
 
     depth, tags = _depth(image), _tags(image)  # before it is turned: that drops them
@@ -130,11 +129,21 @@ def converted(image: Any, mode: str) -> Any:
     BadImageError
         If there is no way from its mode to that one.
     """
-    if image.mode == mode:
-        return image
+    with _refused_if_damaged():
+        return image if image.mode == mode else image.convert(mode)
+
+
+@contextmanager
+def _refused_if_damaged() -> Iterator[None]:
+    """Turn whatever Pillow raises into `BadImageError`: its plugins raise anything.
+
+    A file may be of any kind that Pillow knows, whatever its name says.
+    """
     try:
-        return image.convert(mode)
-    except (OSError, ValueError) as error:
+        yield
+    except BadImageError:
+        raise
+    except Exception as error:
         raise BadImageError(str(error) or type(error).__name__) from error
 
 
@@ -143,7 +152,7 @@ def _upright(image: Any) -> Any:
 
     try:
         return ImageOps.exif_transpose(image)
-    except (*_BROKEN, KeyError):  # damaged metadata of an image that is whole
+    except Exception:  # noqa: BLE001 - damaged metadata of an image that is whole
         return image
 
 

@@ -177,3 +177,16 @@ def test_list_images_takes_an_image_once_where_links_lead_back(tmp_path):
     images, folders = list_images(tmp_path)
     assert images == ["cat/1.png", "dog/1.png", "owl/1.png"]
     assert folders == ["cat", "dog", "owl"]
+
+
+def test_whatever_pillow_raises_is_a_bad_image():
+    """Its plugins raise anything, and it takes no name for a kind of file."""
+    with pytest.raises(BadImageError, match="pixel format"):  # a NotImplementedError
+        decode(io.BytesIO(b"DDS " + struct.pack("<7I", 124, 0, 4, 4, 0, 0, 0) + bytes(96)))
+
+
+def test_as_bytes_refuses_an_image_that_is_read_later_and_cut_off():
+    noise = np.random.default_rng(0).integers(0, 2**16, (64, 64), dtype=np.uint16)
+    whole = stored(Image.fromarray(noise), "PNG").getvalue()
+    with pytest.raises(BadImageError):
+        as_bytes(Image.open(io.BytesIO(whole[: len(whole) // 2])))
