@@ -18,6 +18,7 @@ from privfeat.cli.common import (
     print_fit,
     progress,
     refuse_to_replace,
+    save_fit,
     warn,
 )
 from privfeat.cli.job import all_of_job, joined_job
@@ -115,7 +116,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import persistence
 
     persistence.written_before(estimator, train.class_names)
-    with output_folder(args.out) as folder:
+    with output_folder(args.out):
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
             estimator.set_params(verbose=1)
@@ -127,9 +128,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             return
         if "verbose" not in settings:
             estimator.set_params(verbose=0)
-        persistence.save(
-            estimator, folder, overwrite=args.overwrite, class_names=train.class_names
-        )
+        save_fit(args, estimator, train.class_names)
     tested = None if test is None else (test.X, test.y, args.test)
     print_fit(args, estimator, tested)
     if train.class_names is not None and not args.quiet:

@@ -18,6 +18,7 @@ from privfeat.cli.common import (
     print_fit,
     progress,
     refuse_to_replace,
+    save_fit,
     warn,
 )
 
@@ -154,7 +155,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
     persistence.written_before(clf, names)
-    with output_folder(args.out) as folder:
+    with output_folder(args.out):
         if args.restore:
             clf.restore()
         else:
@@ -164,12 +165,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
                 print(_charge(clf, n_units), flush=True)
             progress(args, f"training {args.model} on {args.data} ...")
             clf.fit(X, y, groups=groups)
-        persistence.save(
-            clf.set_params(verbose=0),
-            folder,
-            overwrite=args.overwrite,
-            class_names=names,
-        )
+        save_fit(args, clf.set_params(verbose=0), names)
     tested = None if test is None else (test.images, test.labels, root / "test")
     print_fit(args, clf, tested)
 
