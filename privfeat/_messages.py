@@ -136,6 +136,7 @@ class _OfThisThread:
 
 def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     """Return what ``numpy.asarray`` makes of private values, without its words."""
+    refuse_masked(values)
     return without_data(np.asarray, values, dtype)
 
 
@@ -159,6 +160,22 @@ def list_of(name: str, values: Any) -> list[Any]:
 
 def _listed(values: Any) -> list[Any]:
     return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def refuse_masked(*tables: Any) -> None:
+    """Raise TypeError for masked arrays that hide an entry, or lists of such.
+
+    NumPy and scikit-learn drop the mask, and take what is under it.
+    """
+    for table in tables:
+        parts = table if isinstance(table, list | tuple) else [table]
+        masked = (part for part in parts if isinstance(part, np.ma.MaskedArray))
+        if any(map(np.ma.is_masked, masked)):
+            raise TypeError(
+                "X, y and groups must not be masked arrays with hidden entries, since "
+                "what is under a mask would count. Leave those records out, or fill "
+                "in a public constant."
+            )
 
 
 def _category(text: str) -> type[Warning]:
