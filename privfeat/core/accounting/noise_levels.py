@@ -67,7 +67,8 @@ def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> fl
         return convert.gaussian_mu(epsilon, delta)
     if accounting == "zcdp":
         return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
-    return 1.0 / pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    return 1.0 / noise_multiplier
 
 
 def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
@@ -96,11 +97,11 @@ def plan_sampled(
     def event(noise_multiplier: float) -> DpEvent:
         return plan(noise_multiplier, 0.0).event()  # epsilon is not known yet
 
-    if noise_multiplier is None:
-        assert epsilon is not None  # one of the two is set by the caller
-        noise_multiplier = pld.pld_noise_multiplier(event, epsilon, delta)
-    spent = _finite(pld.pld_epsilon(event(noise_multiplier), delta))
-    return plan(noise_multiplier, spent)
+    if noise_multiplier is not None:
+        spent = _finite(pld.pld_epsilon(event(noise_multiplier), delta))
+        return plan(noise_multiplier, spent)
+    assert epsilon is not None  # one of the two is set by the caller
+    return plan(*pld.pld_noise_multiplier(event, epsilon, delta))
 
 
 def total_weight(queries: Sequence[Query]) -> float:

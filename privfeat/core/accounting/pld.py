@@ -5,12 +5,14 @@ And Rényi bounds of the same events, to compare with what papers state.
 
 import math
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import numpy as np
 from dp_accounting import DpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
+from scipy.optimize import brentq
 
-from privfeat.core.accounting.conversions import bisect, check_delta
+from privfeat.core.accounting.conversions import check_delta
 from privfeat.exceptions import UnsupportedEventError
 
 _GRID = 1e-4
@@ -65,30 +67,39 @@ def rdp_epsilon(event: DpEvent, delta: float) -> float:
 
 def pld_noise_multiplier(
     make_event: Callable[[float], DpEvent], epsilon: float, delta: float
-) -> float:
+) -> tuple[float, float]:
     """Return a noise multiplier at which ``make_event`` costs at most ``epsilon``.
 
-    Found by doubling and bisection to a relative 1e-3, rounded up.
+    And what it costs. The multiplier was tried: it is the smallest of those that are
+    affordable, and one that is a relative 1e-3 smaller is not.
 
     Raises
     ------
     ValueError
         If a noise multiplier of 1e6 is not enough.
     """
+    costs: dict[float, float] = {}
 
-    def affordable(noise_multiplier: float) -> bool:
-        return pld_epsilon(make_event(float(noise_multiplier)), delta) <= epsilon
+    @cache
+    def excess(log_noise: float) -> float:
+        """Return the logarithm of cost over budget: almost a straight line."""
+        noise = math.exp(log_noise)
+        costs[noise] = pld_epsilon(make_event(noise), delta)
+        return math.log(min(max(costs[noise] / epsilon, 1e-3), 1e3))
 
-    # Walk down from enough noise: tiny multipliers make huge loss distributions.
-    high = 1.0
-    while not affordable(high):
-        high *= 2.0
-        if high > 1e6:
+    # The cost falls at least as fast as the noise grows: a step by the excess is long
+    # enough. Steps to less noise are short: the loss distribution of next to none is
+    # huge.
+    low, high, most = 0.0, 0.0, math.log(1e6)
+    while excess(high) > 0.0:
+        if high == most:
             raise ValueError(
                 "epsilon and delta must allow a noise multiplier of at most 1e6, got "
                 f"epsilon={epsilon!r}, delta={delta!r}."
             )
-    low = 0.8 * high
-    while low > 1e-3 and affordable(low):
-        low, high = 0.8 * low, low
-    return bisect(affordable, good=high, bad=low, tol=1e-3)
+        low, high = high, min(high + excess(high) + 1e-3, most)
+    while excess(low) <= 0.0 and low > math.log(1e-3):
+        low, high = low + max(excess(low), -0.3) - 1e-3, low
+    if excess(low) > 0.0:
+        brentq(excess, low, high, xtol=4e-4, rtol=1e-9)
+    return min(pair for pair in costs.items() if pair[1] <= epsilon)
