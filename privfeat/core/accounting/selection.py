@@ -16,12 +16,13 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from privfeat._checks import check_positive, check_real
+from privfeat._checks import check_positive
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA
 from privfeat.core.accounting.conversions import (
     MU_RANGE,
     bisect,
+    check_delta,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
@@ -133,6 +134,4 @@ def score_sensitivity(adjacency: Adjacency) -> float:
 
 def check_run_delta(delta: float, runs: RunCount) -> float:
     """Return ``delta`` if it is large enough for the noise of all the runs."""
-    return check_real(
-        "delta", delta, low=MIN_DELTA * runs.mean, high=1.0, include_high=False
-    )
+    return check_delta(delta, low=MIN_DELTA * runs.mean)

@@ -10,23 +10,9 @@ from privfeat.core.accounting.plan import PlannedRelease, Query
 class ReleaseRecord:
     """What was released, how often, and with how much noise.
 
-    Attributes
-    ----------
-    name : str
-        Of the statistic.
-    count : int
-        Number of releases of it, >= 1.
-    l2_sensitivity, noise_stddev : float
-        In units of the statistic; their ratio is ``noise_multiplier``.
-    noise_multiplier : float
-        Finite and >= 0; 0 without privacy.
-    sampling_prob : float
-        Poisson sampling probability, in [1e-9, 1]; 1 when every record takes part.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is out of its range.
+    The fields are those of `PlannedRelease` and its `Query`, in the same units; another
+    type is a TypeError, and a number out of range a ValueError. Without privacy the
+    noise is 0.
     """
 
     name: str

@@ -12,14 +12,11 @@ LARGE_EPSILON = 20.0
 def is_large_delta(delta: float, n_units: int) -> bool:
     """Return whether ``delta`` promises little to ``n_units`` records, or users.
 
-    From one over their number on, it allows to give one of them away whole.
+    A delta of one over their number allows publishing one of them whole.
 
-    Notes
-    -----
-    Under add/remove the answer tells of a secret number. It is for whoever runs the
-    fit and holds the records: ``fit`` says it as a warning, on stderr, in the words of
-    the warning of any large delta, and writes it into no statement, report or model.
-    That a fit is refused tells as much.
+    Under add/remove the number is secret, and the answer depends on it. Only the owner
+    of the records sees the answer: ``fit`` warns on stderr, in the words of the warning
+    of any large delta, and writes nothing into a statement, report or model.
     """
     return delta > LARGE_DELTA or delta * n_units > 1.0
 
