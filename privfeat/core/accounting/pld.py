@@ -1,6 +1,6 @@
-"""Privacy loss distributions, by dp-accounting: for records that are sampled.
+"""Privacy loss distributions (PLD) of sampled records, by dp-accounting.
 
-And Rényi bounds of the same events, to compare with what papers state.
+And Rényi bounds of the same events, for comparison with papers.
 """
 
 import math
@@ -23,21 +23,17 @@ _ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
 def pld_epsilon(event: DpEvent, delta: float) -> float:
     """Return the epsilon at ``delta`` that dp-accounting's PLD accountant proves.
 
-    The neighbouring relation is add/remove; under replace-one the noise multipliers in
-    ``event`` are already relative to the replace-one sensitivity, and the curve of a
-    Gaussian release depends on nothing else.
-
-    Raises
-    ------
-    UnsupportedEventError
-        If the accountant cannot bound the event.
+    The neighbouring relation is add/remove. It serves replace-one as well where nothing
+    is sampled: there the noise multipliers in ``event`` are relative to the replace-one
+    sensitivity, and the curve of a Gaussian release depends on nothing else. An event
+    that the accountant cannot bound is an UnsupportedEventError.
     """
     (epsilon,) = pld_epsilons(event, [delta])
     return epsilon
 
 
 def pld_epsilons(event: DpEvent, deltas: Iterable[float]) -> list[float]:
-    """Return `pld_epsilon` at several deltas, for the time of one: all hold at once."""
+    """Return `pld_epsilon` at several deltas, in the time that one takes."""
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     accountant = pld.PLDAccountant(relation, value_discretization_interval=_GRID)
     if not accountant.supports(event):
@@ -54,8 +50,8 @@ def rdp_epsilon(event: DpEvent, delta: float) -> float:
     """Return the epsilon at ``delta`` by Rényi differential privacy, as in most papers.
 
     A bound for comparison: fits are accounted by `pld_epsilon`, which is about 7 %
-    smaller. Of whole orders, so far too large above an epsilon of about 30. The
-    neighbouring relation is as there; ``event`` is that of a statement, say:
+    smaller and has the same neighbouring relation. Its orders are whole numbers, so it
+    is far too large above an epsilon of about 30. ``event`` may be that of a statement:
     ``rdp_epsilon(clf.privacy_.event(), 1e-5)``.
     """
     accounted = rdp.RdpAccountant(_ORDERS).compose(event)
