@@ -4,13 +4,14 @@ And Rényi bounds of the same events, to compare with what papers state.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from dp_accounting import DpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 from privfeat.core.accounting.conversions import bisect, check_delta
+from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 _GRID = 1e-4
@@ -92,3 +93,38 @@ def pld_noise_multiplier(
     while low > 1e-3 and affordable(low):
         low, high = 0.8 * low, low
     return bisect(affordable, good=high, bad=low, tol=1e-3)
+
+
+def finite_epsilon(event: DpEvent, delta: float) -> float:
+    """Return `pld_epsilon`; raise UnsupportedEventError if it is not finite."""
+    epsilon = pld_epsilon(event, delta)
+    if not math.isfinite(epsilon):
+        raise UnsupportedEventError(
+            "accounting='pld' must find a finite epsilon for the budget, found none. "
+            "Pass a larger delta or noise_multiplier, or accounting='exact'."
+        )
+    return epsilon
+
+
+def plan_sampled(
+    queries: Sequence[Query],
+    epsilon: float | None,
+    delta: float,
+    noise_multiplier: float | None,
+) -> ReleasePlan:
+    """Plan releases of which at least one sees a Poisson sample of the records."""
+
+    def plan(noise_multiplier: float, spent: float) -> ReleasePlan:
+        planned = tuple(
+            PlannedRelease(query, noise_multiplier / math.sqrt(query.weight))
+            for query in queries
+        )
+        return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
+
+    def event(noise_multiplier: float) -> DpEvent:
+        return plan(noise_multiplier, 0.0).event()  # epsilon is not known yet
+
+    if noise_multiplier is None:
+        assert epsilon is not None  # one of the two is set by the caller
+        noise_multiplier = pld_noise_multiplier(event, epsilon, delta)
+    return plan(noise_multiplier, finite_epsilon(event(noise_multiplier), delta))
