@@ -35,10 +35,13 @@ NOT_HERE = {
 }
 # Where the tests are, if not in ``test_<module>.py`` of the same folder alone.
 TESTS = {
-    "accounting.plan": ("plan", "noise_levels"),
+    "accounting.plan": (
+        *("plan", "noise_levels"),
+        *("../statement/test_privacy_statement", "../statement/test_serialization"),
+    ),
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
-    "accounting.noise_levels": ("noise_levels", "calibration"),
+    "accounting.pld": ("pld", "noise_levels", "calibration"),
     "bounds.clipping": ("clipping", "../sums/test_statistics"),
     "sums.kernels": (
         *("kernels", "statistics", "several_labels"),
@@ -46,7 +49,6 @@ TESTS = {
     ),
     "sums.statistics": ("statistics", "several_labels"),
     "sums.totals": ("totals", "statistics"),
-    "statement.release_record": ("privacy_statement", "serialization"),
     "statement.privacy_statement": ("privacy_statement", "serialization"),
     "statement.words": ("words", "privacy_statement", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),

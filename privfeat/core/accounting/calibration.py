@@ -1,16 +1,17 @@
-"""From the queries of a fit and a budget to the noise of every release."""
+"""From the queries of a fit and a budget to the noise of every release.
+
+`pld.plan_sampled` does this for fits that sample records.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 
+from dp_accounting import GaussianDpEvent
+
 from privfeat._checks import check_choice, check_positive, check_real
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
-from privfeat.core.accounting.conversions import check_delta
-from privfeat.core.accounting.noise_levels import (
-    plan_gaussian,
-    plan_sampled,
-    total_weight,
-)
+from privfeat.core.accounting import conversions as convert
+from privfeat.core.accounting import pld
 from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
@@ -19,6 +20,8 @@ DEFAULT_EPSILON = 1.0
 MIN_DELTA = 1e-10
 # dp-accounting's self-composition loses accuracy below this delta.
 MIN_SAMPLED_DELTA = 1e-9
+# Covers the rounding of the square roots below; noise rounds up.
+_ROUND_UP = 1.0 + 1e-12
 
 
 def plan_releases(
@@ -83,7 +86,7 @@ def plan_releases(
     if not named:
         epsilon = DEFAULT_EPSILON
     sampled = any(query.sampling_prob < 1.0 for query in queries)
-    delta = check_delta(delta, low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA)
+    delta = convert.check_delta(delta, low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA)
     if epsilon is not None:
         epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
     if rho is not None:
@@ -111,10 +114,53 @@ def plan_releases(
                 f"accounting={accounting!r}, adjacency={adjacency!r}, rho={rho!r}, "
                 f"budget_split={budget_split!r}."
             )
-        return plan_sampled(queries, epsilon, delta, noise_multiplier)
-    return plan_gaussian(
-        queries, epsilon, delta, rho, noise_multiplier, accounting, adjacency, shares
-    )
+        return pld.plan_sampled(queries, epsilon, delta, noise_multiplier)
+    # all releases that see every record are together one Gaussian release
+    if noise_multiplier is not None:
+        mu = math.sqrt(_total_weight(queries)) / noise_multiplier
+    elif rho is not None:
+        mu = convert.mu_from_rho(rho)
+    else:
+        assert epsilon is not None  # one of the three is set
+        mu = _mu_from_epsilon(epsilon, delta, accounting)
+    low, high = convert.MU_RANGE
+    if not low <= mu <= high:
+        raise ValueError(
+            f"the budget must give a total mu in [{low:g}, {high:g}], got {mu:.6g} "
+            f"from rho={rho!r}, noise_multiplier={noise_multiplier!r}, "
+            f"epsilon={epsilon!r}. Change it, or the number of releases."
+        )
+    planned = []
+    for query in queries:
+        multiplier = check_real(
+            f"noise multiplier of {query.name}",
+            math.sqrt(query.count / shares[query.name]) / mu * _ROUND_UP,
+            low=1e-6,
+            high=1e6,
+            remedy="Change the budget or the number of releases.",
+        )
+        planned.append(PlannedRelease(query, multiplier))
+    if epsilon is None:
+        epsilon = _epsilon_from_mu(mu, delta, accounting)
+    rho = convert.rho_from_mu(mu)
+    return ReleasePlan(tuple(planned), adjacency, accounting, epsilon, delta, rho, mu)
+
+
+def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> float:
+    if accounting == "exact":
+        return convert.gaussian_mu(epsilon, delta)
+    if accounting == "zcdp":
+        return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
+    noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    return 1.0 / noise_multiplier
+
+
+def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
+    if accounting == "exact":
+        return convert.gaussian_epsilon(mu, delta)
+    if accounting == "zcdp":
+        return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
+    return pld.finite_epsilon(GaussianDpEvent(1.0 / mu), delta)
 
 
 def budget_shares(
@@ -122,7 +168,7 @@ def budget_shares(
 ) -> dict[str, float]:
     """Return the part of rho of each query, by its name: as given, or by weight."""
     if budget_split is None:
-        total = total_weight(queries)
+        total = _total_weight(queries)
         return {query.name: query.count * query.weight / total for query in queries}
     names = [query.name for query in queries]
     if not isinstance(budget_split, Mapping):
@@ -140,3 +186,7 @@ def budget_shares(
     if not abs(total - 1.0) <= 1e-9:
         raise ValueError(f"budget_split must sum to 1, got {dict(budget_split)!r}.")
     return {name: share / total for name, share in shares.items()}
+
+
+def _total_weight(queries: Sequence[Query]) -> float:
+    return math.fsum(query.count * query.weight for query in queries)

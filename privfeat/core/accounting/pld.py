@@ -4,7 +4,7 @@ And Rényi bounds of the same events, for comparison with papers.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -13,6 +13,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from scipy.optimize import brentq
 
 from privfeat.core.accounting.conversions import check_delta
+from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 _GRID = 1e-4
@@ -99,3 +100,38 @@ def pld_noise_multiplier(
     if excess(low) > 0.0:
         brentq(excess, low, high, xtol=4e-4, rtol=1e-9)
     return min(pair for pair in costs.items() if pair[1] <= epsilon)
+
+
+def finite_epsilon(event: DpEvent, delta: float) -> float:
+    """Return `pld_epsilon`; raise UnsupportedEventError if it is not finite."""
+    epsilon = pld_epsilon(event, delta)
+    if not math.isfinite(epsilon):
+        raise UnsupportedEventError(
+            "accounting='pld' must find a finite epsilon for the budget, found none. "
+            "Pass a larger delta or noise_multiplier, or accounting='exact'."
+        )
+    return epsilon
+
+
+def plan_sampled(
+    queries: Sequence[Query],
+    epsilon: float | None,
+    delta: float,
+    noise_multiplier: float | None,
+) -> ReleasePlan:
+    """Plan releases of which at least one sees a Poisson sample of the records."""
+
+    def plan(noise_multiplier: float, spent: float) -> ReleasePlan:
+        planned = tuple(
+            PlannedRelease(query, noise_multiplier / math.sqrt(query.weight))
+            for query in queries
+        )
+        return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
+
+    def event(noise_multiplier: float) -> DpEvent:
+        return plan(noise_multiplier, 0.0).event()  # epsilon is not known yet
+
+    if noise_multiplier is not None:
+        return plan(noise_multiplier, finite_epsilon(event(noise_multiplier), delta))
+    assert epsilon is not None  # one of the two is set by the caller
+    return plan(*pld_noise_multiplier(event, epsilon, delta))
