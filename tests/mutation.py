@@ -47,7 +47,7 @@ TESTS = {
         *("kernels", "statistics", "several_labels"),
         "../bounds/test_clipping",
     ),
-    "sums.statistics": ("statistics", "several_labels"),
+    "sums.statistics": ("statistics", "several_labels", "kernels"),
     "sums.totals": ("totals", "statistics"),
     "statement.privacy_statement": ("privacy_statement", "serialization"),
     "statement.words": ("words", "privacy_statement", "selection"),
@@ -58,6 +58,7 @@ TESTS = {
     "ledger.store": ("shared_disk", "privacy_ledger", "file_store"),
     "ledger.privacy_ledger": ("privacy_ledger", "store", "shared_disk"),
     "ledger.budget": ("budget", "privacy_ledger"),
+    "noise.draws": ("draws", "threefish"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.

@@ -22,7 +22,6 @@ checkpoint the first to write another goes on, and all others end without a rele
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import uncovered_choice
@@ -55,7 +54,7 @@ def charged(
     the first charges for all, and none starts the body unless it could.
     """
     team, choice = current_team(), uncovered_choice(statement.adjacency)
-    if len(set(team.each(ledger is not None))) > 1:
+    if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if ledger is None:
         if choice is not None and statement.private:
@@ -108,14 +107,6 @@ def _interrupt_noted(sentence: str) -> Iterator[None]:
     except KeyboardInterrupt as error:
         error.add_note(sentence)
         raise
-
-
-def check_ledger(ledger: Any) -> None:
-    """Raise TypeError unless ``ledger`` is one, or None."""
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise TypeError(
-            f"ledger must be None or a PrivacyLedger, got {type(ledger).__name__}."
-        )
 
 
 def check_running(

@@ -10,7 +10,7 @@ from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise import discrete, draws
 from privfeat.core.noise.exact import noisy_total
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.noise.observation import Sampler, not_left_out, observed
+from privfeat.core.noise.observation import OBSERVER, Sampler, not_left_out
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.devices import check_settings
 from privfeat.core.sums.processes import current_team
@@ -42,18 +42,16 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
-        self._private = plan.private
+        planned = plan.records()
+        self._private = all(record.noise_multiplier > 0.0 for record in planned)
         if self._private:
             check_settings()
-        self._keys = keys
+        self._keys, self._team = keys, current_team()
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
-        planned = {release.query.name: release for release in plan.releases}
-        self._stddevs = {name: each.noise_stddev for name, each in planned.items()}
-        queries = {name: each.query for name, each in planned.items()}
-        self._sampling = {name: each.sampling_prob for name, each in queries.items()}
-        self._blocks_left = Counter(
-            {name: each.count * each.n_blocks for name, each in queries.items()}
-        )
+        self._stddevs = {record.name: record.noise_stddev for record in planned}
+        self._sampling = {record.name: record.sampling_prob for record in planned}
+        queries = [release.query for release in plan.releases]
+        self._blocks_left = Counter({q.name: q.count * q.n_blocks for q in queries})
 
     def release(
         self, name: str, exact: ExactSum, *, symmetric: bool = False
@@ -81,24 +79,28 @@ class GaussianMechanism:
             raise PrivacyError(
                 f"{name} must be released as often as planned, not more."
             )
-        stddev = self.noise_stddev(name)
+        stddev, team = self.noise_stddev(name), self._team
         if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
-        value, team = exact.value, current_team()
-        if self._private and not np.all(np.isfinite(value)):
+        if self._private and not np.all(np.isfinite(exact.value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         self._blocks_left[name] -= 1
-        if stddev > 0.0 and team.index == 0 and self._exact:
+        if stddev == 0.0 or team.index > 0:
+            value = exact.value.copy()
+        elif self._exact:
             value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
-        elif stddev > 0.0 and team.index == 0:
-            key = self._keys.draw_noise_key()
+        else:
+            key, shape = self._keys.draw_noise_key(), exact.value.shape
             if symmetric:
-                value += draws.symmetric_gaussian(key, value.shape[0], stddev)
+                value = draws.symmetric_gaussian(key, shape[0], stddev)
             else:
-                value += draws.gaussian(key, value.shape, stddev)
-        value = team.from_first(value, f"release of {name}", exact.unit)
+                value = draws.gaussian(key, shape, stddev)
+            value += exact.value
+        if team.size > 1:
+            value = team.from_first(value, f"release of {name}", exact.unit)
         value.setflags(write=False)
-        return observed(exact, Release(name, value, stddev, symmetric))
+        release, observer = Release(name, value, stddev, symmetric), OBSERVER.get()
+        return release if observer is None else observer(exact, release)
 
     def count_as_drawn(self, name: str, count: int) -> None:
         """Leave out releases of ``name`` that an interrupted run has drawn.

@@ -16,16 +16,10 @@ from privfeat.core.sums.totals import ExactSum
 Observer = Callable[[ExactSum, Release], Release]
 Sampler = Callable[[int], Bool[np.ndarray, " n"]]
 
-_observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
+OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 _left_out: ContextVar[Bool[np.ndarray, " n"] | None] = ContextVar(
     "left_out", default=None
 )
-
-
-def observed(exact: ExactSum, release: Release) -> Release:
-    """Return the release that a fit uses: this one, or what an observer returns."""
-    observer = _observer.get()
-    return release if observer is None else observer(exact, release)
 
 
 @contextmanager
@@ -43,11 +37,11 @@ def observe(observer: Observer) -> Iterator[None]:
     **Not private.** The observer sees sensitive values and may hold the noise fixed:
     no privacy statement covers what is fitted inside. For audits and tests alone.
     """
-    token = _observer.set(observer)
+    token = OBSERVER.set(observer)
     try:
         yield
     finally:
-        _observer.reset(token)
+        OBSERVER.reset(token)
 
 
 def not_left_out(sampler: Sampler | None) -> Sampler | None:
