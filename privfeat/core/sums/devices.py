@@ -1,8 +1,8 @@
 """Whether the devices of this process compute as the proofs suppose.
 
-Exact sums need float64 products that lose no bit. Some libraries replace them by sums
-of shorter ones, scaled by the largest number in sight: a record would then change what
-is lost of another.
+Exact sums need float64 products without rounding. Some libraries replace such products
+by sums of shorter ones, scaled by the largest factor: then one record changes how
+another is rounded.
 """
 
 import os
