@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 from dp_accounting import DpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
+from jaxtyping import Float
 from scipy.optimize import brentq
 
 from privfeat.core.accounting.conversions import check_delta
@@ -55,10 +56,20 @@ def rdp_epsilon(event: DpEvent, delta: float) -> float:
     is far too large above an epsilon of about 30. ``event`` may be that of a statement:
     ``rdp_epsilon(clf.privacy_.event(), 1e-5)``.
     """
-    accounted = rdp.RdpAccountant(_ORDERS).compose(event)
-    if not np.all(accounted.rdp > 0.0):  # rounded away: it would return 0
+    divergences = rdp.RdpAccountant(_ORDERS).compose(event).rdp
+    return epsilon_of_divergences(np.array(_ORDERS), divergences, delta)
+
+
+def epsilon_of_divergences(
+    orders: Float[np.ndarray, " o"], divergences: Float[np.ndarray, " o"], delta: float
+) -> float:
+    """Return the epsilon at ``delta`` of Rényi divergences; ``inf`` if one is not > 0.
+
+    Of divergences that were rounded away dp-accounting would make an epsilon of 0.
+    """
+    if not np.all(divergences > 0.0):
         return math.inf
-    epsilon = float(accounted.get_epsilon(check_delta(delta)))
+    epsilon = float(rdp.compute_epsilon(orders, divergences, check_delta(delta))[0])
     return epsilon if epsilon >= 0.0 else math.inf  # NaN: fail closed
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from dp_accounting import ComposedDpEvent
-from dp_accounting.rdp import RdpAccountant, compute_epsilon
+from dp_accounting.rdp import RdpAccountant
 
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
-from privfeat.core.accounting.pld import pld_epsilon
+from privfeat.core.accounting.pld import epsilon_of_divergences, pld_epsilon
 from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.selection import check_run_delta, selection_rdp
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -163,10 +163,8 @@ def _compose(
     for selection in selected:
         check_run_delta(delta, selection.runs)
         divergences += selection_rdp(_ORDERS, selection.run_mu, selection.runs)
-    epsilon = math.inf
-    if np.all(divergences >= 0.0):  # otherwise it would return an epsilon of 0
-        epsilon = float(compute_epsilon(_ORDERS, divergences, delta)[0])
-    return (epsilon if epsilon >= 0.0 else math.inf), None, "Rényi divergences"
+    epsilon = epsilon_of_divergences(_ORDERS, divergences, delta)
+    return epsilon, None, "Rényi divergences"
 
 
 def _check_delta(fits: Sequence[PrivacyStatement], delta: float | None) -> float:
