@@ -23,7 +23,6 @@ from privfeat._types import (
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -235,7 +234,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         check_int("verbose", self.verbose, low=0)
         if self.max_group_size is not None:
             check_int("max_group_size", self.max_group_size, low=1)
-        check_ledger(self.ledger)
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None

@@ -16,7 +16,6 @@ from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.draws import bernoulli
 from privfeat.core.noise.keys import KeyStream
@@ -197,7 +196,6 @@ class DPRandomizedSearch(
         check_alone(type(self).__name__)
         check_estimator(self.estimator)
         check_candidates(self.param_distributions, self.estimator)
-        check_ledger(self.ledger)
         fraction = check_real(
             "validation_fraction", self.validation_fraction, low=1e-3, high=0.9
         )

@@ -113,6 +113,13 @@ def test_a_fit_warns_of_what_weakens_it(plan):
         begin(Estimator(), plan, classes_read=True)
 
 
+@pytest.mark.validation
+@pytest.mark.parametrize("value", ["team.ledger", 1, True, {}])
+def test_a_fit_has_a_ledger_or_none(plan, value):
+    with pytest.raises(TypeError, match="ledger must be None or a PrivacyLedger"):
+        begin(Estimator(value), plan)
+
+
 def calls(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):

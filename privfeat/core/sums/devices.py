@@ -1,8 +1,8 @@
 """Whether the devices of this process compute as the proofs suppose.
 
-Exact sums need float64 products that lose no bit. Some libraries replace them by sums
-of shorter ones, scaled by the largest number in sight: a record would then change what
-is lost of another.
+Exact sums need float64 products without rounding. Some libraries replace such products
+by sums of shorter ones, scaled by the largest factor: then one record changes how
+another is rounded.
 """
 
 import os
@@ -16,7 +16,7 @@ from jaxtyping import Float64, Int64, UInt64
 
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import GRID_BITS
-from privfeat.core.sums import kernels
+from privfeat.core.sums import kernels, statistics
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.exceptions import PrivacyError
 
@@ -126,7 +126,7 @@ def _is_exact(device: jax.Device) -> bool:
         placed = jax.device_put((rows.astype(np.float32), narrow, coef), device)
         sums, scores = map(np.asarray, kernels.products_of(*placed))
         # on a CPU by NumPy, whatever the device
-        gram = np.asarray(kernels.gram_of(rows))
+        gram = np.asarray(statistics.gram_of(rows))
     whole = rows.astype(np.int64)
     # Of the largest product not every entry is compared but what it does to vectors,
     # modulo 2**64: an integer product of it would take a second.

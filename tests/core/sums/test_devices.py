@@ -13,7 +13,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices, kernels
+from privfeat.core.sums import devices, kernels, statistics
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -54,9 +54,9 @@ def test_this_machine_is_exact():
 @pytest.mark.parametrize("wrong", [shared_scale, one_off, not_whole])
 @pytest.mark.parametrize("place", ["gram", "sums", "scores"])
 def test_a_wrong_product_is_found_and_refused(monkeypatch, place, wrong):
-    gram, products = kernels.gram_of, kernels.products_of
+    gram, products = statistics.gram_of, kernels.products_of
     if place == "gram":
-        monkeypatch.setattr(kernels, "gram_of", lambda rows: wrong(gram(rows)))
+        monkeypatch.setattr(statistics, "gram_of", lambda rows: wrong(gram(rows)))
     else:
 
         def planted(*numbers):
@@ -142,8 +142,10 @@ def test_another_kind_of_device_is_refused(monkeypatch, private):
 
 
 def test_a_device_is_checked_once(monkeypatch):
-    calls, gram = [], kernels.gram_of
-    monkeypatch.setattr(kernels, "gram_of", lambda rows: calls.append(1) or gram(rows))
+    calls, gram = [], statistics.gram_of
+    monkeypatch.setattr(
+        statistics, "gram_of", lambda rows: calls.append(1) or gram(rows)
+    )
     check_exact_products()
     check_exact_products()
     assert len(calls) == len(jax.local_devices())
