@@ -19,6 +19,7 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.weak_choices import warn_of_weak_choices
+from privfeat.core.sums.devices import check_settings
 from privfeat.exceptions import PrivacyError
 
 
@@ -131,10 +132,15 @@ class PrivateFit:
     def charging(
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator["PrivateFit"]:
-        """Charge the fit, under the name of its class if no other is given."""
+        """Charge the fit, under the name of its class if no other is given.
+
+        Settings under which no mechanism would draw are refused before the charge.
+        """
         if self._begun:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
+        if self.statement.private:
+            check_settings()
         estimator, name = self._estimator, name or type(self._estimator).__name__
         ledger = getattr(estimator, "ledger", None)
         with charged(
