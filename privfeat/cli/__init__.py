@@ -28,6 +28,9 @@ from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
+_OF_MODELS = (fit, train, predict, statement, audit, sanity, report)
+_OF_BUDGETS = (budget, plan, tan, quickstart)
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs; imports nothing heavy."""
@@ -40,19 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--debug", action="store_true", help="on failure, show the Python traceback"
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for module in (
-        fit,
-        train,
-        predict,
-        statement,
-        audit,
-        sanity,
-        budget,
-        report,
-        plan,
-        tan,
-        quickstart,
-    ):
+    for module in _OF_MODELS + _OF_BUDGETS:
         module.add_parser(verbs)
     return parser
 

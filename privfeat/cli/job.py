@@ -8,6 +8,23 @@ from typing import Any
 from privfeat.cli.common import CommandError
 
 
+def options() -> argparse.ArgumentParser:
+    """Return the options that make this process one of several."""
+    parent = argparse.ArgumentParser(add_help=False)
+    add = parent.add_argument_group("several processes").add_argument
+    add(
+        "--distributed",
+        action="store_true",
+        help="fit by all processes of the job together: start this command in each, by "
+        "srun, mpirun or another launcher that JAX knows; the first saves the model",
+    )
+    where = "with --distributed, without a launcher: process 0, and a free port"
+    add("--coordinator", metavar="HOST:PORT", help=where)
+    add("--processes", metavar="N", type=int, help="with --coordinator: how many")
+    add("--process", metavar="I", type=int, help="with --coordinator: this one, from 0")
+    return parent
+
+
 @contextmanager
 def joined_job(args: argparse.Namespace) -> Iterator[None]:
     """Connect to the other processes if asked; if the body fails, leave at once."""
@@ -47,23 +64,23 @@ def all_of_job(args: argparse.Namespace) -> Iterator[bool]:
 
 def _address(args: argparse.Namespace) -> dict[str, Any]:
     """Return where the processes meet, if the command line says it."""
-    given = (args.coordinator, args.processes, args.process)
-    if all(value is None for value in given):
+    address, count, index = args.coordinator, args.processes, args.process
+    if address is count is index is None:
         return {}
-    if not args.distributed or None in given:
+    if not args.distributed or None in (address, count, index):
         raise CommandError(
             "--coordinator, --processes and --process must be given together, with "
             "--distributed."
         )
-    host, _, port = args.coordinator.rpartition(":")
+    host, _, port = address.rpartition(":")
     if not (host and port.isascii() and port.isdigit() and int(port) < 2**16):
         raise CommandError(
-            "--coordinator must be HOST:PORT, such as localhost:9911, got "
-            f"{args.coordinator!r}."
+            f"--coordinator must be HOST:PORT, such as localhost:9911, got {address!r}."
         )
-    if not 0 <= args.process < args.processes:
-        raise CommandError(
-            f"--process must be in [0, {args.processes}), got {args.process}."
-        )
-    names = ("coordinator_address", "num_processes", "process_id")
-    return dict(zip(names, given, strict=True))
+    if not 0 <= index < count:
+        raise CommandError(f"--process must be in [0, {count}), got {index}.")
+    return {
+        "coordinator_address": address,
+        "num_processes": count,
+        "process_id": index,
+    }

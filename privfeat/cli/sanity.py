@@ -1,4 +1,10 @@
-"""``privfeat sanity``: whether a fit learns what it must not."""
+"""``privfeat sanity``: random labels and a user's pattern, which must not be learned.
+
+Fit random labels, of which no more may be remembered than the stated cost allows, and
+noise images with a patch in those of one user, which must not be learned either, or of
+many, which should be (van der Veen et al. 2018). Makes its own data. A correct fit
+fails once in 1,000 runs at most.
+"""
 
 import argparse
 from functools import partial
@@ -6,44 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
-from privfeat.cli import options
-from privfeat.cli.common import (
-    CommandError,
-    load_tested,
-    parse_settings,
-    progress,
-    tested_estimator,
-    write_file,
-)
+from privfeat.cli import common, options
+from privfeat.cli.common import CommandError
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "sanity",
-        parents=[options.tested(), options.settings(), options.quiet()],
-        help="random labels and a user's pattern, which must not be learned",
-        description="Fit random labels, of which no more may be remembered than the "
-        "stated cost allows, and noise images with a patch in those of one user, which "
-        "must not be learned either, or of many, which should be (van der Veen et al. "
-        "2018). Makes its own data. A correct fit fails once in 1,000 runs at most.",
-    )
-    parser.set_defaults(run=run)
+    parser = options.verb(verbs, run, options.tested())
     add = parser.add_argument
-    add(
-        "--n-users",
-        type=int,
-        default=1000,
-        help="of one image each, or ten with max_group_size (default 1000)",
-    )
+    n_users = "of one image each, or ten with max_group_size (default 1000)"
+    add("--n-users", type=int, default=1000, help=n_users)
     add("--n-samples", type=int, default=100, help="of random labels (default 100)")
     add("--n-patterns", type=int, default=1, help="planted in each fit (default 1)")
     add("--n-fits", type=int, help="of each test (default 30 of random labels, 10)")
-    add(
-        "--calibrate",
-        action="store_true",
-        help="find the smallest noise multiplier that passes the random labels",
-    )
+    calibrate = "find the smallest noise multiplier that passes the random labels"
+    add("--calibrate", action="store_true", help=calibrate)
     add("--plots", metavar="FOLDER", help="write a PNG of each test")
     options.add_privacy(parser)
 
@@ -54,27 +37,26 @@ def run(args: argparse.Namespace) -> None:
 
     if args.plots is not None:
         require("--plots", "matplotlib", extra="plot")
-    params = options.given(args, options.PRIVACY) | parse_settings(args.set)
-    model = load_tested(args.model)
-    estimator = tested_estimator(args, model, params)
+    params, basis = common.parameters(args), common.load_tested(args)
+    estimator = common.make_estimator(basis, params)
     # two tests must not fail: together at most once in 1,000 runs of a correct fit
-    common: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
+    rates: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
     of_images: dict[str, Any] = {"n_users": args.n_users, "n_patterns": args.n_patterns}
-    shape: Any = getattr(model, "input_shape_", ())
+    shape: tuple[int, ...] = getattr(basis, "input_shape_", ())
     if len(shape) == 3:
-        side = min(shape[:2])
-        of_labels["n_features"] = (side, side, shape[2])
-        of_images |= {"side": side, "patch": side // 2, "channels": shape[2]}
-    labels: Any = partial(audit.random_label_test, **common, **of_labels)
-    pattern: Any = partial(audit.pattern_test, **common, **of_images)
+        side, channels = min(shape[:2]), shape[2]
+        of_labels["n_features"] = (side, side, channels)
+        of_images |= {"side": side, "patch": side // 2, "channels": channels}
+    labels: Any = partial(audit.random_label_test, **rates, **of_labels)
+    pattern: Any = partial(audit.pattern_test, **rates, **of_images)
     results = []
     for name, test in (
         ("random labels", labels),
         ("one user's pattern", pattern),
         ("everyone's pattern", partial(pattern, spread="all_users")),
     ):
-        progress(args, f"{name} ...")
+        common.progress(args, f"{name} ...")
         results.append(test(estimator))
         print(results[-1], flush=True)
     if args.plots is not None:
@@ -82,14 +64,11 @@ def run(args: argparse.Namespace) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for result in results:
             name = result.name.replace(" ", "-")
-            write_file(folder / f"{name}.png", result.plot())
+            common.write_file(folder / f"{name}.png", result.plot())
     if args.calibrate:
-        progress(args, "calibrating ...")
-        rest = {key: params[key] for key in params if key not in options.BUDGETS}
+        common.progress(args, "calibrating ...")
         found = audit.calibrate_noise(
-            lambda noise: tested_estimator(
-                args, model, rest | {"noise_multiplier": noise}
-            ),
+            lambda noise: common.make_estimator(estimator, {"noise_multiplier": noise}),
             partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")

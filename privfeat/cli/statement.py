@@ -1,4 +1,7 @@
-"""``privfeat statement``: what is promised about a saved model."""
+"""``privfeat statement``: print the privacy statement of a model.
+
+Print what was released by a fit, at what cost, assuming what.
+"""
 
 import argparse
 from importlib import resources
@@ -10,22 +13,10 @@ from privfeat.cli.common import CommandError
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "statement",
-        parents=[options.as_json()],
-        help="print the privacy statement of a model",
-        description="Print what was released by a fit, at what cost, assuming what.",
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument(
-        "model",
-        metavar="DIR",
-        nargs="?",
-        help="a folder that `fit` or `train` wrote; not needed with --schema",
-    )
-    parser.add_argument(
-        "--schema", action="store_true", help="print the JSON schema of statements"
-    )
+    add = options.verb(verbs, run, options.AS_JSON).add_argument
+    model = "a folder that `fit` or `train` wrote; not needed with --schema"
+    add("model", metavar="DIR", nargs="?", help=model)
+    add("--schema", action="store_true", help="print the JSON schema of statements")
 
 
 def run(args: argparse.Namespace) -> None:

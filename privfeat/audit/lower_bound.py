@@ -18,8 +18,8 @@ def epsilon_lower_bound(
     Parameters
     ----------
     scores : array of shape (n_canaries,)
-        Larger where the model looks as if it had seen the canary; functions of the
-        model alone, not of ``included``.
+        Of the model alone, not of ``included``; larger where it seems to have seen the
+        canary.
     included : array of shape (n_canaries,)
         The fair coin of each canary.
     n_guesses : int
@@ -28,20 +28,14 @@ def epsilon_lower_bound(
     gaussian : bool
         Whether the claim is Gaussian DP: a tighter bound, only for such claims.
 
-    Raises
-    ------
-    ImportError
-        If jax-privacy is missing.
-
     Notes
     -----
     **Guarantee.** If the fit is (epsilon, delta)-DP, the bound is above epsilon with
     probability ``1 - confidence`` at most: Steinke, Nasr & Jagielski 2023
     (arXiv:2305.08846), Theorem 5.2; with ``gaussian`` Mahloujifar, Melis & Chaudhuri
-    2024 (arXiv:2410.22235). Both hold for a number of guesses fixed beforehand. The
-    auditor's default picks the best of many thresholds and corrects for those alone
-    that lie on the hull of the ROC curve, which the data chose; so the threshold is
-    passed explicitly here.
+    2024 (arXiv:2410.22235). Both hold for a number of guesses that is fixed beforehand.
+    So the threshold is passed explicitly: the auditor's default picks the best of many,
+    and corrects only for those on the hull of the ROC curve, which the data chose.
     """
     from jax_privacy.auditing import CanaryScoreAuditor, Explicit
 
