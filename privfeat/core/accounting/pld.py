@@ -76,15 +76,11 @@ def epsilon_of_divergences(
 def pld_noise_multiplier(
     make_event: Callable[[float], DpEvent], epsilon: float, delta: float
 ) -> tuple[float, float]:
-    """Return a noise multiplier at which ``make_event`` costs at most ``epsilon``.
+    """Return the least noise at which ``make_event`` costs at most ``epsilon``.
 
-    And what it costs. The multiplier was tried: it is the smallest of those that are
-    affordable, and one that is a relative 1e-3 smaller is not.
-
-    Raises
-    ------
-    ValueError
-        If a noise multiplier of 1e6 is not enough.
+    And its cost: the noise multiplier that is returned was tried. One that is a
+    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough it
+    is a ValueError.
     """
     costs: dict[float, float] = {}
 
