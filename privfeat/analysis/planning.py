@@ -24,7 +24,7 @@ ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
 LARGEST_LEAD = 0.5
 # The matrices of an estimator, in float64, that fit well into a laptop.
 _MATRIX_BYTES = 2**30
-# The queries that tell classes apart, the last two in units of the first two.
+# The queries that separate classes, the last two in units of the first two.
 _EVIDENCE = ("class_sums", "gradient", "class_sums_and_gram", "gradient_and_gram")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 

@@ -112,7 +112,7 @@ def run_trials(
     with without_warnings(ConvergenceWarning):
         baseline = float(free.fit(train, y_train).score(test, y_test))
     trials = []
-    # little noise on few records looks like a large epsilon: nobody is promised it
+    # their large epsilon, of little noise on few records, is no promise
     with without_warnings(PrivacyWarning):
         for name in estimators:
             private = make(name, len(classes), epsilon, delta, adjacency)
