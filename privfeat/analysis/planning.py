@@ -16,7 +16,6 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, ReleasePlan
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
@@ -142,9 +141,7 @@ def plan(
     rows = [
         _estimator_plan(
             name,
-            releases_of(
-                make(name, n_classes, epsilon, delta, adjacency), n_features, n_classes
-            ),
+            make(name, n_classes, epsilon, delta, adjacency).planned(n_features),
             n_samples,
             n_features,
             n_classes,
@@ -213,22 +210,6 @@ def make(
 
     return getattr(linear, name)(
         epsilon=epsilon, delta=delta, adjacency=adjacency, classes=range(n_classes)
-    )
-
-
-def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
-    """Return the plan that ``fit`` of an estimator makes, without any record."""
-    # every class once: the smallest labels that show them all, and hold no data
-    problem = estimator._problem(np.arange(n_classes), n_features)
-    return plan_releases(
-        estimator._all_queries(problem.shape),
-        epsilon=estimator.epsilon,
-        delta=estimator.delta,
-        rho=estimator.rho,
-        noise_multiplier=estimator.noise_multiplier,
-        accounting=estimator.accounting,
-        adjacency=estimator.adjacency,
-        budget_split=estimator._planned_split(problem.shape),
     )
 
 
