@@ -102,7 +102,9 @@ RULES = {
         | {
             "privfeat.core",
             "privfeat.data",
+            "privfeat.estimation.apart",
             "privfeat.estimation.inputs",
+            "privfeat.estimation.labels",
             "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",
