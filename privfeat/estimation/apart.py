@@ -30,7 +30,7 @@ def fitted_apart(
         try:
             fit(copied, *args, **kwargs)
         finally:
-            params = self._get_param_names()
+            params = self.get_params(deep=False)
             after = {n: v for n, v in vars(copied).items() if n not in params}
             for name in vars(self).keys() - after.keys() - {*params}:
                 vars(self).pop(name, None)
