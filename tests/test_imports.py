@@ -102,7 +102,9 @@ RULES = {
         | {
             "privfeat.core",
             "privfeat.data",
+            "privfeat.estimation.apart",
             "privfeat.estimation.inputs",
+            "privfeat.estimation.labels",
             "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",
@@ -163,7 +165,7 @@ ALSO_ALLOWED = {
     "privfeat/core/statement/composition.py": {"dp_accounting"},
     "privfeat/core/ledger/postgres_store.py": {"psycopg", "sqlalchemy"},
     "privfeat/core/statement/event_json.py": {"dp_accounting"},
-    "privfeat/core/accounting/noise_levels.py": {"dp_accounting"},
+    "privfeat/core/accounting/calibration.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
     "privfeat/core/accounting/plan.py": {"dp_accounting"},
     "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},

@@ -1,8 +1,10 @@
 """What the verbs share: estimators, data, ledgers, output, warnings."""
 
 import ast
+import shutil
 import sys
 import tempfile
+import uuid
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -211,14 +213,7 @@ def save_model(
 
     ``test`` is features or images, labels, and what to call them.
     """
-    from privfeat import persistence
-
-    persistence.save(
-        model.set_params(verbose=0),
-        args.out,
-        overwrite=args.overwrite,
-        class_names=class_names,
-    )
+    _save_somewhere(args, model.set_params(verbose=0), class_names)
     if args.quiet:
         return
     print(f"model saved in {args.out}")
@@ -231,6 +226,40 @@ def save_model(
             "separately; the statement below does not cover them"
         )
     print(model.privacy_)
+
+
+def _save_somewhere(
+    args: Namespace, model: Any, class_names: Sequence[str] | None
+) -> None:
+    """Save a model in ``--out`` or, since its budget is spent, anywhere.
+
+    Raises
+    ------
+    CommandError
+        If it is not in ``--out``, as when its disk is full by now, or another command
+        has saved a model there. The message says where it is.
+    """
+    from privfeat import persistence
+
+    try:
+        persistence.save(
+            model, args.out, overwrite=args.overwrite, class_names=class_names
+        )
+        return
+    except OSError as error:
+        why = error.strerror or str(error).rstrip(".")
+    rescued = Path(tempfile.gettempdir(), f"privfeat-{uuid.uuid4().hex}")
+    try:
+        persistence.save(model, rescued, class_names=class_names)
+    except OSError:
+        shutil.rmtree(rescued, ignore_errors=True)
+        where = "It is lost"
+    else:
+        where = f"It is in {rescued}: move it"
+    raise CommandError(
+        f"the model could not be saved in {args.out} ({why}). {where}. Its budget is "
+        "spent."
+    )
 
 
 def write_file(path: str | Path, content: bytes) -> None:

@@ -134,10 +134,10 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     if args.test is None:
         return None
     test = common.open_split(args.test, preferred="test")
-    if _is_same(test, train):
+    if _share_rows(test, train):
         raise CommandError(
-            f"--test must not be the training split, got {args.test}. An accuracy on "
-            "training records says something about them."
+            "--test must not be the training split, or share a shard with it, got "
+            f"{args.test}. An accuracy on training records says something about them."
         )
     if test.y.shape[1:] != train.y.shape[1:]:
         raise CommandError(f"{args.test} must have labels as {args.train} has them.")
@@ -151,10 +151,18 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     return test
 
 
-def _is_same(test: "FeatureSplit", train: "FeatureSplit") -> bool:
-    """Return whether two splits are one, under any name, or copies of one."""
+def _share_rows(test: "FeatureSplit", train: "FeatureSplit") -> bool:
+    """Return whether two splits are one, or have a shard, or a copy, in common."""
     if samefile(test.X.path, train.X.path) and test.X.dataset == train.X.dataset:
         return True
-    checksums = ("features_crc32", "labels_crc32")  # joined files have none
-    known = [split.metadata.get(name) for split in (test, train) for name in checksums]
-    return known[:2] == known[2:] and None not in known
+    return not _checksums(test).isdisjoint(_checksums(train))
+
+
+def _checksums(split: "FeatureSplit") -> set[int]:
+    """Return the checksums of a split's features, of each shard where it is joined."""
+    from privfeat.data import open_features
+
+    shards = open_features(split.X.path).shards
+    parts = [open_features(shard)[split.name] for shard in shards] or [split]
+    found = (part.metadata.get("features_crc32") for part in parts if len(part))
+    return {checksum for checksum in found if checksum is not None}

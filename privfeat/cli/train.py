@@ -110,12 +110,8 @@ def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
     folder = root / "test"
     if not (below and folder.is_dir()):
         return below, found, None
-    if folder.samefile(root / below):
-        raise CommandError(
-            f"test/ must not be train/, got one folder for both in {args.data!r}. "
-            "An accuracy on training images says something about them."
-        )
     test = read(folder)
+    _refuse_links(root / below, found.files, folder, test.files)
     other = sorted({*found.class_names} ^ {*test.class_names})
     if other:
         raise CommandError(
@@ -124,6 +120,21 @@ def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
         )
     _report_empty_classes(folder, found.class_names, test.labels)
     return below, found, (test.images, test.labels, folder)
+
+
+def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -> None:
+    """Raise CommandError if an image of ``test/`` is one of ``train/``."""
+    known = {_identity(split / file) for file in train}
+    if any(_identity(other / file) in known for file in test):
+        raise CommandError(
+            f"{other} must not lead to images of {split}, got a link. An accuracy on "
+            "training images says something about them."
+        )
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    state = file.stat()
+    return state.st_dev, state.st_ino
 
 
 def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
