@@ -328,12 +328,11 @@ class Stream:
         yield from ()
 
 
-def test_streams_are_for_one_process(images, scatter_as, monkeypatch, tmp_path):
-    from privfeat_extract import run
+def test_streams_are_for_one_process(images, scatter_as, plant, tmp_path):
     from privfeat_extract.sources import Source
 
     source = Source("wds/some", {"train": Stream()})
-    monkeypatch.setattr(run, "open_source", lambda *args, **kwargs: source)
+    plant("source of images", lambda *args, **kwargs: source)
     status, _, err = scatter_as(0, 2, images)
     assert status == 1
     assert "must be read by one process" in err

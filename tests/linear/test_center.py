@@ -20,12 +20,11 @@ from privfeat.core.sums.statistics import (
     exact_gradient,
     exact_gram,
 )
-from privfeat.linear import _center, _rows, classifier
+from privfeat.linear import _rows
 from privfeat.linear._center import mean_query, release_mean
 from privfeat.linear._rows import BoundedRows
 from tests import reference
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
-from tests.planting import plant_clip
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 FITS = {
@@ -161,7 +160,7 @@ def test_one_more_record_leaves_the_others_centred_rows_alone(
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
 def test_one_more_record_leaves_the_others_shifted_rows_alone(
-    row_scaling, order, monkeypatch
+    row_scaling, order, plant
 ):
     """Before they are rounded to the grid, which would hide most differences.
 
@@ -173,7 +172,7 @@ def test_one_more_record_leaves_the_others_shifted_rows_alone(
         seen.append(np.array(features))
         return genuine(features, **options)
 
-    plant_clip(monkeypatch, clip_rows)
+    plant("clip of rows", clip_rows)
     X = np.random.default_rng(0).normal(size=(1025, 40))
     for n_rows in (1024, 1025, 500):
         part = np.asarray(X[:n_rows], order=order)
@@ -297,13 +296,11 @@ def test_fit_sets_the_center(fit, center, three_classes, spy):
     ],
     ids=["unit", "unit-intercept", "clip", "clip-intercept"],
 )
-def test_scores_of_training_rows_are_those_of_the_fit(
-    fit, rows, three_classes, monkeypatch
-):
+def test_scores_of_training_rows_are_those_of_the_fit(fit, rows, three_classes, plant):
     """The rows that `_solve` saw times the coefficients that it found."""
     cls, options = fit
     X, y = three_classes
-    seen, genuine = [], cls._solve
+    seen, genuine = [], plant.genuine("solution of a linear fit", of=cls)
 
     def solve(self, rows, mechanism, shape):
         coef = genuine(self, rows, mechanism, shape)
@@ -311,7 +308,7 @@ def test_scores_of_training_rows_are_those_of_the_fit(
         seen.append(np.asarray(chunk.rows, float)[: len(X)] * rows.step @ coef.T)
         return coef
 
-    monkeypatch.setattr(cls, "_solve", solve)
+    plant("solution of a linear fit", solve, of=cls)
     clf = cls(noise_multiplier=1e-3, **(options | rows)).fit(X, y)
     assert np.any(clf.center_ != 0.0)
     scale = np.max(np.abs(seen[0])) * float(rows.get("clip_norm", 1.0))
@@ -408,21 +405,21 @@ def assert_noticed(spy, three_classes):
         check()
 
 
-def test_replay_notices_a_center_without_noise(three_classes, spy, monkeypatch):
+def test_replay_notices_a_center_without_noise(three_classes, spy, plant):
     """It releases a mean, and then takes the exact one."""
-    genuine = classifier.release_mean
+    genuine = plant.genuine("release of the mean")
 
     def exact_mean(rows, mechanism, **options):
         genuine(rows, mechanism, **options)
         return genuine(rows, Stub(), **options)
 
-    monkeypatch.setattr(classifier, "release_mean", exact_mean)
+    plant("release of the mean", exact_mean)
     assert_noticed(spy, three_classes)
 
 
-def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeypatch):
+def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, plant):
     """The number of records beside a sum of rows that already have the whole norm."""
-    genuine = _center.exact_class_sums
+    genuine = plant.genuine("sum of the mean")
 
     def counted(rows, n_outputs):
         exact = genuine(rows, n_outputs)
@@ -430,24 +427,18 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeyp
         total[0, -1] *= 10
         return replace(exact, total=total)
 
-    monkeypatch.setattr(_center, "exact_class_sums", counted)
+    plant("sum of the mean", counted)
     assert_noticed(spy, three_classes)
 
 
-def test_fit_fails_on_a_center_that_is_not_released(three_classes, monkeypatch):
-    monkeypatch.setattr(
-        classifier, "release_mean", lambda rows, mechanism, **options: np.ones(4)
-    )
+def test_fit_fails_on_a_center_that_is_not_released(three_classes, plant):
+    plant("release of the mean", lambda rows, mechanism, **options: np.ones(4))
     with pytest.raises(PrivacyError, match="feature_mean"):
         DPLeastSquares().fit(*three_classes)
 
 
-def test_fit_fails_on_a_center_that_is_not_planned(three_classes, monkeypatch):
-    monkeypatch.setattr(
-        classifier.DPLinearClassifier,
-        "_all_queries",
-        lambda self, shape: self._queries(shape),
-    )
+def test_fit_fails_on_a_center_that_is_not_planned(three_classes, plant):
+    plant("queries of a linear fit", lambda self, shape: self._queries(shape))
     clf = DPLeastSquares()
     with pytest.raises((PrivacyError, KeyError), match="feature_mean"):
         clf.fit(*three_classes)

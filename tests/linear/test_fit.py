@@ -9,8 +9,6 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.core import private_fit
-from privfeat.core.accounting import pld
 from privfeat.core.accounting.conversions import (
     gaussian_epsilon,
     gaussian_mu,
@@ -238,7 +236,7 @@ def test_fit_by_noise_multiplier_uses_it_for_every_release(
     assert statement.epsilon == pytest.approx(expected, rel=1e-6)
 
 
-def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch):
+def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, plant):
     """The event of the plan that the mechanism holds, in the PLD accountant."""
     plans = []
 
@@ -246,8 +244,8 @@ def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch)
         plans.append(plan)
         return genuine(plan, *rest)
 
-    genuine = private_fit.GaussianMechanism
-    monkeypatch.setattr(private_fit, "GaussianMechanism", spy)
+    genuine = plant.genuine("class of mechanisms")
+    plant("class of mechanisms", spy)
     cls, options, *_ = planned
     cls(epsilon=1.0, **options).fit(*three_classes)
     (plan,) = plans
@@ -348,9 +346,9 @@ def test_fit_raises_when_the_coefficients_overflow(three_classes):
 
 
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"noise_multiplier": 1.0}])
-def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, monkeypatch):
+def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, plant):
     """Else such a plan would count as not private and switch clipping off."""
-    monkeypatch.setattr(pld, "pld_epsilon", lambda event, delta: math.inf)
+    plant("epsilon by PLD", lambda event, delta: math.inf)
     clf = DPLeastSquares(accounting="pld", row_scaling="clip", **budget)
     with pytest.raises(UnsupportedEventError, match="finite epsilon"):
         clf.fit(*three_classes)

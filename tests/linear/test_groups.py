@@ -86,10 +86,9 @@ def test_fit_without_a_user_differs_by_the_declared_sensitivity_alone(
         assert_same_state(first, second)
 
 
-def test_check_sensitivity_notices_a_bound_for_one_record(users, spy, monkeypatch):
-    from privfeat.core.accounting.plan import Query
+def test_check_sensitivity_notices_a_bound_for_one_record(users, spy, plant):
 
-    monkeypatch.setattr(Query, "per_user", lambda query, max_group_size: query)
+    plant("cost of a user", lambda query, max_group_size: query)
     X, y, groups = users
     own = groups == 9
 

@@ -14,12 +14,9 @@ from scipy import stats
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.audit.noise_check import noise_checks, repetition_p_value
 from privfeat.core.bounds.grid import grid_step
-from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.totals import ExactSum
-from privfeat.linear import least_squares
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
-from tests.planting import plant_clip
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
@@ -203,37 +200,31 @@ def test_fit_without_privacy_adds_nothing(fit, three_classes, spy):
     assert not clf.privacy_.private
 
 
-def test_check_noise_notices_half_the_noise(three_classes, spy, monkeypatch):
-    genuine = draws.gaussian
-    monkeypatch.setattr(
-        draws, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
-    )
+def test_check_noise_notices_half_the_noise(three_classes, spy, plant):
+    genuine = plant.genuine("Gaussian noise")
+    plant("Gaussian noise", lambda key, shape, stddev: genuine(key, shape, stddev / 2))
     clf = DPFC(epsilon=2.0, n_iter=30, random_state=0).fit(*three_classes)
     with pytest.raises(AssertionError):
         check_noise(clf.privacy_, spy.calls)
 
 
-def test_check_independence_notices_one_key_for_all_classes(
-    three_classes, spy, monkeypatch
-):
+def test_check_independence_notices_one_key_for_all_classes(three_classes, spy, plant):
     """The same noise vector for every class, as in published code."""
-    genuine = draws.gaussian
+    genuine = plant.genuine("Gaussian noise")
 
     def repeated(key, shape, stddev):
         row = genuine(key, shape[1:], stddev)
         return np.broadcast_to(row, shape).copy()
 
-    monkeypatch.setattr(draws, "gaussian", repeated)
+    plant("Gaussian noise", repeated)
     DPLeastSquares(epsilon=2.0, random_state=0).fit(*three_classes)
     with pytest.raises(AssertionError):
         check_independence(spy.of("class_sums"))
 
 
-def test_check_independence_notices_one_key_for_all_steps(
-    three_classes, spy, monkeypatch
-):
+def test_check_independence_notices_one_key_for_all_steps(three_classes, spy, plant):
     key = KeyStream(1).draw_noise_key()
-    monkeypatch.setattr(KeyStream, "draw_noise_key", lambda self: key)
+    plant("next key of noise", lambda self: key)
     DPAdamLinear(epsilon=2.0, n_iter=3).fit(*three_classes)
     with pytest.raises(AssertionError):
         check_independence(spy.calls)
@@ -244,8 +235,8 @@ def unclipped(features, *, clip_norm, **_):
     return jnp.asarray(whole.astype(np.float32))
 
 
-def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatch):
-    plant_clip(monkeypatch, unclipped)
+def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, plant):
+    plant("clip of rows", unclipped)
     X, y = three_classes
     longer = np.vstack([X, [[10.0, 0.0, 0.0, 0.0]]]), np.append(y, 0)
 
@@ -263,17 +254,15 @@ def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatc
         check_sensitivity(first.privacy_, calls, other_calls)
 
 
-def test_check_sensitivity_notices_a_mean_instead_of_a_sum(
-    three_classes, spy, monkeypatch
-):
+def test_check_sensitivity_notices_a_mean_instead_of_a_sum(three_classes, spy, plant):
     """Division by the number of records moves every record's contribution."""
-    genuine = least_squares.exact_gram
+    genuine = plant.genuine("exact Gram matrix")
 
     def mean_gram(rows, **options):
         n_samples = rows._features.shape[0]
         return ExactSum(genuine(rows, **options).value * 1000.0 / n_samples)
 
-    monkeypatch.setattr(least_squares, "exact_gram", mean_gram)
+    plant("exact Gram matrix", mean_gram)
     X, y = three_classes
 
     def make():

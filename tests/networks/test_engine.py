@@ -138,18 +138,18 @@ def assert_same(left, right, tol=1e-5):
 
 
 @pytest.fixture
-def without_slack(monkeypatch):
+def without_slack(plant):
     """Leave out the slack for cancellation, which lowers factors by more than rounding.
 
     That it only lowers them is a test of its own.
     """
-    monkeypatch.setattr(contributions, "GRAM_SLACK", 0.0)
+    plant("slack for cancellation", 0.0)
 
 
 @pytest.fixture(params=[0, 10**9], ids=["formed", "gram"])
-def strategy(request, without_slack, monkeypatch):
+def strategy(request, without_slack, plant):
     """Every gradient formed, or every norm taken from Gram matrices."""
-    monkeypatch.setattr(contributions, "_COST_OF_KEEPING", request.param)
+    plant("cost of keeping gradients", request.param)
 
 
 _SLOW = (
@@ -302,11 +302,11 @@ class EveryDense(nnx.Module):
 
 
 def test_slack_only_lowers_what_a_record_counts(
-    rngs, make_batch, sum_of, norm_of, monkeypatch
+    rngs, make_batch, sum_of, norm_of, plant
 ):
     module, batch = EveryLayer(rngs), make_batch((4, 4, 1), n=1)
     with_slack = norm_of(sum_of(module, batch, "fast", clip_norm=1e-3))
-    monkeypatch.setattr(contributions, "GRAM_SLACK", 0.0)
+    plant("slack for cancellation", 0.0)
     without = norm_of(sum_of(module, batch, "fast", clip_norm=1e-3))
     assert 0.999 * without < with_slack < without <= 1e-3
 

@@ -151,10 +151,10 @@ def test_one_user_moves_the_sum_by_at_most_its_sensitivity(
 
 
 def test_updates_that_are_not_clipped_break_the_bound(
-    exact_sum, records, others, monkeypatch
+    exact_sum, records, others, plant
 ):
     """The test above notices a factor that does nothing."""
-    monkeypatch.setattr(engine, "clip_factors", lambda norms, *_: jnp.ones_like(norms))
+    plant("factors of the clip", lambda norms, *_: jnp.ones_like(norms))
     more = others(np.full((7, 5), 1e3), np.zeros(7, int))
     assert norm_of([exact_sum(*more) - exact_sum(*records)]) > 2.0
 
@@ -170,14 +170,14 @@ def test_users_count_by_their_own_records_alone(exact_sum, records, others):
 
 
 def test_slots_filled_with_the_records_of_another_would_be_noticed(
-    exact_sum, records, others, monkeypatch
+    exact_sum, records, others, plant
 ):
-    genuine = Slots.records
+    genuine = plant.genuine("records of a user")
 
     def of_anybody(self, users):
         return np.where(self.filled(users), genuine(self, users), 30)
 
-    monkeypatch.setattr(Slots, "records", of_anybody)
+    plant("records of a user", of_anybody)
     ones = exact_sum(*others(np.ones((1, 5)), [0]))
     assert norm_of([exact_sum(*others(np.full((1, 5), np.nan), [0])) - ones]) > 1.1
 

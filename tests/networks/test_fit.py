@@ -11,7 +11,6 @@ from sklearn.datasets import load_digits
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core.accounting.pld import rdp_epsilon
-from privfeat.core.noise import draws as noise
 from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyError, PrivacyWarning, UnsupportedEventError
 from privfeat.networks.layers import Dense
@@ -108,15 +107,15 @@ def test_first_exact_sum_moves_by_at_most_its_sensitivity(
     assert max(moved) > 0.9 or clip_factor == "global"
 
 
-def test_every_entry_of_every_step_gets_its_own_noise(records, monkeypatch):
+def test_every_entry_of_every_step_gets_its_own_noise(records, plant):
     draws = []
-    original = noise.gaussian
+    original = plant.genuine("Gaussian noise")
 
     def gaussian(key, shape, stddev):
         draws.append(original(key, shape, stddev))
         return draws[-1]
 
-    monkeypatch.setattr(noise, "gaussian", gaussian)
+    plant("Gaussian noise", gaussian)
     clf = DPSGDClassifier(**TINY).fit(*records)
     size = sum(leaf.size for leaf in clf.parameters_.values())
     assert [len(draw) for draw in draws] == [size] * 4
@@ -296,10 +295,8 @@ def test_a_network_may_be_a_single_layer(records):
         np.testing.assert_allclose(fits[1].parameters_[name], leaf, atol=1e-5)
 
 
-def test_several_processes_are_refused(records, released, monkeypatch):
-    monkeypatch.setattr(
-        "privfeat.core.sums.processes.current_team", lambda: Team(index=0, size=2)
-    )
+def test_several_processes_are_refused(records, released, plant):
+    plant("team of this process", lambda: Team(index=0, size=2))
     with pytest.raises(PrivacyError, match="must run in one process"):
         DPSGDClassifier(**TINY).fit(*records)
     assert not released

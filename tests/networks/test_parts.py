@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, load, save
-from privfeat.networks import _base, color_jitter
+from privfeat.networks import color_jitter
 from privfeat.networks.augment import AUGMENTATIONS, Views, resized_crop, voted
 from privfeat.networks.batches import flatten, physical_batches, unflatten
 from privfeat.networks.images import as_records, pixel_scale, read_folder, to_inputs
@@ -270,7 +270,7 @@ def test_bytes_are_scaled_as_the_weights_of_a_name_want_them():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch):
+def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, plant):
     images = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
     scale = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
     labels = np.arange(20) % 2
@@ -284,7 +284,7 @@ def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch
     )
     expected = clf.fit(to_inputs(images, scale), labels)
     scores = expected.decision_function(to_inputs(images, scale))
-    monkeypatch.setattr(_base, "pixel_scale", lambda model, weights: scale)
+    plant("scale of pixels", lambda model, weights: scale)
     found = clone(clf).fit(images, labels)
     np.testing.assert_array_equal(found.decision_function(images), scores)
     save(found, tmp_path / "model")

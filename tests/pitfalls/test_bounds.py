@@ -12,17 +12,13 @@ import pytest
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.bounds import losses, sensitivity
+from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
-from privfeat.core.noise import draws as noise
-from privfeat.core.sums import kernels, statistics
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
-from privfeat.core.sums.totals import ExactSum, Total
-from privfeat.linear import _rows, adam
+from privfeat.core.sums.totals import ExactSum
 from tests.linear.replaying import check_sensitivity, replay
-from tests.planting import plant_clip
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 OPTIONS = [
@@ -83,14 +79,14 @@ def test_02_every_entry_that_is_released_has_noise(spy, make, three_classes):
     check_02(spy, make, three_classes)
 
 
-def test_02_notices_a_row_without_noise(spy, make, three_classes, monkeypatch):
-    genuine = noise.gaussian
+def test_02_notices_a_row_without_noise(spy, make, three_classes, plant):
+    genuine = plant.genuine("Gaussian noise")
 
     def partial(key, shape, stddev):
         draws = genuine(key, shape, stddev)
         return np.where(np.arange(shape[-1]) == shape[-1] - 1, 0.0, draws)
 
-    monkeypatch.setattr(noise, "gaussian", partial)
+    plant("Gaussian noise", partial)
     with pytest.raises(AssertionError):
         check_02(spy, make, three_classes)
 
@@ -122,8 +118,8 @@ def test_03_a_long_record_is_clipped_whatever_the_options(
     check_03(spy, make, three_classes, options)
 
 
-def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, monkeypatch):
-    genuine = _rows.clip_rows
+def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, plant):
+    genuine = plant.genuine("clip of rows")
 
     def skipping(features, *, clip_norm, intercept_scaling, **rest):
         bounded = genuine(
@@ -133,7 +129,7 @@ def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, monke
             return bounded
         return jnp.trunc(features / grid_step(clip_norm)).astype(jnp.float32)
 
-    plant_clip(monkeypatch, skipping)
+    plant("clip of rows", skipping)
     check_03(spy, make, three_classes, OPTIONS[1])  # with an intercept all is well
     with pytest.raises(AssertionError):
         check_03(spy, make, three_classes, *OPTIONS)
@@ -159,12 +155,12 @@ def test_10_one_record_moves_a_sum_by_its_own_contribution_in_any_order():
     check_10()
 
 
-def test_10_notices_sums_in_single_precision(monkeypatch):
+def test_10_notices_sums_in_single_precision(plant):
     def rounded(rows):
         rows = np.asarray(rows, np.float32)
         return np.asarray(rows.T @ rows, np.float64)
 
-    monkeypatch.setattr(statistics, "gram_of", rounded)
+    plant("product of rows with themselves", rounded)
     with pytest.raises(AssertionError):
         check_10()
 
@@ -221,14 +217,14 @@ def test_12_nothing_is_divided_by_the_number_of_records(spy, make, one_less):
     check_12(spy, make, one_less)
 
 
-def test_12_notices_a_mean(spy, make, one_less, monkeypatch):
-    genuine = adam.exact_gradient
+def test_12_notices_a_mean(spy, make, one_less, plant):
+    genuine = plant.genuine("exact gradient")
 
     def mean(rows, coef, **options):
         n_samples = rows._features.shape[0]
         return ExactSum(genuine(rows, coef, **options).value * 1000.0 / n_samples)
 
-    monkeypatch.setattr(adam, "exact_gradient", mean)
+    plant("exact gradient", mean)
     with pytest.raises(AssertionError):
         check_12(spy, make, one_less)
 
@@ -267,14 +263,14 @@ def test_16_replacing_is_counted_once_and_in_the_sensitivity():
 
 
 @pytest.mark.parametrize("wrong", [0.5, 2.0])
-def test_16_notices_a_factor_too_much_or_too_little(monkeypatch, wrong):
-    genuine = sensitivity._bound
+def test_16_notices_a_factor_too_much_or_too_little(plant, wrong):
+    genuine = plant.genuine("bound on one record")
 
     def doubled(adjacency, single, *, acute=False):
         bound = genuine(adjacency, single, acute=acute)
         return bound * (wrong if adjacency == "replace_one" else 1.0)
 
-    monkeypatch.setattr(sensitivity, "_bound", doubled)
+    plant("bound on one record", doubled)
     with pytest.raises(AssertionError):
         check_16()
 
@@ -339,13 +335,12 @@ def test_21_all_outputs_of_a_gradient_share_one_norm():
     check_21()
 
 
-def test_21_notices_a_clip_output_by_output(monkeypatch):
+def test_21_notices_a_clip_output_by_output(plant):
     def each(residuals, row_norms, *, clip_norm, radius, largest):
         limit = jnp.minimum(largest, clip_norm / row_norms)[:, None]
         return jnp.trunc(jnp.clip(residuals, -limit, limit) / grid_step(largest))
 
-    monkeypatch.setattr(kernels, "clip_residuals", each)
-    monkeypatch.setattr(kernels, "gradient_of", kernels.gradient_of.__wrapped__)
+    plant("clip of residuals", each)
     with pytest.raises(AssertionError):
         check_21()
 
@@ -377,14 +372,13 @@ def test_22_fast_clipping_is_that_of_each_record():
     check_22()
 
 
-def test_22_notices_a_norm_without_that_of_the_row(monkeypatch):
-    genuine = kernels.clip_residuals
+def test_22_notices_a_norm_without_that_of_the_row(plant):
+    genuine = plant.genuine("clip of residuals")
 
     def shorter(residuals, row_norms, **options):
         return genuine(residuals, jnp.ones_like(row_norms), **options)
 
-    monkeypatch.setattr(kernels, "clip_residuals", shorter)
-    monkeypatch.setattr(kernels, "gradient_of", kernels.gradient_of.__wrapped__)
+    plant("clip of residuals", shorter)
     with pytest.raises(AssertionError):
         check_22()
 
@@ -411,14 +405,13 @@ def test_23_a_records_gradient_does_not_depend_on_the_others():
     check_23()
 
 
-def test_23_notices_a_normalization_over_the_batch(monkeypatch):
-    genuine = losses.residuals
+def test_23_notices_a_normalization_over_the_batch(plant):
+    genuine = plant.genuine("residuals of the loss")
 
     def normalized(loss, scores, labels):
         return genuine(loss, scores - scores.mean(axis=0, keepdims=True), labels)
 
-    monkeypatch.setattr(losses, "residuals", normalized)
-    monkeypatch.setattr(kernels, "gradient_of", kernels.gradient_of.__wrapped__)
+    plant("residuals of the loss", normalized)
     with pytest.raises(AssertionError):
         check_23()
 
@@ -443,12 +436,12 @@ def test_15_the_size_of_chunks_changes_nothing():
     check_15()
 
 
-def test_15_notices_an_average_over_chunks(monkeypatch):
-    genuine = Total.sum
+def test_15_notices_an_average_over_chunks(plant):
+    genuine = plant.genuine("sum of a total")
 
     def average(self, unit):
         return ExactSum(genuine(self, unit / max(1, self._n_parts)).value)
 
-    monkeypatch.setattr(Total, "sum", average)
+    plant("sum of a total", average)
     with pytest.raises(AssertionError):
         check_15()

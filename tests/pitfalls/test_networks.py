@@ -11,10 +11,7 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier, load, save
-from privfeat.core.noise import draws
-from privfeat.core.noise.keys import KeyStream
-from privfeat.networks import _base, contributions, engine, layers, loop
-from privfeat.networks import model as models
+from privfeat.networks import contributions, layers
 from privfeat.networks.engine import ClipRule, clipped_sum
 from privfeat.networks.layers import Dense, Norm
 from privfeat.networks.losses import cross_entropy
@@ -84,31 +81,31 @@ def test_15_the_size_of_physical_batches_changes_nothing(spy, records):
     check_15(spy, records)
 
 
-def test_15_notices_a_mean_over_each_physical_batch(spy, records, monkeypatch):
-    sizes, batches, flatten = [], loop.physical_batches, loop.flatten
+def test_15_notices_a_mean_over_each_physical_batch(spy, records, plant):
+    sizes, batches = [], plant.genuine("batches that fit into memory")
+    flatten = plant.genuine("sum of a batch as one vector")
 
     def counted(drawn, microbatch_size):
         sizes.append(microbatch_size)
         return batches(drawn, microbatch_size)
 
-    monkeypatch.setattr(loop, "physical_batches", counted)
-    monkeypatch.setattr(
-        loop, "flatten", lambda part, names: flatten(part, names) / sizes[-1]
+    plant("batches that fit into memory", counted)
+    plant(
+        "sum of a batch as one vector",
+        lambda part, names: flatten(part, names) / sizes[-1],
     )
     with pytest.raises(AssertionError):
         check_15(spy, records)
 
 
-def test_15_notices_steps_that_are_counted_in_physical_batches(
-    spy, records, monkeypatch
-):
-    genuine = _base.DPSGDModel._schedule
+def test_15_notices_steps_that_are_counted_in_physical_batches(spy, records, plant):
+    genuine = plant.genuine("schedule of training")
 
     def schedule(self, n_records):
         n_iter, batch_size = genuine(self, n_records)
         return n_iter, min(batch_size, float(self.microbatch_size))
 
-    monkeypatch.setattr(_base.DPSGDModel, "_schedule", schedule)
+    plant("schedule of training", schedule)
     with pytest.raises(AssertionError):
         check_15(spy, records)
 
@@ -127,10 +124,10 @@ def check_22():
 
 
 @pytest.fixture
-def gram_norms(monkeypatch):
+def gram_norms(plant):
     """Take every norm from Gram matrices, without slack for cancellation."""
-    monkeypatch.setattr(contributions, "GRAM_SLACK", 0.0)
-    monkeypatch.setattr(contributions, "_COST_OF_KEEPING", 10**9)
+    plant("slack for cancellation", 0.0)
+    plant("cost of keeping gradients", 10**9)
 
 
 @pytest.mark.usefixtures("gram_norms")
@@ -139,20 +136,20 @@ def test_22_the_fast_engine_clips_the_gradient_of_each_record():
 
 
 @pytest.mark.usefixtures("gram_norms")
-def test_22_notices_a_norm_that_adds_up_positions_as_if_apart(monkeypatch):
+def test_22_notices_a_norm_that_adds_up_positions_as_if_apart(plant):
     """As of layers whose inputs are sequences: no products of two positions."""
 
     def apart(a, e, weighted_sum):
         norms = jnp.sum(a**2, axis=2) * jnp.sum(e**2, axis=2)
         return contributions.Contribution(jnp.sum(norms, axis=1), weighted_sum)
 
-    monkeypatch.setattr(contributions, "gram", apart)
+    plant("norm by Gram matrices", apart)
     with pytest.raises(AssertionError):
         check_22()
 
 
-def test_22_notices_a_shared_layer_of_which_one_use_counts(monkeypatch):
-    monkeypatch.setattr(engine.Tape, "check_knows", lambda self, parameters: None)
+def test_22_notices_a_shared_layer_of_which_one_use_counts(plant):
+    plant("layers that the engine knows", lambda self, parameters: None)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         check_22()
 
@@ -183,20 +180,20 @@ def test_23_records_do_not_touch_and_batch_norm_is_refused():
     check_23()
 
 
-def test_23_notices_a_normalization_over_the_batch(monkeypatch):
+def test_23_notices_a_normalization_over_the_batch(plant):
     def normalized(self, x):
         centred = x - jnp.mean(x, axis=0, keepdims=True)
         normal = centred / (jnp.std(x, axis=0, keepdims=True) + self.epsilon)
         outputs = normal * self.scale[...][None] + self.bias[...][None]
         return layers.record(self, normal, outputs)
 
-    monkeypatch.setattr(Norm, "__call__", normalized)
+    plant("output of a norm layer", normalized)
     with pytest.raises(AssertionError):
         check_23()
 
 
-def test_23_notices_batch_norm_that_is_accepted(monkeypatch):
-    monkeypatch.setattr(models, "refuse_shared_state", lambda module: None)
+def test_23_notices_batch_norm_that_is_accepted(plant):
+    plant("refusal of shared state", lambda module: None)
     with pytest.raises(pytest.fail.Exception):
         check_23()
 
@@ -204,10 +201,10 @@ def test_23_notices_batch_norm_that_is_accepted(monkeypatch):
 # 29 -- training that went on reused noise, or lost its state
 
 
-def check_29(records, monkeypatch):
+def check_29(records, plant):
     """Stopped after every step and continued from what is carried: bit for bit."""
-    drawn, draw, step = [], KeyStream.draw, loop.Trainer.step
-    draw_words = KeyStream.draw_words
+    drawn, draw, step = [], plant.genuine("next key"), plant.genuine("step of training")
+    draw_words = plant.genuine("next words of a key")
 
     def counted(self):
         key = draw(self)
@@ -224,10 +221,10 @@ def check_29(records, monkeypatch):
 
     options = {"optimizer": "adam", "ema_decay": 0.5}
     whole = made(**options).fit(*records)
-    with monkeypatch.context() as patch:
-        patch.setattr(KeyStream, "draw", counted)
-        patch.setattr(KeyStream, "draw_words", counted_words)
-        patch.setattr(loop.Trainer, "step", interrupted)
+    with plant.context() as patch:
+        patch("next key", counted)
+        patch("next words of a key", counted_words)
+        patch("step of training", interrupted)
         parts = made(**options).fit(*records)
     assert len(set(drawn)) == len(drawn) >= 1 + 3 * 3  # batch, views and noise
     for name, leaf in whole.parameters_.items():
@@ -239,11 +236,11 @@ def resumed(state):
     return jax.tree.map(lambda leaf: np.array(leaf)[()], state)
 
 
-def test_29_training_that_was_interrupted_ends_as_if_it_was_not(records, monkeypatch):
-    check_29(records, monkeypatch)
+def test_29_training_that_was_interrupted_ends_as_if_it_was_not(records, plant):
+    check_29(records, plant)
 
 
-def test_29_notices_an_optimizer_that_forgets(records, monkeypatch):
+def test_29_notices_an_optimizer_that_forgets(records, plant, monkeypatch):
     genuine = resumed
 
     def forgetful(state):
@@ -252,19 +249,19 @@ def test_29_notices_an_optimizer_that_forgets(records, monkeypatch):
 
     monkeypatch.setitem(globals(), "resumed", forgetful)
     with pytest.raises(AssertionError):
-        check_29(records, monkeypatch)
+        check_29(records, plant)
 
 
-def test_29_notices_draws_that_are_repeated(records, monkeypatch):
-    genuine = loop.Trainer.step
+def test_29_notices_draws_that_are_repeated(records, plant):
+    genuine = plant.genuine("step of training")
 
     def rewound(self, *rest):
         self.keys._drawn = 1  # after the draw for the initial parameters
         return genuine(self, *rest)
 
-    monkeypatch.setattr(loop.Trainer, "step", rewound)
+    plant("step of training", rewound)
     with pytest.raises(AssertionError):
-        check_29(records, monkeypatch)
+        check_29(records, plant)
 
 
 def check_29_saved(records, folder):
@@ -299,8 +296,9 @@ class KilledError(Exception):
     """Stands for a crash."""
 
 
-def check_30(records, monkeypatch):
-    clf, genuine = made(expected_batch_size=None).fit(*records), draws.gaussian
+def check_30(records, plant):
+    genuine = plant.genuine("Gaussian noise")
+    clf = made(expected_batch_size=None).fit(*records)
     clf.set_params(noise_multiplier=0.5)
     for n_before in (0, 2):
         left, drawn = itertools.count(n_before, -1), []
@@ -311,8 +309,8 @@ def check_30(records, monkeypatch):
             drawn.append(stddev)
             return genuine(key, shape, stddev)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(draws, "gaussian", dying)
+        with plant.context() as patch:
+            patch("Gaussian noise", dying)
             with pytest.raises(KilledError):
                 clf.fit(*records)
         assert not hasattr(clf, "parameters_")
@@ -321,28 +319,21 @@ def check_30(records, monkeypatch):
         assert spent <= clf.privacy_.rho == pytest.approx(3 * 2.0)
 
 
-def test_30_a_crash_at_any_step_leaves_the_whole_cost_stated(records, monkeypatch):
-    check_30(records, monkeypatch)
+def test_30_a_crash_at_any_step_leaves_the_whole_cost_stated(records, plant):
+    check_30(records, plant)
 
 
-def test_30_notices_a_statement_made_at_the_end(records, monkeypatch):
-    genuine = loop.Trainer.run
+def test_30_notices_a_statement_made_at_the_end(records, plant):
+    genuine = plant.genuine("fit of a network")
 
-    def late(self, *arguments):
+    def late(self, *data):
+        before = getattr(self, "privacy_", None)
         try:
-            yield from genuine(self, *arguments)
+            return genuine(self, *data)
         except KilledError:
-            fitted[-1].privacy_ = before[-1]
+            self.privacy_ = before
             raise
 
-    fitted, before, fit = [], [], DPSGDClassifier.fit
-
-    def noted(self, *data):
-        fitted.append(self)
-        before.append(getattr(self, "privacy_", None))
-        return fit(self, *data)
-
-    monkeypatch.setattr(DPSGDClassifier, "fit", noted)
-    monkeypatch.setattr(loop.Trainer, "run", late)
+    plant("fit of a network", late)
     with pytest.raises(AssertionError):
-        check_30(records, monkeypatch)
+        check_30(records, plant)

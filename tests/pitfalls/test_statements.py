@@ -20,15 +20,10 @@ from privfeat import (
     TemperatureScaling,
     search_cost,
 )
-from privfeat.core.accounting import calibration, conversions, plan, pld
+from privfeat.core.accounting import calibration, conversions, pld
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, Query
-from privfeat.core.noise import draws
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.estimation.labels import encode_labels
-from privfeat.linear import _rows, classifier
-from privfeat.linear import model as _base
-from privfeat.selection import cost
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -52,10 +47,8 @@ def test_01_a_class_that_loses_its_only_record_stays(spy, make, three_classes):
     check_01(spy, make, three_classes)
 
 
-def test_01_notices_classes_read_from_the_labels(spy, make, three_classes, monkeypatch):
-    monkeypatch.setattr(
-        classifier, "encode_labels", lambda y, classes: encode_labels(y, None)
-    )
+def test_01_notices_classes_read_from_the_labels(spy, make, three_classes, plant):
+    plant("codes of the labels", lambda y, classes: encode_labels(y, None))
     with pytest.raises((AssertionError, ValueError)):
         check_01(spy, make, three_classes)
 
@@ -63,16 +56,16 @@ def test_01_notices_classes_read_from_the_labels(spy, make, three_classes, monke
 # 4 -- a budget was spent twice, or 1.25 times
 
 
-def check_04(make, data, monkeypatch):
+def check_04(make, data, plant):
     """Every draw of noise is counted where it is made, and priced by its stddev."""
-    drawn, genuine = [], draws.gaussian
+    drawn, genuine = [], plant.genuine("Gaussian noise")
 
     def counted(key, shape, stddev):
         drawn.append(stddev)
         return genuine(key, shape, stddev)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(draws, "gaussian", counted)
+    with plant.context() as patch:
+        patch("Gaussian noise", counted)
         for cls in (DPLeastSquares, DPFC, DPAdamLinear):
             drawn.clear()
             statement = make(cls, adjacency="replace_one").fit(*data).privacy_
@@ -97,21 +90,21 @@ def spent_on(statement, drawn):
     return math.fsum(spent)
 
 
-def test_04_all_draws_together_cost_what_is_stated(make, three_classes, monkeypatch):
-    check_04(make, three_classes, monkeypatch)
+def test_04_all_draws_together_cost_what_is_stated(make, three_classes, plant):
+    check_04(make, three_classes, plant)
 
 
-def test_04_notices_a_second_draw(make, three_classes, monkeypatch):
-    genuine = GaussianMechanism.release
+def test_04_notices_a_second_draw(make, three_classes, plant):
+    genuine = plant.genuine("release of a sum")
 
     def twice(self, name, exact, *, symmetric=False):
         self._blocks_left[name] += 1
         genuine(self, name, exact, symmetric=symmetric)
         return genuine(self, name, exact, symmetric=symmetric)
 
-    monkeypatch.setattr(GaussianMechanism, "release", twice)
+    plant("release of a sum", twice)
     with pytest.raises(AssertionError):
-        check_04(make, three_classes, monkeypatch)
+        check_04(make, three_classes, plant)
 
 
 # 5 -- the fits of a search were not charged, because each clone had its own accountant
@@ -132,8 +125,8 @@ def test_05_every_fit_of_a_search_is_charged(make):
     check_05(make)
 
 
-def test_05_notices_a_search_that_costs_one_fit(make, monkeypatch):
-    monkeypatch.setattr(cost, "_n_splits", lambda cv: 0)
+def test_05_notices_a_search_that_costs_one_fit(make, plant):
+    plant("folds of a search", lambda cv: 0)
     with pytest.raises(AssertionError):
         check_05(make)
 
@@ -158,13 +151,13 @@ def test_17_the_type_of_a_noise_multiplier_changes_nothing():
     check_17()
 
 
-def test_17_notices_a_multiplier_that_is_passed_on_as_it_is(monkeypatch):
+def test_17_notices_a_multiplier_that_is_passed_on_as_it_is(plant):
     def raw(noise_multiplier):
         event = GaussianDpEvent(1.0)
         object.__setattr__(event, "noise_multiplier", np.float32(1))
         return event
 
-    monkeypatch.setattr(plan, "GaussianDpEvent", raw)
+    plant("event of a Gaussian release", raw)
     with pytest.raises(AssertionError):
         check_17()
 
@@ -190,21 +183,21 @@ def test_18_noise_is_enough_by_the_exact_curve_and_by_pld():
     check_18()
 
 
-def test_18_notices_the_classical_formula(monkeypatch):
+def test_18_notices_the_classical_formula(plant):
     def classical(epsilon, delta):
         return epsilon / math.sqrt(2.0 * math.log(1.25 / delta))
 
-    monkeypatch.setattr(conversions, "gaussian_mu", classical)
+    plant("mu of a budget", classical)
     with pytest.raises(AssertionError):
         check_18()
 
 
-def test_18_notices_a_central_limit_theorem(monkeypatch):
+def test_18_notices_a_central_limit_theorem(plant):
     def limit(event, delta):
         mu = 0.05 * math.sqrt(50 * math.expm1(0.7**-2))
         return conversions.gaussian_epsilon(mu, delta)
 
-    monkeypatch.setattr(pld, "pld_epsilon", limit)
+    plant("epsilon by PLD", limit)
     with pytest.raises(AssertionError):
         check_18()
 
@@ -233,21 +226,19 @@ def test_19_nan_and_negative_numbers_fail_closed(monkeypatch):
     check_19(monkeypatch)
 
 
-def test_19_notices_a_check_that_nan_passes(monkeypatch):
+def test_19_notices_a_check_that_nan_passes(plant, monkeypatch):
     def check_positive(name, value):
         if value <= 0:
             raise ValueError(name)
 
-    monkeypatch.setattr(plan, "check_positive", check_positive)
+    plant("check of a positive number", check_positive)
     with pytest.raises(pytest.fail.Exception):
         check_19(monkeypatch)
 
 
-def test_19_notices_a_clamp_at_zero(monkeypatch):
-    genuine = pld.pld_epsilon
-    monkeypatch.setattr(
-        pld, "pld_epsilon", lambda event, delta: max(0.0, -genuine(event, delta))
-    )
+def test_19_notices_a_clamp_at_zero(plant, monkeypatch):
+    genuine = plant.genuine("epsilon by PLD")
+    plant("epsilon by PLD", lambda event, delta: max(0.0, -genuine(event, delta)))
     with pytest.raises(AssertionError):
         check_19(monkeypatch)
 
@@ -288,14 +279,14 @@ def test_25_no_message_holds_the_number_of_records(wrong, fit):
     assert len(said) == 1
 
 
-def test_25_notices_a_count_on_the_estimator(spy, make, one_less, monkeypatch):
-    genuine = DPLeastSquares._solve
+def test_25_notices_a_count_on_the_estimator(spy, make, one_less, plant):
+    genuine = plant.genuine("solution of a linear fit", of=DPLeastSquares)
 
     def counting(self, rows, mechanism, shape):
         self.n_samples_seen_ = rows._features.shape[0]
         return genuine(self, rows, mechanism, shape)
 
-    monkeypatch.setattr(DPLeastSquares, "_solve", counting)
+    plant("solution of a linear fit", counting, of=DPLeastSquares)
     with pytest.raises(AssertionError):
         check_25(spy, make, one_less)
 
@@ -321,15 +312,13 @@ def test_26_rows_are_scaled_by_public_constants_or_charged(spy, make, three_clas
     check_26(spy, make, three_classes)
 
 
-def test_26_notices_a_scaler_fitted_on_the_records(
-    spy, make, three_classes, monkeypatch
-):
-    genuine = _rows.BoundedRows._read
+def test_26_notices_a_scaler_fitted_on_the_records(spy, make, three_classes, plant):
+    genuine = plant.genuine("read of bounded rows")
 
     def scaled(self, start, stop):
         return genuine(self, start, stop) / np.std(self._features, axis=0)
 
-    monkeypatch.setattr(_rows.BoundedRows, "_read", scaled)
+    plant("read of bounded rows", scaled)
     with pytest.raises(AssertionError):
         check_26(spy, make, three_classes)
 
@@ -351,7 +340,7 @@ def test_27_the_number_of_noisy_steps_does_not_depend_on_the_data(
     check_27(spy, make, three_classes)
 
 
-def test_27_notices_an_early_stop(spy, make, three_classes, monkeypatch):
+def test_27_notices_an_early_stop(spy, make, three_classes, plant):
     """The plan is then not complete, and the fit gives no model."""
 
     def until_good_enough(self, n_steps):
@@ -360,7 +349,7 @@ def test_27_notices_an_early_stop(spy, make, three_classes, monkeypatch):
                 return
             yield step
 
-    monkeypatch.setattr(DPAdamLinear, "_steps", until_good_enough)
+    plant("steps of a linear fit", until_good_enough, of=DPAdamLinear)
     with pytest.raises((AssertionError, PrivacyError)):
         check_27(spy, make, three_classes)
 
@@ -372,19 +361,20 @@ class KilledError(Exception):
     """Stands for a crash."""
 
 
-def check_30(make, data, monkeypatch):
+def check_30(make, data, plant):
     """However many draws were made before a crash, their cost is stated."""
+    genuine = plant.genuine("Gaussian noise")
     for n_before in range(5):
-        clf, genuine, drawn = make(DPAdamLinear, n_iter=4), draws.gaussian, []
+        clf, drawn = make(DPAdamLinear, n_iter=4), []
 
-        def dying(key, shape, stddev, drawn=drawn, genuine=genuine, n=n_before):
+        def dying(key, shape, stddev, drawn=drawn, n=n_before):
             if len(drawn) == n:
                 raise KilledError
             drawn.append(stddev)
             return genuine(key, shape, stddev)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(draws, "gaussian", dying)
+        with plant.context() as patch:
+            patch("Gaussian noise", dying)
             with pytest.raises(KilledError):
                 clf.fit(*data)
         assert hasattr(clf, "privacy_")
@@ -395,13 +385,13 @@ def check_30(make, data, monkeypatch):
 
 
 def test_30_a_crash_at_any_draw_leaves_the_whole_cost_stated(
-    make, three_classes, monkeypatch
+    make, three_classes, plant
 ):
-    check_30(make, three_classes, monkeypatch)
+    check_30(make, three_classes, plant)
 
 
-def test_30_notices_a_statement_made_at_the_end(make, three_classes, monkeypatch):
-    genuine = _base.DPLinearModel.fit
+def test_30_notices_a_statement_made_at_the_end(make, three_classes, plant):
+    genuine = plant.genuine("fit of a linear model")
 
     def late(self, X, y, groups=None):
         try:
@@ -410,14 +400,12 @@ def test_30_notices_a_statement_made_at_the_end(make, three_classes, monkeypatch
             self.__dict__.pop("privacy_")
             raise
 
-    monkeypatch.setattr(_base.DPLinearModel, "fit", late)
+    plant("fit of a linear model", late)
     with pytest.raises(AssertionError):
-        check_30(make, three_classes, monkeypatch)
+        check_30(make, three_classes, plant)
 
 
-def test_30_notices_a_budget_smaller_than_what_is_drawn(
-    make, three_classes, monkeypatch
-):
+def test_30_notices_a_budget_smaller_than_what_is_drawn(make, three_classes, plant):
     genuine = calibration.plan_releases
 
     def cheap(queries, **budget):
@@ -425,6 +413,6 @@ def test_30_notices_a_budget_smaller_than_what_is_drawn(
         object.__setattr__(planned, "rho", planned.rho / 2.0)
         return planned
 
-    monkeypatch.setattr(_base, "plan_releases", cheap)
+    plant("plan of a linear fit", cheap)
     with pytest.raises(AssertionError):
-        check_30(make, three_classes, monkeypatch)
+        check_30(make, three_classes, plant)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPRandomizedSearch
-from privfeat.selection._runs import Runner
 
 
 @pytest.fixture
@@ -31,18 +30,18 @@ def make():
 
 
 @pytest.fixture
-def runs(monkeypatch):
+def runs(plant):
     """Record every run that a search makes."""
-    seen, genuine = [], Runner._run
+    seen, genuine = [], plant.genuine("one run of a search")
 
     def run(self, X, y, score):
         seen.append(genuine(self, X, y, score))
         return seen[-1]
 
-    monkeypatch.setattr(Runner, "_run", run)
+    plant("one run of a search", run)
     return seen
 
 
 @pytest.fixture
-def five_runs(monkeypatch):
-    monkeypatch.setattr("privfeat.core.noise.draws.number_of_runs", lambda *_: 5)
+def five_runs(plant):
+    plant("number of runs", lambda *_: 5)

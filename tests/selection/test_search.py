@@ -29,7 +29,6 @@ from privfeat import (
 )
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.selection import selection_epsilon
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import observe
 from privfeat.core.private_fit import PrivateFit
@@ -91,10 +90,8 @@ def test_search_states_its_cost_wherever_it_is_looked_up(make, data, tmp_path):
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-def test_score_has_the_noise_and_sensitivity_of_a_run(
-    adjacency, make, data, monkeypatch
-):
-    sums, plans, genuine = [], [], PrivateFit.mechanism
+def test_score_has_the_noise_and_sensitivity_of_a_run(adjacency, make, data, plant):
+    sums, plans, genuine = [], [], plant.genuine("mechanism of a fit")
 
     def mechanism(self, plan):
         plans.append(plan)
@@ -105,7 +102,7 @@ def test_score_has_the_noise_and_sensitivity_of_a_run(
             sums.append((exact.value, plans[-1]))
         return release
 
-    monkeypatch.setattr(PrivateFit, "mechanism", mechanism)
+    plant("mechanism of a fit", mechanism)
     estimator = DPFC(n_iter=2, classes=range(3), adjacency=adjacency)
     with observe(note):
         search = make(estimator, validation_fraction=0.5).fit(*data)
@@ -117,12 +114,12 @@ def test_score_has_the_noise_and_sensitivity_of_a_run(
     assert record.noise_multiplier == pytest.approx(1 / plan.mu)
 
 
-def test_search_in_exact_arithmetic_releases_whole_numbers(make, data, monkeypatch):
+def test_search_in_exact_arithmetic_releases_whole_numbers(make, data, plant):
     def fail(*_):
         raise AssertionError
 
-    for name in ("gaussian", "symmetric_gaussian"):
-        monkeypatch.setattr(f"privfeat.core.noise.draws.{name}", fail)
+    for name in ("Gaussian noise", "symmetric Gaussian noise"):
+        plant(name, fail)
     search = make(DPFC(n_iter=2, classes=range(3), arithmetic="exact")).fit(*data)
     assert search.privacy_.arithmetic == "exact"
     assert search.best_score_ * 2**20 == round(search.best_score_ * 2**20)
@@ -169,10 +166,10 @@ def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
 @pytest.mark.parametrize("ours", [True, False])
 @pytest.mark.parametrize("n_records", [3, 4, 1024, 1025])
 def test_score_of_a_record_does_not_depend_on_how_many_there_are(
-    n_records, ours, monkeypatch
+    n_records, ours, plant
 ):
     """Products of matrices round differently for different numbers of rows."""
-    monkeypatch.setattr(_runs, "is_ours", lambda fitted: ours)
+    plant("whether an estimator is ours", lambda fitted: ours)
     n_rows, shapes = CHUNK_ROWS if ours else 1, []
 
     class Rounding:
@@ -226,9 +223,9 @@ def test_score_shows_no_words_of_the_estimator():
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-def test_search_trains_and_scores_on_disjoint_records(make, data, monkeypatch):
+def test_search_trains_and_scores_on_disjoint_records(make, data, plant):
     sizes = []
-    genuine = Runner.best
+    genuine = plant.genuine("best run of a search")
 
     def best(self, X, y, score, runs):
         sizes.append((len(X), len(score._X)))
@@ -236,23 +233,21 @@ def test_search_trains_and_scores_on_disjoint_records(make, data, monkeypatch):
         assert len(np.unique(rows, axis=0)) == len(rows)
         return genuine(self, X, y, score, runs)
 
-    monkeypatch.setattr(Runner, "best", best)
+    plant("best run of a search", best)
     make(validation_fraction=0.3).fit(*data)
     make(validation_fraction=0.3).fit(*data)
     assert all(trained + held_out == 60 for trained, held_out in sizes)
     assert 0 < sizes[0][1] < 40
 
 
-def test_search_with_public_validation_data_trains_on_all_records(
-    make, data, monkeypatch
-):
-    sizes, genuine = [], Runner._run
+def test_search_with_public_validation_data_trains_on_all_records(make, data, plant):
+    sizes, genuine = [], plant.genuine("one run of a search")
 
     def run(self, X, y, score):
         sizes.append(len(X))
         return genuine(self, X, y, score)
 
-    monkeypatch.setattr(Runner, "_run", run)
+    plant("one run of a search", run)
     X, y = data
     search = make().fit(X, y, X[:20], y[:20])
     assert set(sizes) == {60}
@@ -325,16 +320,14 @@ def test_search_keeps_nothing_but_what_it_releases(make, data, five_runs):
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("in_holdout", [True, False])
 def test_search_on_neighbours_differs_in_released_values_alone(
-    adjacency, in_holdout, make, data, monkeypatch
+    adjacency, in_holdout, make, data, plant
 ):
     """One record more, or another: with its release as answers, all else is equal."""
     X, y = data
     masks = np.arange(61) % 3 == 0
     masks[60] = in_holdout
-    monkeypatch.setattr(
-        "privfeat.selection.search.bernoulli", lambda key, n, p: masks[:n]
-    )
-    calls, answers, genuine = [], [], GaussianMechanism.release
+    plant("split of the records", lambda key, n, p: masks[:n])
+    calls, answers, genuine = [], [], plant.genuine("release of a sum")
 
     def release(self, name, exact, **options):
         drawn = genuine(self, name, exact, **options)
@@ -343,7 +336,7 @@ def test_search_on_neighbours_differs_in_released_values_alone(
             answers.append(drawn)
         return answers[len(calls) - 1]
 
-    monkeypatch.setattr(GaussianMechanism, "release", release)
+    plant("release of a sum", release)
     if adjacency == "add_remove":
         sets = (X, y), (np.vstack([X, [[9.0, -9.0, 9.0, 0]]]), np.append(y, 1))
     else:
@@ -415,10 +408,10 @@ def test_search_draws_noise_of_its_own_for_every_run(make, data, runs, five_runs
 
 
 @pytest.mark.statistical
-def test_search_draws_candidates_uniformly(make, data, monkeypatch):
+def test_search_draws_candidates_uniformly(make, data, plant):
     """Chi-square over 600 draws of 6 candidates; false-positive rate 1e-6."""
-    monkeypatch.setattr(DPFC, "fit", lambda self, X, y: self)
-    monkeypatch.setattr(Runner, "_check", lambda *_: None)
+    plant("fit of a linear model", lambda self, X, y: self, of=DPFC)
+    plant("check of a search", lambda *_: None)
     grid = [{"ridge": [1.0, 2.0], "learning_rate": [1.0, 2.0]}, {"ridge": [5.0, 6.0]}]
     keys = _runs.KeyStream(20261121)
     runner = Runner(make().estimator, grid, range(3), 0.5, keys)
@@ -434,9 +427,10 @@ def test_search_takes_distributions_of_scipy(make, data):
     assert 0.1 <= search.best_params_["learning_rate"] <= 4.0
 
 
-def test_search_fails_when_a_run_fails(make, data, five_runs, monkeypatch):
+def test_search_fails_when_a_run_fails(make, data, five_runs, plant):
     """The budget is spent then, and no earlier result stays."""
-    search, genuine, fits = make(epsilon=1.5).fit(*data), DPFC.fit, []
+    genuine = plant.genuine("fit of a linear model", of=DPFC)
+    search, fits = make(epsilon=1.5).fit(*data), []
 
     def fit(self, X, y):
         fits.append(genuine(self, X, y))
@@ -444,7 +438,7 @@ def test_search_fails_when_a_run_fails(make, data, five_runs, monkeypatch):
             raise FloatingPointError("overflow")
         return self
 
-    monkeypatch.setattr(DPFC, "fit", fit)
+    plant("fit of a linear model", fit, of=DPFC)
     search.set_params(epsilon=2.5)
     with pytest.raises(FloatingPointError, match="overflow"):
         search.fit(*data)
@@ -530,17 +524,15 @@ def test_search_knows_all_classes_though_a_run_may_not_see_them(make, data):
         lambda said: None,
     ],
 )
-def test_search_refuses_a_fit_that_costs_something_else(
-    change, make, data, monkeypatch
-):
-    genuine = DPFC.fit
+def test_search_refuses_a_fit_that_costs_something_else(change, make, data, plant):
+    genuine = plant.genuine("fit of a linear model", of=DPFC)
 
     def fit(self, X, y):
         genuine(self, X, y)
         self.privacy_ = change(self.privacy_)
         return self
 
-    monkeypatch.setattr(DPFC, "fit", fit)
+    plant("fit of a linear model", fit, of=DPFC)
     with pytest.raises(PrivacyError, match="every fit"):
         make().fit(*data)
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
-from privfeat.core.ledger import file_store as ledger_file
 from privfeat.core.ledger.chained_log import read_log
 from privfeat.core.ledger.privacy_ledger import find_datasets
 from privfeat.core.ledger.store import BUDGETS, CHARGES
@@ -349,7 +348,9 @@ def test_a_fork_that_goes_on_keeps_no_lock(path, small):
         os.waitpid(child, 0)
 
 
-def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(path, small, monkeypatch):
+def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(
+    path, small, monkeypatch, plant
+):
     """Ctrl-C may come at any line; without the lock others would wait in vain."""
     import fcntl
 
@@ -364,7 +365,7 @@ def test_an_interrupt_while_it_is_unlocked_keeps_no_lock(path, small, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         ledger.charge(small, estimator="DPFC")
     monkeypatch.undo()
-    monkeypatch.setattr("privfeat.core.ledger.store.TIMEOUT", 0)
+    plant("seconds that a ledger waits", 0)
     assert ledger.charge(small, estimator="DPFC") == 2
 
 
@@ -395,9 +396,9 @@ def test_a_second_creator_finds_the_ledger_of_the_first(path, fit, monkeypatch):
     assert sorted(os.listdir(path.parent)) == [path.name]
 
 
-def test_a_writer_waits_for_its_turn_but_not_for_good(path, small, monkeypatch):
+def test_a_writer_waits_for_its_turn_but_not_for_good(path, small, plant):
     ledger = make(path)
-    monkeypatch.setattr("privfeat.core.ledger.store.TIMEOUT", 0.1)
+    plant("seconds that a ledger waits", 0.1)
     for write in (True, False):
         with ledger._store.transaction(write=write):
             with pytest.raises(LedgerError, match="keeps it locked"):
@@ -415,19 +416,17 @@ def test_a_writer_has_its_turn_as_soon_as_the_lock_is_free(path, small, monkeypa
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_file_that_went_while_its_lock_was_waited_for(
-    path, small, monkeypatch, there
-):
+def test_a_file_that_went_while_its_lock_was_waited_for(path, small, plant, there):
     """A charge in a file without a name would be lost: the one at the path counts."""
-    ledger, genuine = make(path), ledger_file._lock
+    ledger, genuine = make(path), plant.genuine("lock of a ledger file")
     copy = shutil.copy(path, path.with_name("copy"))
 
     def lock(*args):
         genuine(*args)
-        monkeypatch.setattr(ledger_file, "_lock", genuine)
+        plant("lock of a ledger file", genuine)
         os.replace(copy, path) if there else os.unlink(path)
 
-    monkeypatch.setattr(ledger_file, "_lock", lock)
+    plant("lock of a ledger file", lock)
     if there:
         assert ledger.charge(small, estimator="DPFC") == 1
         assert len(ledger.history) == 1

@@ -8,11 +8,12 @@ import time
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyLedger
-from privfeat.core.ledger import postgres_store, postgres_tables
+from privfeat.core.ledger import postgres_store
 from privfeat.core.ledger.postgres_store import PostgresStore, _engine
 from privfeat.core.ledger.rows import find_charges
 from privfeat.core.ledger.store import BUDGETS, CHARGES
 from tests.core.ledgers import CONTEXT, in_process, make_statement
+from tests.planting import Plant
 
 
 def test_a_password_is_never_shown():
@@ -192,15 +193,12 @@ def test_tables_that_may_lose_or_hide_a_charge_are_refused(database, fit, kind):
 
 
 @pytest.mark.postgres
-def test_a_swallowed_insert_is_an_error(database, fit, monkeypatch):
+def test_a_swallowed_insert_is_an_error(database, fit, plant):
     """Even of a rule that the look at the tables came too early for."""
     ledger = make(database)
     run(database, *(statement.format(CHARGE) for statement in SPOILED["trigger"]))
-    monkeypatch.setattr(
-        postgres_tables,
-        "_FIND",
-        postgres_tables._FIND.replace("NOT tgisinternal", "false"),
-    )
+    question = "question to PostgreSQL about tables"
+    plant(question, plant.genuine(question).replace("NOT tgisinternal", "false"))
     with pytest.raises(LedgerError, match="damaged: a row is there twice, or not"):
         ledger.charge(fit, estimator="DPFC")
     assert ledger.history == []
@@ -287,11 +285,12 @@ def test_a_reader_sees_one_moment(database, fit):
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("state", [(True, "on"), (False, "off")])
-def test_a_standby_or_a_server_without_fsync_is_refused(database, fit, state):
+def test_a_standby_or_a_server_without_fsync_is_refused(database, fit, state, plant):
     ledger = make(database)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            postgres_store, "_STATE", f"SELECT {state[0]}, '{state[1]}'::text"
+    with plant.context() as patch:
+        patch(
+            "question to PostgreSQL about itself",
+            f"SELECT {state[0]}, '{state[1]}'::text",
         )
         with pytest.raises(LedgerError, match="primary server that has fsync on"):
             ledger.charge(fit, estimator="DPFC")
@@ -310,9 +309,7 @@ def test_a_reader_cannot_write(database):
 
 def hold_the_lock(url, connection):
     """Hang, with a limit that the server enforces after a second."""
-    from privfeat.core.ledger import store as ledger_store
-
-    ledger_store.TIMEOUT = 1
+    Plant()("seconds that a ledger waits", 1)
     with PostgresStore(url).transaction(write=True):
         connection.send("held")
         time.sleep(600)
@@ -330,10 +327,10 @@ def test_a_client_that_hangs_does_not_keep_the_lock(postgres_url):
 
 
 @pytest.mark.postgres
-def test_a_writer_gives_up_in_the_end(postgres_url, monkeypatch):
+def test_a_writer_gives_up_in_the_end(postgres_url, plant):
     ledger = PrivacyLedger(postgres_url, dataset="busy", epsilon=1.0, delta=1e-5)
     with ledger._store.transaction(write=True):
-        monkeypatch.setattr("privfeat.core.ledger.store.TIMEOUT", 1)
+        plant("seconds that a ledger waits", 1)
         with pytest.raises(LedgerError, match="lock timeout"):
             ledger.charge(make_statement(epsilon=0.1), estimator="DPFC")
     assert ledger.history == []

@@ -140,16 +140,16 @@ def test_charge_refuses_what_the_budget_does_not_cover(ledger, statement, messag
     assert ledger.history == []
 
 
-def test_who_charges_or_marks_takes_a_turn(ledger, location, fit, monkeypatch):
+def test_who_charges_or_marks_takes_a_turn(ledger, location, fit, plant):
     """Who reads and then writes must be alone from the first row that it reads."""
     store, asked = type(ledger._store), []
-    genuine = store.transaction
+    genuine = plant.genuine("transaction of a store", of=store)
 
     def transaction(self, *, write):
         asked.append(write)
         return genuine(self, write=write)
 
-    monkeypatch.setattr(store, "transaction", transaction)
+    plant("transaction of a store", transaction, of=store)
     number = ledger.charge(fit, estimator="DPFC")
     ledger.finish(number)
     assert asked == [True, True]
@@ -247,29 +247,29 @@ def check_noticed(ledger, location, fit):
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_lost_row_is_noticed(ledger, location, fit, lost, monkeypatch):
+def test_a_lost_row_is_noticed(ledger, location, fit, lost, plant):
     """The last one too."""
     for _ in range(3):
         ledger.charge(fit, estimator="DPFC")
-    lose_rows(monkeypatch, ledger, lambda row: row.get("number") == lost)
+    lose_rows(plant, ledger, lambda row: row.get("number") == lost)
     check_noticed(ledger, location, fit)
 
 
-def test_an_insert_that_is_swallowed_is_noticed(ledger, fit, monkeypatch):
-    lose_rows(monkeypatch, ledger, lambda row: "number" in row)
+def test_an_insert_that_is_swallowed_is_noticed(ledger, fit, plant):
+    lose_rows(plant, ledger, lambda row: "number" in row)
     with pytest.raises(LedgerError, match="damaged"):
         ledger.charge(fit, estimator="DPFC")
-    monkeypatch.undo()
+    plant.undo()
     assert ledger.history == []
 
 
-def test_a_store_that_keeps_nothing_is_noticed(ledger, location, fit, monkeypatch):
+def test_a_store_that_keeps_nothing_is_noticed(ledger, location, fit, plant):
     with ledger._store.transaction(write=False) as rows:
         cls = type(rows)
     name = f"{ledger.budget.dataset} anew"
-    with monkeypatch.context() as patch:
-        for method in ("insert", "update"):
-            patch.setattr(cls, method, lambda *_: None)
+    with plant.context() as patch:
+        for method in ("row that a store adds", "row that a store changes"):
+            patch(method, lambda *_: None, of=cls)
         with pytest.raises(LedgerError, match="does not keep what is written"):
             ledger.charge(fit, estimator="DPFC")
         with pytest.raises(LedgerError):
@@ -277,13 +277,16 @@ def test_a_store_that_keeps_nothing_is_noticed(ledger, location, fit, monkeypatc
     assert ledger.history == []
 
 
-def lose_rows(monkeypatch, ledger, is_lost):
+def lose_rows(plant, ledger, is_lost):
     """Let the store forget rows."""
     with ledger._store.transaction(write=False) as rows:
-        cls, genuine = type(rows), type(rows).select
-    monkeypatch.setattr(
-        cls, "select", lambda *a: [row for row in genuine(*a) if not is_lost(row)]
-    )
+        cls = type(rows)
+    genuine = plant.genuine("rows that a store finds", of=cls)
+
+    def select(*arguments):
+        return [row for row in genuine(*arguments) if not is_lost(row)]
+
+    plant("rows that a store finds", select, of=cls)
 
 
 def test_a_row_is_written_once(ledger, fit):

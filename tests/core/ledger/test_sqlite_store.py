@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
-from privfeat.core.ledger import file_store
 from tests.core.ledgers import charge_until_killed, exit_code, make_statement
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ledger-v1.sqlite"
@@ -247,31 +246,31 @@ def test_what_sqlite_finds_out_of_order_is_an_error(path, change):
     assert path.read_bytes() == before
 
 
-def test_a_ledger_that_another_process_takes_over_first_is_read(path, monkeypatch):
+def test_a_ledger_that_another_process_takes_over_first_is_read(path, plant):
     """Between the look at the file and the lock, it became ours."""
     PrivacyLedger(path, dataset="a")
-    genuine, seen = file_store._is_old, []
+    genuine, seen = plant.genuine("look at the kind of a ledger file"), []
 
     def is_old(file):
         seen.append(genuine(file))
         return len(seen) == 1
 
-    monkeypatch.setattr(file_store, "_is_old", is_old)
+    plant("look at the kind of a ledger file", is_old)
     assert n_charges(path) == 2
     assert set(seen) == {False}
 
 
-def test_a_ledger_stopped_between_its_two_marks_is_ours(path, monkeypatch):
+def test_a_ledger_stopped_between_its_two_marks_is_ours(path, plant):
     """One mark is enough; it is not taken over a second time."""
-    genuine = file_store._write
+    genuine = plant.genuine("write to a ledger file")
 
     def write(file, content, offset):
         if offset == 0:
             raise OSError("stopped")
         genuine(file, content, offset)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(file_store, "_write", write)
+    with plant.context() as patch:
+        patch("write to a ledger file", write)
         with pytest.raises(LedgerError, match="stopped"):
             PrivacyLedger(path, dataset="a")
     before = path.read_bytes()

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import grid_step
-from privfeat.core.sums import kernels, statistics
+from privfeat.core.sums import kernels
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import (
     exact_class_grams,
@@ -55,12 +55,12 @@ def test_exact_gram_is_exact_at_the_largest_chunk(grid_rows):
     np.testing.assert_array_equal(found.value, python_gram(rows).astype(float))
 
 
-def test_sums_in_several_passes_equal_those_in_one(grid_rows, monkeypatch):
+def test_sums_in_several_passes_equal_those_in_one(grid_rows, plant):
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
     coef = np.random.default_rng(1).normal(size=(3, 5))
     expected = class_gram_stack(part, 3), curvature_stack(part, coef, "softmax")
-    monkeypatch.setattr(statistics, "_GRAMS_BYTES", 1)
+    plant("memory for Gram matrices", 1)
     found = class_gram_stack(part, 3), curvature_stack(part, coef, "softmax")
     for one, two in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -174,13 +174,14 @@ def test_exact_curvature_grams_equal_the_papers(grid_rows, loss, private):
     )
 
 
-def test_class_grams_multiply_a_chunk_at_a_time(grid_rows, monkeypatch):
+def test_class_grams_multiply_a_chunk_at_a_time(grid_rows, plant):
     """More rows would not have room in a float64; five times 205 is one too many."""
     rows = np.random.default_rng(0).integers(-9, 9, (2255, 3))
     made = grid_rows(rows, np.zeros(len(rows)), step=1.0, chunk_rows=205)
-    genuine, sizes = statistics.gram_of, []
-    monkeypatch.setattr(
-        statistics, "gram_of", lambda rows: sizes.append(len(rows)) or genuine(rows)
+    genuine, sizes = plant.genuine("product of rows with themselves"), []
+    plant(
+        "product of rows with themselves",
+        lambda rows: sizes.append(len(rows)) or genuine(rows),
     )
     (gram,) = exact_class_grams(made, 1)
     np.testing.assert_array_equal(gram.value, rows.T @ rows)
