@@ -3,11 +3,9 @@
 import os
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from privfeat._messages import without_data
 from privfeat.data.schema import FeatureFileError, refused_if_damaged
 from privfeat.data.shards import Rows
 
@@ -166,18 +164,8 @@ class LazyFeatures:
             raise IndexError(
                 f"rows must be some of those that there are, got {start} to {stop}."
             )
-        rows = without_data(np.empty, (stop - start, self.shape[1]), self.dtype)
-        if rows.size:
-            with refused_if_damaged(self.path):
-                for part in self._open().parts:
-                    first, last = max(start, part.start), min(stop, part.stop)
-                    if first < last:
-                        part.dataset.read_direct(
-                            rows,
-                            np.s_[first - part.start : last - part.start],
-                            np.s_[first - start : last - start],
-                        )
-        return rows
+        with refused_if_damaged(self.path):
+            return self._open().read(start, stop)
 
     def read_rows(self, indices: ArrayLike) -> NDArray[Any]:
         """Return the rows with the given numbers, in that order.
@@ -210,13 +198,8 @@ class LazyFeatures:
         if int(index.min()) < -len(self) or int(index.max()) >= len(self):
             raise IndexError("indices must be of rows that there are.")
         index = np.where(index < 0, index + len(self), index).astype(np.intp)
-        rows = without_data(np.empty, (len(index), self.shape[1]), self.dtype)
         with refused_if_damaged(self.path):
-            for part in self._open().parts:
-                here = np.flatnonzero((index >= part.start) & (index < part.stop))
-                if here.size:
-                    rows[here] = _gather(part.dataset, index[here] - part.start)
-        return rows
+            return self._open().gather(index)
 
     def close(self) -> None:
         """Close the file; later reads raise `FeatureFileError`."""
@@ -231,26 +214,6 @@ class LazyFeatures:
                 "the 'with' block, or call open_features without 'with'."
             )
         if self._rows is None or self._pid != os.getpid():
-            with refused_if_damaged(self.path):
-                rows = Rows(self.path, self.dataset)
-            if not rows.fit(self.shape, self.dtype):
-                rows.close()
-                raise FeatureFileError(
-                    f"{self.path} must hold {self.dataset!r} as it was opened, but was "
-                    "changed. Open it again."
-                )
-            self._rows, self._pid = rows, os.getpid()
+            self._rows = Rows(self.path, self.dataset, self.shape, self.dtype)
+            self._pid = os.getpid()
         return self._rows
-
-
-def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:
-    """Read arbitrary rows chunk by chunk: far faster than HDF5's own selection."""
-    rows = np.empty((len(index), dataset.shape[1]), dataset.dtype)
-    order = np.argsort(index, kind="stable")
-    wanted = index[order]
-    block = (dataset.chunks or (1024,))[0]
-    cuts = np.flatnonzero(np.diff(wanted // block)) + 1
-    for part in np.split(np.arange(len(wanted)), cuts):
-        first, last = wanted[part[0]], wanted[part[-1]]
-        rows[order[part]] = dataset[first : last + 1][wanted[part] - first]
-    return rows

@@ -3,6 +3,7 @@
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -47,11 +48,13 @@ class FeatureSplit:
         self,
         name: str,
         features: LazyFeatures,
+        columns: Mapping[str, tuple[tuple[int, ...], str]],
         class_names: tuple[str, ...] | None,
         metadata: dict[str, Any],
     ) -> None:
         self.name = name
         self.features = features
+        self._columns = columns  # shape and type of the labels, and of the groups
         self.class_names = class_names
         self.metadata = metadata
 
@@ -68,17 +71,12 @@ class FeatureSplit:
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The labels, read at first use."""
-        labels = self._column("labels")
-        if labels is None:
-            raise FeatureFileError(
-                f"{self.features.path} must hold labels of split {self.name!r}."
-            )
-        return labels
+        return self._read("labels")
 
     @cached_property
     def groups(self) -> NDArray[Any] | None:
         """The groups, read at first use."""
-        return self._column("groups")
+        return self._read("groups") if "groups" in self._columns else None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -86,22 +84,14 @@ class FeatureSplit:
     def __repr__(self) -> str:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
-    def _column(self, column: str) -> NDArray[Any] | None:
-        path = self.features.path
-        with refused_if_damaged(path), open_checked(path) as file:
-            found = file[self.name].get(column)
-            if found is None:
-                return None
-            rows = Rows(self.features.path, found.name)
-            if not rows.fit(found.shape, found.dtype):
-                raise FeatureFileError(
-                    f"{self.features.path} must hold the {column} of split "
-                    f"{self.name!r} as it was opened, but was changed. Open it again."
-                )
-        with refused_if_damaged(path):
-            values = rows.read_all()
-        rows.close()
-        checksum = self.metadata.get(f"{column}_crc32") if column in COLUMNS else None
+    def _read(self, column: str) -> NDArray[Any]:
+        path, (shape, dtype) = self.features.path, self._columns[column]
+        with (
+            refused_if_damaged(path),
+            closing(Rows(path, f"{self.name}/{column}", shape, dtype)) as rows,
+        ):
+            values = rows.read(0, len(self))
+        checksum = self.metadata.get(f"{column}_crc32")
         if checksum is not None and checksum != zlib.crc32(values.tobytes()):
             raise FeatureFileError(
                 f"{path}: {column} of split {self.name!r} must have the checksum they "
@@ -143,18 +133,25 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             )
             self.n_features = int(self.metadata.get("n_features", -1))
             dtype = str(self.metadata.get("feature_dtype"))
-            groups = {n: g for n, g in file.items() if isinstance(g, h5py.Group)}
-            for name, group in groups.items():
-                check_split(group, self.path, self.n_features, dtype)
-                shape = group["features"].shape
-                self._splits[name] = FeatureSplit(
-                    name,
-                    LazyFeatures(
-                        self.path, f"{name}/features", shape, dtype, "groups" in group
-                    ),
-                    self.class_names,
-                    read_attributes(group),
-                )
+            for name, group in file.items():
+                if isinstance(group, h5py.Group):
+                    check_split(group, self.path, self.n_features, dtype)
+                    columns = {
+                        column: (group[column].shape, str(group[column].dtype))
+                        for column in COLUMNS
+                        if column in group
+                    }
+                    shape, _ = columns.pop("features")
+                    features = LazyFeatures(
+                        self.path, f"{name}/features", shape, dtype, "groups" in columns
+                    )
+                    self._splits[name] = FeatureSplit(
+                        name,
+                        features,
+                        columns,
+                        self.class_names,
+                        read_attributes(group),
+                    )
         n_rows = sum(len(split) for split in self._splits.values())
         if n_rows != self.metadata.get("n_rows"):
             raise FeatureFileError(

@@ -27,7 +27,7 @@ raises ``FORMAT_VERSION``.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,6 +73,18 @@ RESERVED = (
 )
 
 
+# What HDF5 and JSON raise on damaged bytes.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
 class FeatureFileError(ValueError):
     """A feature file is missing, incomplete, damaged, of another kind, or in use."""
 
@@ -91,15 +103,7 @@ def refused_if_damaged(path: str) -> Iterator[None]:
         yield
     except FeatureFileError:
         raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        OSError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except DAMAGE as error:
         raise FeatureFileError(
             f"{path} must be readable as a feature file, but is gone or damaged "
             f"({type(error).__name__}). Extract or copy it again."
@@ -138,6 +142,19 @@ def write_attributes(target: h5py.HLObject, values: Mapping[str, Any]) -> None:
             target.attrs[name] = value
         else:
             target.attrs[f"{name}_json"] = json.dumps(value, sort_keys=True)
+
+
+def write_root(
+    file: h5py.File, attributes: Mapping[str, Any], class_names: Iterable[str] | None
+) -> None:
+    """Begin a file that is not complete yet."""
+    file.attrs["format"] = FORMAT
+    file.attrs["format_version"] = FORMAT_VERSION
+    file.attrs["complete"] = False
+    write_attributes(file, attributes)
+    if class_names is not None:
+        names, kind = list(class_names), h5py.string_dtype()
+        file.create_dataset("class_names", data=names, dtype=kind)
 
 
 def read_attributes(source: h5py.HLObject) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from privfeat._messages import without_data
 from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
 
 SHARDS = "shards"
@@ -43,14 +44,6 @@ class Shard(NamedTuple):
         return os.path.normpath(os.path.join(os.path.dirname(joined), self.file))
 
 
-class Part(NamedTuple):
-    """Rows ``start`` to ``stop`` of a column, which are all rows of ``dataset``."""
-
-    start: int
-    stop: int
-    dataset: h5py.Dataset
-
-
 def fingerprint(file: h5py.File) -> str:
     """Return the SHA-256 of all attributes of a feature file and its splits.
 
@@ -67,95 +60,7 @@ def fingerprint(file: h5py.File) -> str:
 
 def read_shards(file: h5py.File) -> list[Shard]:
     """Return the shards of a joined file, an empty list for a plain one."""
-    stored = read_attributes(file).get(SHARDS, [])
-    return [Shard(**entry) for entry in stored]
-
-
-def open_shard(path: str, shard: Shard) -> h5py.File:
-    """Open one shard of the joined file ``path``.
-
-    Raises
-    ------
-    FeatureFileError
-        If it is missing, truncated or not the file that was joined.
-    """
-    place = shard.place(path)
-    if not os.path.exists(place):
-        raise FeatureFileError(
-            f"{path} needs its shard {shard.file}, but there is no such file. Move or "
-            "copy the folder of the shards together with it, or extract it again."
-        )
-    source = open_hdf5(
-        place,
-        "must be a readable shard, but is truncated or damaged",
-        "Delete it and run its extraction again.",
-    )
-    if fingerprint(source) != shard.sha256:
-        source.close()
-        raise FeatureFileError(
-            f"{place} must be the shard that was joined into {path}, but was replaced. "
-            "Extract again, or join the shards again if they belong together."
-        )
-    return source
-
-
-class Rows:
-    """One column of an open feature file, in the file itself or in its shards.
-
-    Parameters
-    ----------
-    path : str
-        The feature file.
-    dataset : str
-        Such as ``"train/features"``.
-
-    Attributes
-    ----------
-    parts : list of Part
-        In order, without gaps; empty if there is no such dataset.
-
-    Raises
-    ------
-    FeatureFileError
-        If a shard is not the one that was joined.
-    OSError
-        If the file cannot be opened.
-    """
-
-    def __init__(self, path: str, dataset: str) -> None:
-        self.parts: list[Part] = []
-        with ExitStack() as stack:
-            file = stack.enter_context(h5py.File(path, "r"))
-            sources = [file]
-            if _is_virtual(file.get(dataset)):
-                sources = [
-                    stack.enter_context(open_shard(path, shard))
-                    for shard in read_shards(file)
-                ]
-            start = 0
-            for source in sources:
-                found = source.get(dataset)
-                if isinstance(found, h5py.Dataset):
-                    self.parts.append(Part(start, start + len(found), found))
-                    start += len(found)
-            self._files = stack.pop_all()
-
-    def fit(self, shape: tuple[int, ...], dtype: Any) -> bool:
-        """Whether the parts together have this shape and type."""
-        return (
-            bool(self.parts)
-            and self.parts[-1].stop == shape[0]
-            and all(part.dataset.shape[1:] == shape[1:] for part in self.parts)
-            and all(part.dataset.dtype == dtype for part in self.parts)
-        )
-
-    def read_all(self) -> NDArray[Any]:
-        """Return the whole column."""
-        return np.concatenate([part.dataset[()] for part in self.parts])
-
-    def close(self) -> None:
-        """Close all files."""
-        self._files.close()
+    return [Shard(**entry) for entry in read_attributes(file).get(SHARDS, [])]
 
 
 def check_shards(file: h5py.File, path: str) -> None:
@@ -176,7 +81,109 @@ def check_shards(file: h5py.File, path: str) -> None:
                 "lists other numbers of rows. Join the shards again."
             )
     for shard in shards:
-        open_shard(path, shard).close()
+        _open_shard(path, shard).close()
+
+
+class Rows:
+    """One column of an open feature file, in the file itself or in its shards.
+
+    Parameters
+    ----------
+    path : str
+        The feature file.
+    dataset : str
+        Such as ``"train/features"``.
+    shape, dtype
+        What the column must have.
+
+    Raises
+    ------
+    FeatureFileError
+        If the column is another, or a shard is not the one that was joined.
+    OSError
+        If the file cannot be opened.
+    """
+
+    def __init__(
+        self, path: str, dataset: str, shape: tuple[int, ...], dtype: DTypeLike
+    ) -> None:
+        self._row_shape, self._dtype = shape[1:], np.dtype(dtype)
+        with ExitStack() as stack:
+            file = stack.enter_context(h5py.File(path, "r"))
+            sources = [file]
+            if _is_virtual(file.get(dataset)):
+                shards = read_shards(file)
+                sources = [stack.enter_context(_open_shard(path, s)) for s in shards]
+            parts = [source[dataset] for source in sources if dataset in source]
+            kinds = {(part.shape[1:], part.dtype) for part in parts}
+            starts = np.cumsum([0, *(len(part) for part in parts)])
+            if kinds != {(self._row_shape, self._dtype)} or starts[-1] != shape[0]:
+                raise FeatureFileError(
+                    f"{path} must hold {dataset!r} as it was opened, but was changed. "
+                    "Open it again."
+                )
+            self._parts = list(zip(starts, starts[1:], parts, strict=False))
+            self.close = stack.pop_all().close
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from ``start`` up to but not including ``stop``."""
+        rows = self._empty(stop - start)
+        for begin, end, part in self._parts:
+            first, last = max(start, begin), min(stop, end)
+            if first < last and rows.size:
+                part.read_direct(
+                    rows,
+                    np.s_[first - begin : last - begin],
+                    np.s_[first - start : last - start],
+                )
+        return rows
+
+    def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows by their numbers, in any order."""
+        rows = self._empty(len(index))
+        for begin, end, part in self._parts:
+            here = np.flatnonzero((index >= begin) & (index < end))
+            if here.size:
+                rows[here] = _gather(part, index[here] - begin)
+        return rows
+
+    def _empty(self, n_rows: int) -> NDArray[Any]:
+        return without_data(np.empty, (n_rows, *self._row_shape), self._dtype)
+
+
+def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:
+    """Read arbitrary rows chunk by chunk: far faster than HDF5's own selection."""
+    rows = np.empty((len(index), dataset.shape[1]), dataset.dtype)
+    order = np.argsort(index, kind="stable")
+    wanted = index[order]
+    block = (dataset.chunks or (1024,))[0]
+    cuts = np.flatnonzero(np.diff(wanted // block)) + 1
+    for part in np.split(np.arange(len(wanted)), cuts):
+        first, last = wanted[part[0]], wanted[part[-1]]
+        rows[order[part]] = dataset[first : last + 1][wanted[part] - first]
+    return rows
+
+
+def _open_shard(path: str, shard: Shard) -> h5py.File:
+    """Open one shard of the joined file ``path``, if it is the one that was joined."""
+    place = shard.place(path)
+    if not os.path.exists(place):
+        raise FeatureFileError(
+            f"{path} needs its shard {shard.file}, but there is no such file. Move or "
+            "copy the folder of the shards together with it, or extract it again."
+        )
+    source = open_hdf5(
+        place,
+        "must be a readable shard, but is truncated or damaged",
+        "Delete it and run its extraction again.",
+    )
+    if fingerprint(source) != shard.sha256:
+        source.close()
+        raise FeatureFileError(
+            f"{place} must be the shard that was joined into {path}, but was replaced. "
+            "Extract again, or join the shards again if they belong together."
+        )
+    return source
 
 
 def _is_virtual(item: Any) -> bool:

@@ -6,15 +6,29 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat.data.assembly import assemble
+from privfeat.data.assembly import assemble, naming_full_disk
 from privfeat.data.columns import as_columns, warn_of_zeros
-from privfeat.data.journal import Journal, Position, RawColumn, partial_folder
+from privfeat.data.manifest import (
+    lock_folder,
+    partial_folder,
+    read_manifest,
+    remove_uncounted,
+    write_manifest,
+)
+from privfeat.data.parts import Column, SplitParts
 from privfeat.data.schema import FEATURE_DTYPES, RESERVED, FeatureFileError
+
+
+class Position(NamedTuple):
+    """How far a split has been written: records met, and rows that they gave."""
+
+    seen: int
+    n_rows: int
 
 
 class FeatureWriter:
@@ -53,7 +67,8 @@ class FeatureWriter:
     Notes
     -----
     A process that is killed at any moment leaves a partial folder from which the next
-    one continues at the last flush, and never a file that is short: see ``journal.py``.
+    one continues at the last flush, and never a file that is short: `manifest.py` says
+    how.
     """
 
     def __init__(
@@ -73,53 +88,49 @@ class FeatureWriter:
         self.path = Path(path)
         self.partial = partial_folder(path)
         self.n_features, self.dtype = int(n_features), dtype
-        self.resumed = False
-        self._flush_seconds = flush_seconds
-        self._last_flush = time.monotonic()
-        self._columns: dict[str, dict[str, RawColumn]] = {}
-        self._seen: dict[str, int] = {}
-        self._n_skipped: dict[str, int] = {}
-        self._dirty: set[str] = set()
-        self._zeros: set[str] = set()
         if self.path.exists() and not overwrite:
             raise FeatureFileError(
                 f"{self.path} must not exist yet, but does. Choose another name, or "
                 "pass overwrite to replace it."
             )
-        self._journal = Journal(self.partial)
-        header = {
+        self._header = {
             "arguments": dict(arguments or {}),
             "n_features": self.n_features,
             "dtype": dtype,
         }
-        self.partial.mkdir(parents=True, exist_ok=True)
+        self._flush_seconds = flush_seconds
+        self._last_flush = time.monotonic()
+        self._with_zeros: set[str] = set()
+        self._lock = lock_folder(self.partial)
         try:
-            self._journal.open()
-            if not overwrite and self._journal.read():
-                self._journal.require(header)
-                self._resume()
-            else:
-                self._journal.start(header)
+            self._splits = (
+                {} if overwrite else read_manifest(self.partial, self._header)
+            )
+            remove_uncounted(self.partial, self._splits)
         except BaseException:
-            self._release()
+            self._lock.release()
             raise
+        self.resumed = bool(self._splits)
+        self._flushed = True
 
     def position(self, split: str) -> Position:
         """Return how far ``split`` has been written, (0, 0) if not begun."""
-        columns = self._columns.get(split, {})
-        n_rows = columns["features"].n_rows if columns else 0
-        return Position(self._seen.get(split, 0), n_rows)
+        if split not in self._splits:
+            return Position(0, 0)
+        parts = self._splits[split]
+        return Position(parts.n_rows + parts.n_skipped, parts.n_rows)
 
     def n_skipped(self, split: str) -> int:
         """Return how many records of ``split`` gave no row."""
-        known: int = self._journal.progress.get(split, {}).get("n_skipped", 0)
-        return known + self._n_skipped.get(split, 0)
+        position = self.position(split)
+        return position.seen - position.n_rows
 
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
-        column = self._columns[split]["labels"]
-        blocks = list(column.blocks(column.n_rows))
-        return np.concatenate(blocks) if blocks else np.empty(0, column.dtype)
+        self.flush()
+        column = self._splits[split].columns["labels"]
+        empty = np.empty((0, *column.shape), column.dtype)
+        return np.concatenate([empty, *self._splits[split].blocks("labels")])
 
     def append(
         self,
@@ -155,55 +166,34 @@ class FeatureWriter:
         arrays = as_columns(
             features, labels, groups, dtype=self.dtype, n_features=self.n_features
         )
-        if split not in self._columns:
-            if not split or "/" in split or split.startswith("."):
-                raise ValueError(f"split must be a plain name, got {split!r}.")
-            self._columns[split] = {
-                name: RawColumn(
-                    self._raw_path(split, name),
-                    str(array.dtype),
-                    array.shape[1] if array.ndim == 2 else None,
-                )
-                for name, array in arrays.items()
-            }
-        columns = self._columns[split]
-        if columns.keys() != arrays.keys():
+        if not split or "/" in split or split.startswith("."):
+            raise ValueError(f"split must be a plain name, got {split!r}.")
+        if split not in self._splits:
+            columns = {n: Column(str(a.dtype), a.shape[1:]) for n, a in arrays.items()}
+            self._splits[split] = SplitParts(self.partial, split, columns)
+        parts = self._splits[split]
+        if parts.columns.keys() != arrays.keys():
             raise ValueError(
-                f"every batch of split {split!r} must give {sorted(columns)}, "
+                f"every batch of split {split!r} must give {sorted(parts.columns)}, "
                 f"got {sorted(arrays)}."
             )
-        if split not in self._zeros and warn_of_zeros(split, arrays["features"]):
-            self._zeros.add(split)
-        for name, array in arrays.items():
-            columns[name].append(array)
-        n_skipped = sum(1 for _ in skipped)
-        n_seen = len(arrays["features"]) + n_skipped
-        self._seen[split] = self._seen.get(split, 0) + n_seen
-        self._n_skipped[split] = self._n_skipped.get(split, 0) + n_skipped
-        self._dirty.add(split)
+        if split not in self._with_zeros and warn_of_zeros(split, arrays["features"]):
+            self._with_zeros.add(split)
+        with naming_full_disk(self.partial):
+            parts.append(arrays)
+        parts.n_skipped += sum(1 for _ in skipped)
+        self._flushed = False
         if time.monotonic() - self._last_flush > self._flush_seconds:
             self.flush()
 
     def flush(self) -> None:
         """Make all rows so far safe against a kill or a loss of power."""
-        for split, columns in self._columns.items():
-            if split not in self._dirty:
-                continue
-            for column in columns.values():
-                column.sync()
-            self._journal.record(
-                {
-                    "split": split,
-                    "seen": self._seen[split],
-                    "n_rows": columns["features"].n_rows,
-                    "n_skipped": self._n_skipped.pop(split, 0),
-                    "columns": {
-                        name: [str(c.dtype), c.width, c.checksum]
-                        for name, c in columns.items()
-                    },
-                }
-            )
-        self._dirty.clear()
+        if not self._flushed:
+            with naming_full_disk(self.partial):
+                for parts in self._splits.values():
+                    parts.write()
+                write_manifest(self.partial, self._header, self._splits)
+        self._flushed = True
         self._last_flush = time.monotonic()
 
     def finish(
@@ -233,38 +223,39 @@ class FeatureWriter:
         ValueError
             If ``metadata`` uses a reserved name, or there is no row and no ``shard``.
         """
-        taken = sorted(set(metadata or {}) & set(RESERVED))
+        metadata = dict(metadata or {})
+        taken = sorted(set(metadata) & set(RESERVED))
         if taken:
             raise ValueError(f"metadata must not use reserved names, got {taken}.")
-        rows = sum(self.position(split).n_rows for split in self._columns)
-        if not rows and "shard" not in (metadata or {}):
+        has_rows = any(parts.n_rows for parts in self._splits.values())
+        if not has_rows and "shard" not in metadata:
             raise ValueError(f"{self.path} must get at least one row, got none.")
         self.flush()
         assemble(
             self.path,
-            self.partial,
-            self._columns,
-            {split: self.n_skipped(split) for split in self._columns},
-            root={
+            self.partial / "assembled.h5",
+            self._splits,
+            metadata={
                 "n_features": self.n_features,
                 "feature_dtype": self.dtype,
-                **(metadata or {}),
+                **metadata,
             },
-            class_names=None if class_names is None else list(class_names),
+            class_names=class_names,
             split_metadata=split_metadata or {},
         )
-        self.close(flush=False)
+        self._lock.release()
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def close(self, *, flush: bool = True) -> None:
         """Stop here; what was written, if anything, can be continued later."""
-        try:
-            if flush:
-                self.flush()
-        finally:
-            self._release()
-            if not any(c["features"].n_rows for c in self._columns.values()):
-                shutil.rmtree(self.partial, ignore_errors=True)
+        if self._lock.is_locked:
+            try:
+                if flush:
+                    self.flush()
+            finally:
+                self._lock.release()
+                if not any(parts.n_parts for parts in self._splits.values()):
+                    shutil.rmtree(self.partial, ignore_errors=True)
 
     def __enter__(self) -> "FeatureWriter":
         return self
@@ -277,24 +268,3 @@ class FeatureWriter:
     ) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
-
-    def _raw_path(self, split: str, column: str) -> Path:
-        return self.partial / f"{split}.{column}.col"
-
-    def _release(self) -> None:
-        for columns in self._columns.values():
-            for column in columns.values():
-                column.close()
-        self._journal.close()
-        self._dirty.clear()
-
-    def _resume(self) -> None:
-        """Take up the columns that the journal vouches for."""
-        for split, state in self._journal.progress.items():
-            columns = self._columns[split] = {}
-            for name, (dtype, width, checksum) in state["columns"].items():
-                columns[name] = RawColumn(
-                    self._raw_path(split, name), dtype, width, state["n_rows"], checksum
-                )
-            self._seen[split] = state["seen"]
-        self.resumed = bool(self._columns)

@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat.data import FeatureFileError, FeatureWriter, open_features
+from privfeat.data import FeatureFileError, FeatureWriter, open_features, parts
 from privfeat.data.writer import Position
 
 
@@ -58,66 +58,107 @@ def test_feature_writer_continues_after_an_interruption(begin, arrays, tmp_path,
     assert [path.name for path in tmp_path.iterdir()] == ["out.h5"]
 
 
-def test_feature_writer_continues_from_any_prefix_of_its_journal(
-    begin, arrays, tmp_path
-):
-    """A kill can cut the last line anywhere; rows after it are then written anew."""
+def test_feature_writer_continues_from_any_of_its_manifests(begin, arrays, tmp_path):
+    """A kill leaves a manifest, parts after it, and a file that is half written."""
     expected = whole_file(begin, arrays, tmp_path)
+    manifests = [None]
     with begin() as writer:
-        write_rows(writer, arrays)
+        for _ in range(6):
+            write_rows(writer, arrays, stop=1)
+            manifests.append((writer.partial / "manifest.json").read_bytes())
+    assert len(set(manifests)) == 7
     kept = tmp_path / "kept"
     shutil.copytree(writer.partial, kept)
-    journal = (kept / "journal.jsonl").read_bytes()
-    header = journal.index(b"\n") + 1
-    for size in range(header, len(journal) + 1, 23):
+    for n_counted, manifest in enumerate(manifests):
         shutil.rmtree(writer.partial, ignore_errors=True)
         shutil.copytree(kept, writer.partial)
-        (writer.partial / "journal.jsonl").write_bytes(journal[:size])
+        if manifest is None:
+            (writer.partial / "manifest.json").unlink()
+        else:
+            (writer.partial / "manifest.json").write_bytes(manifest)
+        for torn in (".train.000003.h5.tmp", ".manifest.json.0f.tmp", "assembled.h5"):
+            (writer.partial / torn).write_bytes(b"torn")
         with begin() as writer:
+            assert len(list(writer.partial.glob("*.h5"))) == n_counted
+            assert not list(writer.partial.glob(".*.tmp"))
             write_rows(writer, arrays)
             writer.finish({"model": "toy"})
         assert writer.path.read_bytes() == expected
         writer.path.unlink()
 
 
-def test_feature_writer_cuts_off_rows_that_the_journal_does_not_count(
-    begin, arrays, tmp_path
+def test_feature_writer_gives_the_same_bytes_whatever_its_parts(
+    begin, tmp_path, monkeypatch
 ):
-    expected = whole_file(begin, arrays, tmp_path)
-    with begin() as writer:
-        write_rows(writer, arrays, stop=2)
-    with open(writer.partial / "train.features.col", "ab") as file:
-        file.write(b"torn row")
-    with begin() as writer:
-        assert writer.position("train") == Position(4, 4)
-        write_rows(writer, arrays)
-        writer.finish({"model": "toy"})
-    assert writer.path.read_bytes() == expected
+    """Parts of 1, 2 and 5 rows, and blocks of 3 rows that no part ends with."""
+    monkeypatch.setattr(parts, "BLOCK_BYTES", 3 * 5 * 2)
+    rng = np.random.default_rng(0)
+    arrays = {"train": (rng.normal(size=(17, 5)), rng.integers(3, size=17))}
+    found = []
+    for part_rows, step in ((1, 17), (2, 5), (5, 3), (100, 17)):
+        monkeypatch.setattr(parts, "PART_BYTES", part_rows * 5 * 2)
+        with begin(flush_seconds=100.0) as writer:
+            write_rows(writer, arrays, step=step)
+            writer.flush()
+            n_parts = len(list(writer.partial.glob("*.h5")))
+            assert n_parts >= 17 // (part_rows + step)
+            writer.finish()
+        found.append(writer.path.read_bytes())
+        writer.path.unlink()
+    assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("damage", ["change", "shorten", "remove"])
+def test_feature_writer_keeps_rows_apart_from_the_memory_of_the_caller(begin):
+    buffer = np.zeros((1, 5), np.float16)
+    with begin(flush_seconds=100.0) as writer:
+        for value in (1.0, 2.0):
+            buffer[:] = value
+            writer.append("train", buffer, [0])
+        writer.finish()
+    assert open_features(writer.path)["train"].X[:, 0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("damage", ["change", "shorten", "remove", "exchange"])
 def test_feature_writer_refuses_damaged_rows(begin, arrays, damage):
     with begin() as writer:
         write_rows(writer, arrays, stop=2)
-    column = writer.partial / "train.features.col"
-    data = bytearray(column.read_bytes())
+    part, other = (writer.partial / f"train.00000{i}.h5" for i in (0, 1))
+    data = part.read_bytes()
     if damage == "remove":
-        column.unlink()
+        part.unlink()
+    elif damage == "shorten":
+        part.write_bytes(data[:-1])
+    elif damage == "exchange":
+        part.write_bytes(other.read_bytes())
+        other.write_bytes(data)
     else:
-        data[3] ^= 1
-        column.write_bytes(data if damage == "change" else data[:-1])
+        with h5py.File(part, "r+") as file:
+            file["features"][0, 1] += 1
     with pytest.raises(FeatureFileError, match="must hold the rows that"):
         begin()
     with begin(overwrite=True) as writer:
         assert writer.position("train") == Position(0, 0)
 
 
-def test_feature_writer_refuses_an_unreadable_journal(begin, arrays):
+@pytest.mark.parametrize("text", ["no manifest", "{}", "[]", '{"version": 2}'])
+def test_feature_writer_refuses_an_unreadable_manifest(begin, arrays, text):
     with begin() as writer:
         write_rows(writer, arrays, stop=2)
-    (writer.partial / "journal.jsonl").write_text("no journal\n")
+    (writer.partial / "manifest.json").write_text(text)
     with pytest.raises(FeatureFileError, match="is not readable as one"):
         begin()
+
+
+def test_feature_writer_refuses_a_folder_of_an_earlier_release(begin, arrays):
+    writer = begin()
+    writer.close()
+    writer.partial.mkdir()
+    for name in ("journal.jsonl", "train.features.col"):
+        (writer.partial / name).write_text("{}")
+    with pytest.raises(FeatureFileError, match="is not readable as one"):
+        begin()
+    with begin(overwrite=True) as writer:
+        assert [path.name for path in writer.partial.iterdir()] == [".lock"]
 
 
 def test_feature_writer_refuses_other_arguments(begin, arrays):
@@ -135,16 +176,26 @@ def test_feature_writer_refuses_other_arguments(begin, arrays):
 
 def test_feature_writer_starts_anew_where_nothing_was_written(begin, arrays):
     writer = begin(arguments={"model": "big"})
-    kept = (writer.partial / "journal.jsonl").read_bytes()
+    kept = writer.partial.with_name("kept")
+    shutil.copytree(writer.partial, kept)
     writer.close()
     assert not writer.partial.exists()
-    writer.partial.mkdir()
-    (writer.partial / "journal.jsonl").write_bytes(kept)  # as after a kill
+    shutil.move(kept, writer.partial)  # as after a kill
     with begin() as writer:
         assert not writer.resumed
         write_rows(writer, arrays)
         writer.finish()
     assert writer.path.exists()
+
+
+def test_overwriting_discards_earlier_parts_at_once(begin, arrays):
+    with begin() as writer:
+        write_rows(writer, arrays)
+    killed = begin(overwrite=True)
+    assert [path.name for path in killed.partial.iterdir()] == [".lock"]
+    killed.close(flush=False)
+    with begin(arguments={"model": "big"}) as writer:
+        assert not writer.resumed
 
 
 def test_feature_writer_lets_one_process_write(begin, arrays):
@@ -191,21 +242,6 @@ def test_feature_writer_counts_skipped_records_and_keeps_no_name(begin, arrays):
     assert train.metadata["n_skipped"] == 3
     assert not any(b".png" in text for text in [*kept, writer.path.read_bytes()])
     np.testing.assert_array_equal(train.X[:], features)
-
-
-def test_feature_writer_goes_on_from_a_journal_with_names(begin, arrays):
-    features, labels = arrays["train"]
-    with begin() as writer:
-        writer.append("train", features[:3], labels[:3], skipped=["a.png"])
-    journal = writer.partial / "journal.jsonl"
-    text = journal.read_text()
-    assert text.count('"n_skipped": 1') == 1
-    journal.write_text(text.replace('"n_skipped": 1', '"skipped": ["a.png"]'))
-    with begin() as writer:
-        assert writer.n_skipped("train") == 1
-        writer.append("train", features[3:], labels[3:])
-        writer.finish()
-    assert open_features(writer.path)["train"].metadata["n_skipped"] == 1
 
 
 def test_messages_of_another_run_hold_no_digest(begin, arrays):
@@ -279,7 +315,7 @@ def test_feature_writer_keeps_rows_when_the_disk_is_full(begin, arrays, monkeypa
     with monkeypatch.context() as patched, begin() as writer:
         write_rows(writer, arrays)
         patched.setattr(h5py.Group, "create_dataset", full)
-        with pytest.raises(OSError, match="could not be written") as caught:
+        with pytest.raises(OSError, match=r"out\.h5 could not be") as caught:
             writer.finish()
     assert caught.value.errno == 28
     assert not writer.path.exists()
