@@ -79,17 +79,9 @@ class LazyFeatures:
             f"shape={self.shape}, dtype={self.dtype})"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "dataset": self.dataset,
-            "shape": self.shape,
-            "dtype": self.dtype,
-            "has_groups": self.has_groups,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        LazyFeatures.__init__(self, **state)
+    def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
+        known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
+        return LazyFeatures, known
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -115,16 +107,13 @@ class LazyFeatures:
         IndexError
             If an index is out of range or of the wrong kind.
         """
-        if key is Ellipsis:
-            return self.read(0, len(self))
         if isinstance(key, tuple):
-            rows_key, columns = (key[0] if key else slice(None)), key[1:]
-            if rows_key is Ellipsis:
-                rows_key, columns = slice(None), key if len(key) > 1 else ()
-                return self[rows_key][columns] if columns else self[rows_key]
-            rows = self[rows_key]
-            columns = tuple(part for part in columns if part is not Ellipsis)
-            return rows[(..., *columns)] if columns else rows
+            if not key or key[0] is Ellipsis:
+                return self.read(0, len(self))[key]
+            columns = tuple(part for part in key[1:] if part is not Ellipsis)
+            return self[key[0]][(..., *columns)] if columns else self[key[0]]
+        if key is Ellipsis:
+            key = slice(None)
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1:
@@ -136,27 +125,16 @@ class LazyFeatures:
                 raise IndexError("a boolean index must have one entry for each row.")
             return self.read_rows(np.flatnonzero(index))
         if index.ndim == 0 and index.dtype.kind in "iu":
-            row: NDArray[Any] = self.read_rows(index[None])[0]
-            return row
+            return np.asarray(self.read_rows(index[None])[0])
         return self.read_rows(index)
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return the rows from ``start`` up to but not including ``stop``.
 
-        Parameters
-        ----------
-        start, stop : int
-            Row numbers, ``0 <= start <= stop <= len(self)``.
-
-        Returns
-        -------
-        rows : ndarray of shape (stop - start, n_features)
-            A new array of type ``dtype``.
-
         Raises
         ------
         IndexError
-            If the range does not lie within the matrix.
+            Unless ``0 <= start <= stop <= len(self)``.
         FeatureFileError
             If the file is closed, gone, or not the one that was opened.
         """
@@ -174,11 +152,6 @@ class LazyFeatures:
         ----------
         indices : array-like of int, shape (m,)
             Row numbers in any order, repeats allowed; negative ones count from the end.
-
-        Returns
-        -------
-        rows : ndarray of shape (m, n_features)
-            A new array of type ``dtype``.
 
         Raises
         ------

@@ -4,8 +4,8 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 import h5py
@@ -25,6 +25,7 @@ from privfeat.data.schema import (
 from privfeat.data.shards import Rows, check_shards, read_shards
 
 
+@dataclass(eq=False, repr=False)
 class FeatureSplit:
     """One split of a feature file.
 
@@ -33,30 +34,24 @@ class FeatureSplit:
     name : str
         Name of the split, such as ``"train"``.
     features, X : LazyFeatures of shape (n_samples, n_features)
-        The features, read when asked for. ``X`` is an alias.
+        The features, read when asked for.
     labels, y : ndarray of shape (n_samples,) int64, or (n_samples, m) uint8
-        Class indices into ``class_names``, or indicators. ``y`` is an alias.
+        Class indices into ``class_names``, or indicators; read at first use.
     groups : ndarray of shape (n_samples,) int64, or None
-        Group of each row, if stored.
+        Group of each row, if stored; read at first use.
     class_names : tuple of str, or None
         Names of the classes, if known.
     metadata : dict
         Attributes of the split: ``n_rows``, ``n_skipped``, ``file_list_sha256``.
+    columns : dict of str to (tuple of int, str)
+        Shape and type of ``features``, ``labels`` and, if stored, ``groups``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        features: LazyFeatures,
-        columns: Mapping[str, tuple[tuple[int, ...], str]],
-        class_names: tuple[str, ...] | None,
-        metadata: dict[str, Any],
-    ) -> None:
-        self.name = name
-        self.features = features
-        self._columns = columns  # shape and type of the labels, and of the groups
-        self.class_names = class_names
-        self.metadata = metadata
+    name: str
+    features: LazyFeatures
+    class_names: tuple[str, ...] | None
+    metadata: dict[str, Any]
+    columns: dict[str, tuple[tuple[int, ...], str]]
 
     @property
     def X(self) -> LazyFeatures:
@@ -76,7 +71,7 @@ class FeatureSplit:
     @cached_property
     def groups(self) -> NDArray[Any] | None:
         """The groups, read at first use."""
-        return self._read("groups") if "groups" in self._columns else None
+        return self._read("groups") if "groups" in self.columns else None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -85,20 +80,23 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _read(self, column: str) -> NDArray[Any]:
-        path, (shape, dtype) = self.features.path, self._columns[column]
+        path, (shape, dtype) = self.features.path, self.columns[column]
         with (
             refused_if_damaged(path),
             closing(Rows(path, f"{self.name}/{column}", shape, dtype)) as rows,
         ):
             values = rows.read(0, len(self))
-        checksum = self.metadata.get(f"{column}_crc32")
-        if checksum is not None and checksum != zlib.crc32(values.tobytes()):
-            raise FeatureFileError(
-                f"{path}: {column} of split {self.name!r} must have the checksum they "
-                "were written with, but were changed. Extract it again."
-            )
+        if f"{column}_crc32" in self.metadata:  # not in a joined file
+            self._compare(column, zlib.crc32(values.data))
         values.flags.writeable = False
         return values
+
+    def _compare(self, column: str, crc32: int) -> None:
+        if crc32 != self.metadata.get(f"{column}_crc32"):
+            raise FeatureFileError(
+                f"{self.features.path}: {column} of split {self.name!r} must have the "
+                "checksum they were written with, but were changed. Extract it again."
+            )
 
 
 class FeatureFile(Mapping[str, FeatureSplit]):
@@ -141,16 +139,15 @@ class FeatureFile(Mapping[str, FeatureSplit]):
                         for column in COLUMNS
                         if column in group
                     }
-                    shape, _ = columns.pop("features")
                     features = LazyFeatures(
-                        self.path, f"{name}/features", shape, dtype, "groups" in columns
+                        self.path,
+                        f"{name}/features",
+                        *columns["features"],
+                        has_groups="groups" in columns,
                     )
+                    metadata = read_attributes(group)
                     self._splits[name] = FeatureSplit(
-                        name,
-                        features,
-                        columns,
-                        self.class_names,
-                        read_attributes(group),
+                        name, features, self.class_names, metadata, columns
                     )
         n_rows = sum(len(split) for split in self._splits.values())
         if n_rows != self.metadata.get("n_rows"):
@@ -187,12 +184,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     def __enter__(self) -> "FeatureFile":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -201,33 +193,22 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             split.features.close()
 
     def verify(self, *, chunk_rows: int = 8192) -> None:
-        """Read every feature and compare with the stored checksums.
-
-        Parameters
-        ----------
-        chunk_rows : int
-            Rows read at a time.
+        """Read every feature, ``chunk_rows`` rows at a time, and compare checksums.
 
         Raises
         ------
         FeatureFileError
-            If a split was changed since it was written.
+            If a split, here or in a shard, was changed since it was written.
         """
-        if self.shards:
-            for shard in self.shards:
-                with FeatureFile(shard) as file:
-                    file.verify(chunk_rows=chunk_rows)
-            return
-        for name, split in self._splits.items():
-            checksum = 0
+        for shard in self.shards:
+            with FeatureFile(shard) as file:
+                file.verify(chunk_rows=chunk_rows)
+        for split in () if self.shards else self._splits.values():
+            crc32 = 0
             for start in range(0, len(split), chunk_rows):
-                rows = split.features.read(start, min(start + chunk_rows, len(split)))
-                checksum = zlib.crc32(rows.tobytes(), checksum)
-            if checksum != split.metadata.get("features_crc32"):
-                raise FeatureFileError(
-                    f"{self.path}: split {name!r} must have the checksum it was "
-                    "written with, but was changed. Extract it again."
-                )
+                rows = split.features[start : start + chunk_rows]
+                crc32 = zlib.crc32(rows.data, crc32)
+            split._compare("features", crc32)
 
 
 def open_features(path: str | os.PathLike[str]) -> FeatureFile:
@@ -236,7 +217,7 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     Parameters
     ----------
     path : str or path-like
-        The HDF5 file.
+        The HDF5 file, plain or joined.
 
     Returns
     -------

@@ -29,6 +29,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -41,38 +42,14 @@ FEATURE_DTYPES = ("float16", "float32")
 COLUMNS = ("features", "labels", "groups")
 CHUNK_BYTES = 256 * 1024
 # How features were made: no record has a part in it, so that a report may show it.
-ORIGIN = (
-    "crop",
-    "dataset",
-    "feature_dtype",
-    "input_size",
-    "interpolation",
-    "mean",
-    "model",
-    "model_kwargs",
-    "model_name",
-    "model_tag",
-    "n_features",
-    "pooling",
-    "precision",
-    "resize",
-    "std",
-    "versions",
-    "weights_license",
-    "weights_sha256",
-    "weights_source",
+ORIGIN = tuple(
+    "crop dataset feature_dtype input_size interpolation mean model model_kwargs "
+    "model_name model_tag n_features pooling precision resize std versions "
+    "weights_license weights_sha256 weights_source".split()
 )
-RESERVED = (
-    "format",
-    "format_version",
-    "complete",
-    "n_features",
-    "feature_dtype",
-    "n_rows",
-    "shards",
+RESERVED = tuple(
+    "format format_version complete n_features feature_dtype n_rows shards".split()
 )
-
-
 # What HDF5 and JSON raise on damaged bytes.
 DAMAGE = (
     ArithmeticError,
@@ -87,6 +64,15 @@ DAMAGE = (
 
 class FeatureFileError(ValueError):
     """A feature file is missing, incomplete, damaged, of another kind, or in use."""
+
+
+def require_free(path: Path, *, overwrite: bool) -> None:
+    """Raise `FeatureFileError` if the file exists and must not be replaced."""
+    if path.exists() and not overwrite:
+        raise FeatureFileError(
+            f"{path} must not exist yet, but does. Choose another name, or pass "
+            "overwrite to replace it."
+        )
 
 
 def shown(name: str, values: Mapping[str, Any]) -> str:
@@ -128,15 +114,7 @@ def chunk_rows(n_rows: int, row_bytes: int) -> int:
 
 
 def write_attributes(target: h5py.HLObject, values: Mapping[str, Any]) -> None:
-    """Store metadata as attributes; lists, dictionaries and ``None`` become JSON.
-
-    Parameters
-    ----------
-    target : h5py object
-        File or group that receives the attributes.
-    values : mapping of str to JSON-like value
-        Names must be valid attribute names; values must be JSON serializable.
-    """
+    """Store values; lists, dictionaries and ``None`` become JSON."""
     for name, value in values.items():
         if isinstance(value, str | bool | int | float):
             target.attrs[name] = value
@@ -190,19 +168,7 @@ def check_root(file: h5py.File, path: str) -> None:
 
 
 def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> None:
-    """Raise `FeatureFileError` unless the arrays of a split agree with each other.
-
-    Parameters
-    ----------
-    group : h5py.Group
-        The split.
-    path : str
-        Name of the file, for the message.
-    n_features : int
-        Number of columns that the root promises.
-    dtype : str
-        Feature type that the root promises.
-    """
+    """Raise `FeatureFileError` unless arrays agree with each other and the root."""
     where = f"{path}: split {group.name.strip('/')!r}"
     features, labels = group.get("features"), group.get("labels")
     if not isinstance(features, h5py.Dataset) or not isinstance(labels, h5py.Dataset):

@@ -5,7 +5,6 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from privfeat.data.manifest import (
     write_manifest,
 )
 from privfeat.data.parts import Column, SplitParts
-from privfeat.data.schema import FEATURE_DTYPES, RESERVED, FeatureFileError
+from privfeat.data.schema import FEATURE_DTYPES, RESERVED, require_free
 
 
 class Position(NamedTuple):
@@ -88,11 +87,7 @@ class FeatureWriter:
         self.path = Path(path)
         self.partial = partial_folder(path)
         self.n_features, self.dtype = int(n_features), dtype
-        if self.path.exists() and not overwrite:
-            raise FeatureFileError(
-                f"{self.path} must not exist yet, but does. Choose another name, or "
-                "pass overwrite to replace it."
-            )
+        require_free(self.path, overwrite=overwrite)
         self._header = {
             "arguments": dict(arguments or {}),
             "n_features": self.n_features,
@@ -260,11 +255,6 @@ class FeatureWriter:
     def __enter__(self) -> "FeatureWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
