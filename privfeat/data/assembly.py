@@ -1,6 +1,7 @@
 """Build the HDF5 file from its parts and put it in place in one step."""
 
 import errno
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import h5py
 
 from privfeat._files import put_in_place
-from privfeat.data.parts import SplitParts
+from privfeat.data.parts import SplitRows, row_bytes
 from privfeat.data.reader import open_features
 from privfeat.data.schema import COLUMNS, chunk_rows, write_attributes, write_root
 from privfeat.data.sink import Sink, new_hdf5
@@ -31,7 +32,7 @@ def naming_full_disk(path: Path) -> Iterator[None]:
 def assemble(
     path: Path,
     building: Path,
-    splits: Mapping[str, SplitParts],
+    splits: Mapping[str, SplitRows],
     *,
     metadata: Mapping[str, Any],
     class_names: Iterable[str] | None,
@@ -43,7 +44,7 @@ def assemble(
     ----------
     path, building : Path
         The final name and the first one, on the same file system.
-    splits : mapping of split name to SplitParts
+    splits : mapping of split name to SplitRows
         All rows, none of which is in memory alone.
     metadata, split_metadata : mapping
         Attributes of the file, ``n_features`` and ``feature_dtype`` among them, and of
@@ -60,11 +61,11 @@ def assemble(
     """
     with naming_full_disk(path):
         with new_hdf5(building) as (file, sink):
-            n_rows = sum(parts.n_rows for parts in splits.values())
+            n_rows = sum(rows.n_rows for rows in splits.values())
             write_root(file, {**metadata, "n_rows": n_rows}, class_names)
-            for split, parts in splits.items():
+            for split, rows in splits.items():
                 group = file.create_group(split)
-                _write_split(group, parts, sink)
+                _write_split(group, rows, sink)
                 write_attributes(group, split_metadata.get(split, {}))
             file.flush()
             sink.check()
@@ -73,21 +74,22 @@ def assemble(
         put_in_place(building, path)
 
 
-def _write_split(group: h5py.Group, parts: SplitParts, sink: Sink) -> None:
-    for name in (name for name in COLUMNS if name in parts.columns):
-        column = parts.columns[name]
+def _write_split(group: h5py.Group, rows: SplitRows, sink: Sink) -> None:
+    for name in (name for name in COLUMNS if name in rows.columns):
+        column = rows.columns[name]
         options: dict[str, Any] = {}
         if name == "features":
-            rows = chunk_rows(parts.n_rows, column.row_bytes)
-            options["chunks"] = (rows, *column.shape)
-            options["maxshape"] = (None, *column.shape)
-        shape = (parts.n_rows, *column.shape)
+            n_together = chunk_rows(rows.n_rows, row_bytes(column))
+            options["chunks"] = (n_together, *column.shape[1:])
+            options["maxshape"] = (None, *column.shape[1:])
+        shape = (rows.n_rows, *column.shape[1:])
         target = group.create_dataset(name, shape, column.dtype, **options)
-        start = 0
-        for block in parts.blocks(name):
+        start = crc32 = 0
+        for block in rows.blocks(name):
             target[start : start + len(block)] = block
             start += len(block)
+            crc32 = zlib.crc32(block.data, crc32)
             sink.check()
-        group.attrs[f"{name}_crc32"] = column.crc32
-    group.attrs["n_rows"] = parts.n_rows
-    group.attrs["n_skipped"] = parts.n_skipped
+        group.attrs[f"{name}_crc32"] = crc32
+    group.attrs["n_rows"] = rows.n_rows
+    group.attrs["n_skipped"] = rows.n_skipped

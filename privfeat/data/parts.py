@@ -1,104 +1,83 @@
-"""Rows of an unfinished feature file, in small files that are never changed."""
+"""The unfinished feature file: parts, which are never changed, in a folder.
 
+``OUT.partial/`` holds ``000000.h5``, ``000001.h5`` and so on: each has some rows of one
+split, their checksums, and the arguments of the run. A part is written under another
+name, synchronized and renamed before the next one is begun. So a kill at any moment
+leaves the first parts of a run, and the next run continues after them.
+"""
+
+import math
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._files import put_in_place
-from privfeat.data.schema import DAMAGE, FeatureFileError
+from privfeat.data.schema import (
+    FeatureFileError,
+    read_attributes,
+    refused_if_damaged,
+    shown,
+    write_attributes,
+)
 from privfeat.data.sink import new_hdf5
 
-PART_BYTES = 8 << 20
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 BLOCK_BYTES = 4 << 20
+OLD_LIST = "journal.jsonl"  # of earlier releases, with rows in *.col
+_refused_if_changed = partial(
+    refused_if_damaged,
+    must="hold the rows that were written",
+    remedy="Start again with overwrite.",
+)
 
 
 @dataclass
-class Column:
-    """One array of a split: type and shape of a row, and the CRC-32 of all rows."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    crc32: int = 0
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one row."""
-        return np.dtype((self.dtype, self.shape)).itemsize
-
-
-@dataclass
-class SplitParts:
+class SplitRows:
     """The rows of one split: in parts on disk, the last ones in memory.
 
     Attributes
     ----------
-    folder : Path
-        The partial folder.
-    name : str
-        Name of the split.
-    columns : dict of str to Column
-        What each row has.
+    columns : dict of str to ndarray
+        Without a row, of the type and width of all rows.
     n_rows, n_skipped : int
         Rows, those in memory included, and records that gave none.
-    n_parts : int
-        Parts on disk.
+    parts : list of Path
+        In order.
+    batches : list of dict of str to ndarray
+        What is in memory, with ``n_new_skipped`` records that gave no row.
     """
 
-    folder: Path
-    name: str
-    columns: dict[str, Column]
+    columns: dict[str, NDArray[Any]]
     n_rows: int = 0
     n_skipped: int = 0
-    n_parts: int = 0
-    _n_in_memory: int = 0
-    _in_memory: list[dict[str, NDArray[Any]]] = field(default_factory=list)
+    parts: list[Path] = field(default_factory=list)
+    batches: list[dict[str, NDArray[Any]]] = field(default_factory=list)
+    n_new_skipped: int = 0
 
-    def append(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy rows of the right types to the end."""
-        for name, array in arrays.items():
-            column = self.columns[name]
-            if array.dtype != column.dtype or array.shape[1:] != column.shape:
-                raise ValueError(
-                    f"{name} of split {self.name!r} must be {column.dtype} of width "
-                    f"{column.shape[0] if column.shape else None}, got {array.dtype} "
-                    "of another shape."
-                )
-        step = max(1, PART_BYTES // self.columns["features"].row_bytes)
-        for start in range(0, len(arrays["features"]), step):
-            rows = {
-                n: array[start : start + step].copy() for n, array in arrays.items()
-            }
-            for name, column in self.columns.items():
-                column.crc32 = zlib.crc32(rows[name].data, column.crc32)
-            self._in_memory.append(rows)
-            self._n_in_memory += len(rows["features"])
-            self.n_rows += len(rows["features"])
-            if self._n_in_memory >= step:
-                self.write()
-
-    def write(self) -> None:
-        """Write the rows in memory, if any, as a part that no manifest counts yet."""
-        if not self._in_memory:
-            return
-        path = self.path(self.n_parts)
+    def write(self, path: Path, about: Mapping[str, Any]) -> None:
+        """Move the rows in memory to a new part."""
+        crc32 = {}
         temporary = path.with_name(f".{path.name}.tmp")
         with new_hdf5(temporary) as (file, _):
             for name in self.columns:
-                file[name] = np.concatenate([rows[name] for rows in self._in_memory])
+                rows = np.concatenate([batch[name] for batch in self.batches])
+                crc32[name] = zlib.crc32(rows.data)
+                file[name] = rows
+            counts = {"n_skipped": self.n_new_skipped, "crc32": crc32}
+            write_attributes(file, {**about, **counts})
         put_in_place(temporary, path)
-        self.n_parts += 1
-        self._n_in_memory = 0
-        self._in_memory.clear()
-
-    def path(self, number: int) -> Path:
-        """Return the path of a part."""
-        return self.folder / f"{self.name}.{number:06d}.h5"
+        self.parts.append(path)
+        self.batches, self.n_new_skipped = [], 0
 
     def blocks(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield the rows of a column on disk, in blocks of one size whatever the parts.
@@ -106,33 +85,123 @@ class SplitParts:
         Raises
         ------
         FeatureFileError
-            At the latest after the last block, if they are not what was written.
+            If a part was changed since it was written.
         """
-        column = self.columns[name]
-        step = max(1, BLOCK_BYTES // max(1, column.row_bytes))
-        rest = np.empty((0, *column.shape), column.dtype)
-        n_rows = crc32 = 0
-        try:
-            for number in range(self.n_parts):
-                with h5py.File(self.path(number), "r") as part:
-                    rows = part[name][()]
-                n_rows, crc32 = n_rows + len(rows), zlib.crc32(rows.data, crc32)
-                rest = np.concatenate([rest, rows]) if len(rest) else rows
-                while len(rest) >= step:
-                    yield rest[:step]
-                    rest = rest[step:]
-            if len(rest):
-                yield rest
-            if (n_rows, crc32) != (self.n_rows, column.crc32):
-                raise ValueError("other rows than those that were written")
-        except DAMAGE:
-            raise FeatureFileError(
-                f"{self.folder} must hold the rows that its manifest counts, but split "
-                f"{self.name!r} was changed or lost rows. Start again with overwrite."
-            ) from None
+        rest = self.columns[name]
+        step = max(1, BLOCK_BYTES // max(1, row_bytes(rest)))
+        for path in self.parts:
+            rows = _read_column(path, name)
+            rest = np.concatenate([rest, rows]) if len(rest) else rows
+            while len(rest) >= step:
+                yield rest[:step]
+                rest = rest[step:]
+        if len(rest):
+            yield rest
 
-    def check(self) -> None:
-        """Raise `FeatureFileError` unless all rows are as they were written."""
-        for name in self.columns:
-            for _ in self.blocks(name):
-                pass
+
+def row_bytes(column: NDArray[Any]) -> int:
+    """Return the bytes of one row."""
+    return column.itemsize * math.prod(column.shape[1:])
+
+
+def partial_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder that holds the unfinished file ``path``."""
+    return Path(f"{os.fspath(path)}.partial")
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """Return the path of a part; numbers begin at 0."""
+    return folder / f"{number:06d}.h5"
+
+
+def find_parts(folder: Path) -> list[Path]:
+    """Return the parts that are there, in order."""
+    return sorted(folder.glob("[0-9]*.h5"))
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove all parts, last ones first, so that a kill leaves the first ones."""
+    old = [*folder.glob("*.col"), folder / OLD_LIST]
+    for path in [*reversed(find_parts(folder)), *old]:
+        path.unlink(missing_ok=True)
+
+
+def read_parts(folder: Path, header: Mapping[str, Any]) -> dict[str, SplitRows]:
+    """Return the rows of an earlier run by their split, none if there was no such run.
+
+    Parameters
+    ----------
+    folder : Path
+        The partial folder.
+    header : mapping
+        Type and width of the features, and ``arguments``, compared one by one.
+
+    Raises
+    ------
+    FeatureFileError
+        If a part is lost or was changed, or was begun with another header.
+    """
+    if (folder / OLD_LIST).exists():
+        raise FeatureFileError(
+            f"{folder} must be of this release to be continued, but is of an earlier "
+            "one. Finish it with that release, or start again with overwrite."
+        )
+    splits: dict[str, SplitRows] = {}
+    for number in range(len(find_parts(folder))):
+        path = part_path(folder, number)
+        with _refused_if_changed(path), h5py.File(path, "r") as file:
+            about = read_attributes(file)
+            if about["number"] != number:
+                raise ValueError("another part")
+            _require_same(header, about["header"], folder)
+            columns = {name: file[name][:0] for name in about["crc32"]}
+            split = splits.setdefault(about["split"], SplitRows(columns))
+            for name in columns:
+                n_rows = len(_read_column(path, name))
+            split.n_rows += n_rows
+            split.n_skipped += about["n_skipped"]
+            split.parts.append(path)
+    return splits
+
+
+def _read_column(path: Path, name: str) -> NDArray[Any]:
+    with _refused_if_changed(path), h5py.File(path, "r") as file:
+        rows: NDArray[Any] = file[name][()]
+        if zlib.crc32(rows.data) != read_attributes(file)["crc32"][name]:
+            raise ValueError("other rows than those that were written")
+    return rows
+
+
+def _require_same(
+    header: Mapping[str, Any], earlier: Mapping[str, Any], folder: Path
+) -> None:
+    then = {**earlier, **earlier["arguments"]}
+    now = {**header, **header["arguments"]}
+    for name in sorted({*then, *now} - {"arguments"}):
+        if then.get(name) != now.get(name):
+            raise FeatureFileError(
+                f"{folder} must be continued with the arguments it was begun with, but "
+                f"{name} was {shown(name, then)} and is {shown(name, now)}. Use the "
+                "first arguments, another output, or overwrite."
+            )
+
+
+def lock_folder(folder: Path) -> "BaseFileLock":
+    """Make the folder if missing, and keep other processes out of it.
+
+    The system lets go of the lock when the process ends, even by a kill. A copied
+    folder is free.
+    """
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    # any thread may release what another one acquired
+    lock = FileLock(folder / ".lock", timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise FeatureFileError(
+            f"{folder} must not be in use, but another process is writing it. Wait for "
+            "that process, or choose another output."
+        ) from error
+    return lock

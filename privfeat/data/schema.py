@@ -50,16 +50,6 @@ ORIGIN = tuple(
 RESERVED = tuple(
     "format format_version complete n_features feature_dtype n_rows shards".split()
 )
-# What HDF5 and JSON raise on damaged bytes.
-DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 
 
 class FeatureFileError(ValueError):
@@ -83,16 +73,28 @@ def shown(name: str, values: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def refused_if_damaged(path: str) -> Iterator[None]:
+def refused_if_damaged(
+    path: str | Path,
+    must: str = "be readable as a feature file",
+    remedy: str = "Extract or copy it again.",
+) -> Iterator[None]:
     """Turn what HDF5 and JSON raise on damaged bytes into `FeatureFileError`."""
     try:
         yield
     except FeatureFileError:
         raise
-    except DAMAGE as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise FeatureFileError(
-            f"{path} must be readable as a feature file, but is gone or damaged "
-            f"({type(error).__name__}). Extract or copy it again."
+            f"{path} must {must}, but is gone or damaged ({type(error).__name__}). "
+            f"{remedy}"
         ) from None  # HDF5's own words hold sizes, and places of rows
 
 

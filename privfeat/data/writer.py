@@ -12,15 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat.data.assembly import assemble, naming_full_disk
 from privfeat.data.columns import as_columns, warn_of_zeros
-from privfeat.data.manifest import (
+from privfeat.data.parts import (
+    SplitRows,
     lock_folder,
+    part_path,
     partial_folder,
-    read_manifest,
-    remove_uncounted,
-    write_manifest,
+    read_parts,
+    remove_parts,
 )
-from privfeat.data.parts import Column, SplitParts
 from privfeat.data.schema import FEATURE_DTYPES, RESERVED, require_free
+
+PART_BYTES = 16 << 20
 
 
 class Position(NamedTuple):
@@ -66,8 +68,7 @@ class FeatureWriter:
     Notes
     -----
     A process that is killed at any moment leaves a partial folder from which the next
-    one continues at the last flush, and never a file that is short: `manifest.py` says
-    how.
+    one continues at the last flush, and never a file that is short: see ``parts.py``.
     """
 
     def __init__(
@@ -95,37 +96,32 @@ class FeatureWriter:
         }
         self._flush_seconds = flush_seconds
         self._last_flush = time.monotonic()
+        self._bytes_in_memory = 0
         self._with_zeros: set[str] = set()
         self._lock = lock_folder(self.partial)
         try:
-            self._splits = (
-                {} if overwrite else read_manifest(self.partial, self._header)
-            )
-            remove_uncounted(self.partial, self._splits)
+            if overwrite:
+                remove_parts(self.partial)
+            self._splits = read_parts(self.partial, self._header)
         except BaseException:
             self._lock.release()
             raise
         self.resumed = bool(self._splits)
-        self._flushed = True
 
     def position(self, split: str) -> Position:
         """Return how far ``split`` has been written, (0, 0) if not begun."""
-        if split not in self._splits:
-            return Position(0, 0)
-        parts = self._splits[split]
-        return Position(parts.n_rows + parts.n_skipped, parts.n_rows)
+        rows = self._splits.get(split, SplitRows({}))
+        return Position(rows.n_rows + rows.n_skipped, rows.n_rows)
 
     def n_skipped(self, split: str) -> int:
         """Return how many records of ``split`` gave no row."""
-        position = self.position(split)
-        return position.seen - position.n_rows
+        return self._splits.get(split, SplitRows({})).n_skipped
 
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
         self.flush()
-        column = self._splits[split].columns["labels"]
-        empty = np.empty((0, *column.shape), column.dtype)
-        return np.concatenate([empty, *self._splits[split].blocks("labels")])
+        rows = self._splits[split]
+        return np.concatenate([rows.columns["labels"], *rows.blocks("labels")])
 
     def append(
         self,
@@ -163,32 +159,36 @@ class FeatureWriter:
         )
         if not split or "/" in split or split.startswith("."):
             raise ValueError(f"split must be a plain name, got {split!r}.")
-        if split not in self._splits:
-            columns = {n: Column(str(a.dtype), a.shape[1:]) for n, a in arrays.items()}
-            self._splits[split] = SplitParts(self.partial, split, columns)
-        parts = self._splits[split]
-        if parts.columns.keys() != arrays.keys():
+        empty = {name: array[:0].copy() for name, array in arrays.items()}
+        rows = self._splits.setdefault(split, SplitRows(empty))
+        if _kinds(arrays) != _kinds(rows.columns):
             raise ValueError(
-                f"every batch of split {split!r} must give {sorted(parts.columns)}, "
-                f"got {sorted(arrays)}."
+                f"every batch of split {split!r} must give {_kinds(rows.columns)}, "
+                f"got {_kinds(arrays)}."
             )
         if split not in self._with_zeros and warn_of_zeros(split, arrays["features"]):
             self._with_zeros.add(split)
-        with naming_full_disk(self.partial):
-            parts.append(arrays)
-        parts.n_skipped += sum(1 for _ in skipped)
-        self._flushed = False
-        if time.monotonic() - self._last_flush > self._flush_seconds:
+        n_skipped = sum(1 for _ in skipped)
+        rows.n_rows += len(arrays["features"])
+        rows.n_skipped += n_skipped
+        rows.n_new_skipped += n_skipped
+        rows.batches.append(arrays)
+        self._bytes_in_memory += sum(array.nbytes for array in arrays.values())
+        is_late = time.monotonic() - self._last_flush > self._flush_seconds
+        if is_late or self._bytes_in_memory > PART_BYTES:
             self.flush()
+        else:  # the caller may use the memory again
+            rows.batches[-1] = {name: array.copy() for name, array in arrays.items()}
 
     def flush(self) -> None:
         """Make all rows so far safe against a kill or a loss of power."""
-        if not self._flushed:
-            with naming_full_disk(self.partial):
-                for parts in self._splits.values():
-                    parts.write()
-                write_manifest(self.partial, self._header, self._splits)
-        self._flushed = True
+        for split, rows in self._splits.items():
+            if rows.batches:
+                number = sum(len(rows.parts) for rows in self._splits.values())
+                about = {"header": self._header, "number": number, "split": split}
+                with naming_full_disk(self.partial):
+                    rows.write(part_path(self.partial, number), about)
+        self._bytes_in_memory = 0
         self._last_flush = time.monotonic()
 
     def finish(
@@ -222,7 +222,7 @@ class FeatureWriter:
         taken = sorted(set(metadata) & set(RESERVED))
         if taken:
             raise ValueError(f"metadata must not use reserved names, got {taken}.")
-        has_rows = any(parts.n_rows for parts in self._splits.values())
+        has_rows = any(rows.n_rows for rows in self._splits.values())
         if not has_rows and "shard" not in metadata:
             raise ValueError(f"{self.path} must get at least one row, got none.")
         self.flush()
@@ -249,7 +249,7 @@ class FeatureWriter:
                     self.flush()
             finally:
                 self._lock.release()
-                if not any(parts.n_parts for parts in self._splits.values()):
+                if not any(r.parts and r.n_rows for r in self._splits.values()):
                     shutil.rmtree(self.partial, ignore_errors=True)
 
     def __enter__(self) -> "FeatureWriter":
@@ -258,3 +258,7 @@ class FeatureWriter:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
+
+
+def _kinds(columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
+    return {n: f"{rows.dtype} {('m', *rows.shape[1:])}" for n, rows in columns.items()}
