@@ -58,11 +58,10 @@ def join_features(
 
     Notes
     -----
-    The file keeps a fingerprint of each shard, which covers its attributes and its
-    checksums: `open_features` refuses it when a shard was replaced or is gone. It
-    appears whole or not at all, so that several processes may join the same shards at
-    once. Where a shard is missing, programs that read HDF5 directly find NaN and the
-    largest integer, not zeros.
+    The file keeps a fingerprint of each shard: `open_features` refuses it when a shard
+    was replaced or is gone. It appears whole or not at all, so several processes may
+    join the same shards at once. Where a shard is missing, programs that read HDF5
+    directly find NaN and the largest integer, not zeros.
 
     Examples
     --------
@@ -81,8 +80,15 @@ def join_features(
     path = Path(path)
     require_free(path, overwrite=overwrite)
     files = [FeatureFile(shard) for shard in shards]
-    _check(files)
-    known = [_describe(file, path) for file in files]
+    _check_order_and_identity(files)
+    known = [
+        Shard(
+            Path(os.path.relpath(file.path, path.absolute().parent)).as_posix(),
+            fingerprint(file.metadata, {s: rows.metadata for s, rows in file.items()}),
+            {split: len(rows) for split, rows in file.items()},
+        )
+        for file in files
+    ]
     _check_distinct(known)
     first = files[0]
     attributes = {
@@ -103,7 +109,7 @@ def join_features(
     write_atomically(path, buffer.getvalue())
 
 
-def _check(files: Sequence[FeatureFile]) -> None:
+def _check_order_and_identity(files: Sequence[FeatureFile]) -> None:
     """Raise `FeatureFileError` unless the files belong together, in this order."""
     if not files:
         raise FeatureFileError("shards must be at least one file, got none.")
@@ -122,11 +128,8 @@ def _check(files: Sequence[FeatureFile]) -> None:
                     f"{shown(name, now)} and there {shown(name, then)}. Extract it "
                     "with the same arguments."
                 )
-        shard = file.metadata.get("shard")
-        if shard is not None and (shard["number"], shard["count"]) != (
-            number,
-            len(files),
-        ):
+        shard = file.metadata.get("shard") or {"number": number, "count": len(files)}
+        if (shard["number"], shard["count"]) != (number, len(files)):
             raise FeatureFileError(
                 f"{file.path} must be shard {number} of {len(files)}, but is shard "
                 f"{shard['number']} of {shard['count']}. Join all shards in order."
@@ -178,35 +181,21 @@ def _shared(attributes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _describe(file: FeatureFile, joined: Path) -> Shard:
-    relative = os.path.relpath(file.path, os.path.abspath(joined.parent))
-    with h5py.File(file.path, "r") as source:
-        return Shard(
-            Path(relative).as_posix(),
-            fingerprint(source),
-            {split: len(rows) for split, rows in file.items()},
-        )
-
-
 def _write_split(
     group: h5py.Group, splits: Sequence[FeatureSplit], shards: Sequence[Shard]
 ) -> None:
-    ends = np.cumsum([0, *map(len, splits)])
+    starts = np.cumsum([0, *map(len, splits)])
     for name, ((_, *row_shape), dtype) in splits[0].columns.items():
-        layout = h5py.VirtualLayout((ends[-1], *row_shape), dtype)
-        for shard, split, start, stop in zip(
-            shards, splits, ends, ends[1:], strict=False
-        ):
+        layout = h5py.VirtualLayout((starts[-1], *row_shape), dtype)
+        for shard, split, start in zip(shards, splits, starts, strict=False):
             if len(split):
                 shape, _ = split.columns[name]
-                layout[start:stop] = h5py.VirtualSource(
+                layout[start : start + len(split)] = h5py.VirtualSource(
                     shard.file, f"{split.name}/{name}", shape=shape, dtype=dtype
                 )
         real = np.issubdtype(layout.dtype, np.floating)
         missing = np.nan if real else np.iinfo(layout.dtype).max
         group.create_virtual_dataset(name, layout, fillvalue=missing)
     write_attributes(group, _shared([split.metadata for split in splits]))
-    group.attrs["n_rows"] = ends[-1]
-    group.attrs["n_skipped"] = sum(
-        split.metadata.get("n_skipped", 0) for split in splits
-    )
+    n_skipped = sum(split.metadata.get("n_skipped", 0) for split in splits)
+    group.attrs["n_rows"], group.attrs["n_skipped"] = starts[-1], n_skipped

@@ -15,25 +15,14 @@ class LazyFeatures:
 
     Parameters
     ----------
-    path : str
-        The HDF5 file.
-    dataset : str
-        Name of the two-dimensional dataset, such as ``"train/features"``.
-    shape : tuple of int
-        Expected shape, (n_samples, n_features).
-    dtype : dtype-like
-        Expected element type.
-    has_groups : bool
-        Whether the file says whose each row is.
-
-    Attributes
-    ----------
+    path, dataset : str
+        The HDF5 file, and the name of the dataset, such as ``"train/features"``.
     shape : tuple of int
         (n_samples, n_features).
-    dtype : numpy.dtype
+    dtype : dtype-like
         float16 or float32.
-    ndim : int
-        Always 2.
+    has_groups : bool
+        Whether the file says whose each row is.
 
     Notes
     -----
@@ -95,12 +84,7 @@ class LazyFeatures:
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Return rows as a NumPy array; indices as for a NumPy matrix.
-
-        Parameters
-        ----------
-        key : int, slice, index array, boolean mask, or tuple of rows and columns
-            Columns are selected after the rows have been read.
+        """Return rows; indices as for a NumPy matrix, columns after rows were read.
 
         Raises
         ------
@@ -151,7 +135,7 @@ class LazyFeatures:
         Parameters
         ----------
         indices : array-like of int, shape (m,)
-            Row numbers in any order, repeats allowed; negative ones count from the end.
+            In any order, repeats allowed; negative ones count from the end.
 
         Raises
         ------

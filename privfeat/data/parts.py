@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 
 from privfeat._files import put_in_place
 from privfeat.data.schema import (
+    COLUMNS,
     FeatureFileError,
+    chunk_rows,
     read_attributes,
     refused_if_damaged,
     shown,
     write_attributes,
 )
-from privfeat.data.sink import new_hdf5
+from privfeat.data.sink import Sink, new_hdf5
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 BLOCK_BYTES = 4 << 20
-OLD_LIST = "journal.jsonl"  # of earlier releases, with rows in *.col
 _refused_if_changed = partial(
     refused_if_damaged,
     must="hold the rows that were written",
@@ -68,7 +69,7 @@ class SplitRows:
         """Move the rows in memory to a new part."""
         crc32 = {}
         temporary = path.with_name(f".{path.name}.tmp")
-        with new_hdf5(temporary) as (file, _):
+        with new_hdf5(temporary, final=path.parent) as (file, _):
             for name in self.columns:
                 rows = np.concatenate([batch[name] for batch in self.batches])
                 crc32[name] = zlib.crc32(rows.data)
@@ -88,7 +89,7 @@ class SplitRows:
             If a part was changed since it was written.
         """
         rest = self.columns[name]
-        step = max(1, BLOCK_BYTES // max(1, row_bytes(rest)))
+        step = max(1, BLOCK_BYTES // max(1, _row_bytes(rest)))
         for path in self.parts:
             rows = _read_column(path, name)
             rest = np.concatenate([rest, rows]) if len(rest) else rows
@@ -98,9 +99,30 @@ class SplitRows:
         if len(rest):
             yield rest
 
+    def store(self, group: h5py.Group, sink: Sink) -> None:
+        """Copy the rows on disk into a group of the file ``sink``."""
+        for name in (name for name in COLUMNS if name in self.columns):
+            column = self.columns[name]
+            row_shape = column.shape[1:]
+            options: dict[str, Any] = {}
+            if name == "features":
+                n_together = chunk_rows(self.n_rows, _row_bytes(column))
+                options["chunks"] = (n_together, *row_shape)
+                options["maxshape"] = (None, *row_shape)
+            shape = (self.n_rows, *row_shape)
+            target = group.create_dataset(name, shape, column.dtype, **options)
+            start = crc32 = 0
+            for block in self.blocks(name):
+                target[start : start + len(block)] = block
+                start += len(block)
+                crc32 = zlib.crc32(block.data, crc32)
+                sink.check()
+            group.attrs[f"{name}_crc32"] = crc32
+        group.attrs["n_rows"] = self.n_rows
+        group.attrs["n_skipped"] = self.n_skipped
 
-def row_bytes(column: NDArray[Any]) -> int:
-    """Return the bytes of one row."""
+
+def _row_bytes(column: NDArray[Any]) -> int:
     return column.itemsize * math.prod(column.shape[1:])
 
 
@@ -109,51 +131,34 @@ def partial_folder(path: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(path)}.partial")
 
 
-def part_path(folder: Path, number: int) -> Path:
-    """Return the path of a part; numbers begin at 0."""
-    return folder / f"{number:06d}.h5"
-
-
 def find_parts(folder: Path) -> list[Path]:
     """Return the parts that are there, in order."""
     return sorted(folder.glob("[0-9]*.h5"))
 
 
-def remove_parts(folder: Path) -> None:
-    """Remove all parts, last ones first, so that a kill leaves the first ones."""
-    old = [*folder.glob("*.col"), folder / OLD_LIST]
-    for path in [*reversed(find_parts(folder)), *old]:
-        path.unlink(missing_ok=True)
-
-
-def read_parts(folder: Path, header: Mapping[str, Any]) -> dict[str, SplitRows]:
+def read_parts(folder: Path, arguments: Mapping[str, Any]) -> dict[str, SplitRows]:
     """Return the rows of an earlier run by their split, none if there was no such run.
-
-    Parameters
-    ----------
-    folder : Path
-        The partial folder.
-    header : mapping
-        Type and width of the features, and ``arguments``, compared one by one.
 
     Raises
     ------
     FeatureFileError
-        If a part is lost or was changed, or was begun with another header.
+        If a part is lost or was changed, or if the run had other arguments.
     """
-    if (folder / OLD_LIST).exists():
-        raise FeatureFileError(
-            f"{folder} must be of this release to be continued, but is of an earlier "
-            "one. Finish it with that release, or start again with overwrite."
-        )
     splits: dict[str, SplitRows] = {}
-    for number in range(len(find_parts(folder))):
-        path = part_path(folder, number)
-        with _refused_if_changed(path), h5py.File(path, "r") as file:
+    for number, path in enumerate(find_parts(folder)):
+        with _refused_if_changed(folder), h5py.File(path, "r") as file:
             about = read_attributes(file)
             if about["number"] != number:
-                raise ValueError("another part")
-            _require_same(header, about["header"], folder)
+                raise ValueError("a part before this one is lost")
+            then = about["arguments"]
+            for name in sorted({*then, *arguments}):
+                if then.get(name) != arguments.get(name):
+                    raise FeatureFileError(
+                        f"{folder} must be continued with the arguments it was begun "
+                        f"with, but {name} was {shown(name, then)} and is "
+                        f"{shown(name, arguments)}. Use the first arguments, another "
+                        "output, or overwrite."
+                    )
             columns = {name: file[name][:0] for name in about["crc32"]}
             split = splits.setdefault(about["split"], SplitRows(columns))
             for name in columns:
@@ -172,25 +177,10 @@ def _read_column(path: Path, name: str) -> NDArray[Any]:
     return rows
 
 
-def _require_same(
-    header: Mapping[str, Any], earlier: Mapping[str, Any], folder: Path
-) -> None:
-    then = {**earlier, **earlier["arguments"]}
-    now = {**header, **header["arguments"]}
-    for name in sorted({*then, *now} - {"arguments"}):
-        if then.get(name) != now.get(name):
-            raise FeatureFileError(
-                f"{folder} must be continued with the arguments it was begun with, but "
-                f"{name} was {shown(name, then)} and is {shown(name, now)}. Use the "
-                "first arguments, another output, or overwrite."
-            )
-
-
 def lock_folder(folder: Path) -> "BaseFileLock":
-    """Make the folder if missing, and keep other processes out of it.
+    """Make the folder if missing; keep other processes out while this one lives.
 
-    The system lets go of the lock when the process ends, even by a kill. A copied
-    folder is free.
+    A copied folder is free.
     """
     from filelock import FileLock, Timeout
 

@@ -107,9 +107,8 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     path : str
         Where the file is.
     metadata : dict
-        All attributes, some of them sensitive: ``model``, ``weights_sha256``,
-        ``weights_license``, ``versions``, ``crop``, ``dataset``, ``n_rows`` and others,
-        as stored. It stays at home; ``origin`` may be published.
+        All attributes as stored, some of them sensitive (``n_rows``): it stays at home;
+        ``origin`` may be published.
     class_names : tuple of str, or None
         Names of the classes, if known; label ``i`` means ``class_names[i]``.
     n_features : int
@@ -125,10 +124,8 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             self.metadata = read_attributes(file)
             check_shards(file, self.path)
             self.shards = tuple(shard.place(self.path) for shard in read_shards(file))
-            names = file.get("class_names")
-            self.class_names = (
-                tuple(names.asstr()[()]) if isinstance(names, h5py.Dataset) else None
-            )
+            names = file["class_names"].asstr()[()] if "class_names" in file else None
+            self.class_names = None if names is None else tuple(names)
             self.n_features = int(self.metadata.get("n_features", -1))
             dtype = str(self.metadata.get("feature_dtype"))
             for name, group in file.items():
@@ -227,9 +224,8 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     Raises
     ------
     FeatureFileError
-        If the file is missing, incomplete, truncated, inconsistent, not a feature
-        file, or of an unknown version; or if a shard of a joined file is missing,
-        truncated or another.
+        If the file, or a shard of it, is missing, incomplete, truncated, inconsistent,
+        of another kind, or of an unknown version.
 
     Examples
     --------

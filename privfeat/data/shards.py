@@ -9,6 +9,7 @@ themselves. An open shard stays the same file even if its name is taken away.
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -23,19 +24,9 @@ SHARDS = "shards"
 
 
 class Shard(NamedTuple):
-    """What a joined file knows of one of its shards.
+    """What a joined file knows of one of its shards: a `fingerprint`, rows by split."""
 
-    Attributes
-    ----------
-    file : str
-        Path from the folder of the joined file, with forward slashes.
-    sha256 : str
-        `fingerprint` of the shard.
-    n_rows : dict of str to int
-        Rows of each split.
-    """
-
-    file: str
+    file: str  # path from the folder of the joined file, with forward slashes
     sha256: str
     n_rows: dict[str, int]
 
@@ -44,17 +35,13 @@ class Shard(NamedTuple):
         return os.path.normpath(os.path.join(os.path.dirname(joined), self.file))
 
 
-def fingerprint(file: h5py.File) -> str:
+def fingerprint(root: Mapping[str, Any], splits: Mapping[str, Any]) -> str:
     """Return the SHA-256 of all attributes of a feature file and its splits.
 
     The attributes hold the arguments of the extraction, the number of rows and the
     checksum of every column, so another content has another fingerprint.
     """
-    attributes = {"": read_attributes(file)}
-    for name, group in file.items():
-        if isinstance(group, h5py.Group):
-            attributes[name] = read_attributes(group)
-    text = json.dumps(attributes, sort_keys=True, default=str)
+    text = json.dumps({"": root, **splits}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -71,7 +58,7 @@ def check_shards(file: h5py.File, path: str) -> None:
     """
     shards = read_shards(file)
     for name, group in file.items():
-        columns = group.values() if isinstance(group, h5py.Group) else [group]
+        columns = group.values() if _is_split(group) else [group]
         if not any(_is_virtual(column) for column in columns):
             continue
         n_rows = sum(shard.n_rows.get(name, 0) for shard in shards)
@@ -87,19 +74,10 @@ def check_shards(file: h5py.File, path: str) -> None:
 class Rows:
     """One column of an open feature file, in the file itself or in its shards.
 
-    Parameters
-    ----------
-    path : str
-        The feature file.
-    dataset : str
-        Such as ``"train/features"``.
-    shape, dtype
-        What the column must have.
-
     Raises
     ------
     FeatureFileError
-        If the column is another, or a shard is not the one that was joined.
+        If it has another shape or type, or a shard is not the one that was joined.
     OSError
         If the file cannot be opened.
     """
@@ -177,13 +155,18 @@ def _open_shard(path: str, shard: Shard) -> h5py.File:
         "must be a readable shard, but is truncated or damaged",
         "Delete it and run its extraction again.",
     )
-    if fingerprint(source) != shard.sha256:
+    splits = {n: read_attributes(g) for n, g in source.items() if _is_split(g)}
+    if fingerprint(read_attributes(source), splits) != shard.sha256:
         source.close()
         raise FeatureFileError(
             f"{place} must be the shard that was joined into {path}, but was replaced. "
             "Extract again, or join the shards again if they belong together."
         )
     return source
+
+
+def _is_split(item: Any) -> bool:
+    return isinstance(item, h5py.Group)
 
 
 def _is_virtual(item: Any) -> bool:

@@ -1,5 +1,6 @@
 """Let HDF5 write to a disk that may be full."""
 
+import errno
 import io
 import os
 from collections.abc import Iterator
@@ -46,14 +47,23 @@ class Sink(io.FileIO):
 
 
 @contextmanager
-def new_hdf5(path: Path) -> Iterator[tuple[h5py.File, Sink]]:
-    """Write an HDF5 file; at the end the disk has all of it, or there is none."""
+def new_hdf5(path: Path, *, final: Path) -> Iterator[tuple[h5py.File, Sink]]:
+    """Write an HDF5 file; at the end the disk has all of it, or there is none.
+
+    An error of the disk names ``final`` and says what to do.
+    """
     try:
         with Sink(path) as sink:
             with h5py.File(sink, "w") as file:
                 yield file, sink
             sink.check()
             os.fsync(sink.fileno())
-    except BaseException:
+    except BaseException as error:
         path.unlink(missing_ok=True)
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise OSError(
+            error.errno or errno.EIO,
+            f"{final} could not be written ({error.strerror or error}). Free space on "
+            "its disk and run again to continue; earlier features are kept",
+        ) from error

@@ -15,9 +15,8 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     ----------
     path : str or Path
         A table separated by commas, with the columns ``file``, a path below the folder
-        or archive of images (``train/cat/1.png``), and ``user``, any text but for
-        spaces around it, which make no other user. Further columns, and rows on other
-        files, are left out.
+        or archive of images (``train/cat/1.png``), and ``user``, any text. Spaces
+        around it, further columns, and rows on other files are left out.
     files : sequence of str
         Paths of that kind.
 

@@ -10,17 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat.data.assembly import assemble, naming_full_disk
+from privfeat._files import put_in_place
 from privfeat.data.columns import as_columns, warn_of_zeros
 from privfeat.data.parts import (
     SplitRows,
+    find_parts,
     lock_folder,
-    part_path,
     partial_folder,
     read_parts,
-    remove_parts,
 )
-from privfeat.data.schema import FEATURE_DTYPES, RESERVED, require_free
+from privfeat.data.reader import open_features
+from privfeat.data.schema import (
+    FEATURE_DTYPES,
+    RESERVED,
+    require_free,
+    write_attributes,
+    write_root,
+)
+from privfeat.data.sink import new_hdf5
 
 PART_BYTES = 16 << 20
 
@@ -45,8 +52,7 @@ class FeatureWriter:
     dtype : {"float16", "float32"}
         Type of the stored features.
     arguments : mapping of str to JSON-like value
-        Everything that determines the features. A partial folder is continued only
-        with equal arguments.
+        What determines the features. Only a run with equal arguments is continued.
     overwrite : bool
         Discard an existing file or partial folder.
     flush_seconds : float
@@ -67,8 +73,8 @@ class FeatureWriter:
 
     Notes
     -----
-    A process that is killed at any moment leaves a partial folder from which the next
-    one continues at the last flush, and never a file that is short: see ``parts.py``.
+    A process may be killed at any moment: the next one continues at the last flush, and
+    there is never a file that is short. ``parts.py`` says how.
     """
 
     def __init__(
@@ -89,10 +95,10 @@ class FeatureWriter:
         self.partial = partial_folder(path)
         self.n_features, self.dtype = int(n_features), dtype
         require_free(self.path, overwrite=overwrite)
-        self._header = {
-            "arguments": dict(arguments or {}),
+        self._arguments = {
             "n_features": self.n_features,
             "dtype": dtype,
+            **(arguments or {}),
         }
         self._flush_seconds = flush_seconds
         self._last_flush = time.monotonic()
@@ -100,9 +106,10 @@ class FeatureWriter:
         self._with_zeros: set[str] = set()
         self._lock = lock_folder(self.partial)
         try:
-            if overwrite:
-                remove_parts(self.partial)
-            self._splits = read_parts(self.partial, self._header)
+            if overwrite:  # last parts first, so that a kill leaves the first ones
+                for part in reversed(find_parts(self.partial)):
+                    part.unlink()
+            self._splits = read_parts(self.partial, self._arguments)
         except BaseException:
             self._lock.release()
             raise
@@ -145,7 +152,7 @@ class FeatureWriter:
         groups : array-like of shape (m,) int, optional
             Given for all rows of a split or for none.
         skipped : iterable of str
-            Records that were met among these and gave no row: counted, not kept.
+            Records among these that gave no row: counted, not kept.
 
         Raises
         ------
@@ -185,9 +192,9 @@ class FeatureWriter:
         for split, rows in self._splits.items():
             if rows.batches:
                 number = sum(len(rows.parts) for rows in self._splits.values())
-                about = {"header": self._header, "number": number, "split": split}
-                with naming_full_disk(self.partial):
-                    rows.write(part_path(self.partial, number), about)
+                about = {"number": number, "split": split}
+                about["arguments"] = self._arguments
+                rows.write(self.partial / f"{number:06d}.h5", about)
         self._bytes_in_memory = 0
         self._last_flush = time.monotonic()
 
@@ -202,12 +209,10 @@ class FeatureWriter:
 
         Parameters
         ----------
-        metadata : mapping of str to JSON-like value
-            Attributes of the file; names of the format itself are refused.
+        metadata, split_metadata : mapping
+            Attributes, JSON-like, of the file and of each split.
         class_names : iterable of str, optional
             Names of the classes in the order of the labels.
-        split_metadata : mapping of split name to mapping
-            Attributes of each split.
 
         Raises
         ------
@@ -216,28 +221,30 @@ class FeatureWriter:
         OSError
             If the disk is full or fails. The partial folder stays and can be resumed.
         ValueError
-            If ``metadata`` uses a reserved name, or there is no row and no ``shard``.
+            If ``metadata`` has a name of the format itself, or there is no row and no
+            ``shard``.
         """
         metadata = dict(metadata or {})
         taken = sorted(set(metadata) & set(RESERVED))
         if taken:
             raise ValueError(f"metadata must not use reserved names, got {taken}.")
-        has_rows = any(rows.n_rows for rows in self._splits.values())
-        if not has_rows and "shard" not in metadata:
+        n_rows = sum(rows.n_rows for rows in self._splits.values())
+        if not n_rows and "shard" not in metadata:
             raise ValueError(f"{self.path} must get at least one row, got none.")
         self.flush()
-        assemble(
-            self.path,
-            self.partial / "assembled.h5",
-            self._splits,
-            metadata={
-                "n_features": self.n_features,
-                "feature_dtype": self.dtype,
-                **metadata,
-            },
-            class_names=class_names,
-            split_metadata=split_metadata or {},
-        )
+        building = self.partial / "assembled.h5"
+        with new_hdf5(building, final=self.path) as (file, sink):
+            sizes = {"n_features": self.n_features, "feature_dtype": self.dtype}
+            write_root(file, {**sizes, **metadata, "n_rows": n_rows}, class_names)
+            for split, rows in self._splits.items():
+                group = file.create_group(split)
+                rows.store(group, sink)
+                write_attributes(group, (split_metadata or {}).get(split, {}))
+            file.flush()
+            sink.check()
+            file.attrs["complete"] = True
+        open_features(building).close()
+        put_in_place(building, self.path)
         self._lock.release()
         shutil.rmtree(self.partial, ignore_errors=True)
 

@@ -130,7 +130,7 @@ def test_feature_writer_refuses_damaged_rows(begin, arrays, damage):
     else:
         with h5py.File(part, "r+") as file:
             file["features"][0, 1] += 1
-    with pytest.raises(FeatureFileError, match=r"000001\.h5 must hold the rows that"):
+    with pytest.raises(FeatureFileError, match="must hold the rows that"):
         begin()
     with begin(overwrite=True) as writer:
         assert writer.position("train") == Position(0, 0)
@@ -145,18 +145,6 @@ def test_feature_writer_refuses_a_part_of_another_run(begin, arrays):
     shutil.move(writer.path, writer.partial / "000001.h5")
     with pytest.raises(FeatureFileError, match="model was 'toy' and is 'big'"):
         begin(arguments={"model": "big"})
-
-
-def test_feature_writer_refuses_a_folder_of_an_earlier_release(begin):
-    writer = begin()
-    writer.close()
-    writer.partial.mkdir()
-    for name in ("journal.jsonl", "train.features.col"):
-        (writer.partial / name).write_text("{}")
-    with pytest.raises(FeatureFileError, match="is of an earlier one"):
-        begin()
-    with begin(overwrite=True) as writer:
-        assert [path.name for path in writer.partial.iterdir()] == [".lock"]
 
 
 def test_feature_writer_refuses_other_arguments(begin, arrays):
