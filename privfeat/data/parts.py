@@ -44,26 +44,14 @@ _refused_if_changed = partial(
 
 @dataclass
 class SplitRows:
-    """The rows of one split: in parts on disk, the last ones in memory.
+    """The rows of one split: in parts on disk, the last ones in memory."""
 
-    Attributes
-    ----------
-    columns : dict of str to ndarray
-        Without a row, of the type and width of all rows.
-    n_rows, n_skipped : int
-        Rows, those in memory included, and records that gave none.
-    parts : list of Path
-        In order.
-    batches : list of dict of str to ndarray
-        What is in memory, with ``n_new_skipped`` records that gave no row.
-    """
-
-    columns: dict[str, NDArray[Any]]
-    n_rows: int = 0
-    n_skipped: int = 0
+    columns: dict[str, NDArray[Any]]  # without a row, of the types of all rows
+    n_rows: int = 0  # those in memory included
+    n_skipped: int = 0  # records that gave no row
     parts: list[Path] = field(default_factory=list)
-    batches: list[dict[str, NDArray[Any]]] = field(default_factory=list)
-    n_new_skipped: int = 0
+    batches: list[dict[str, NDArray[Any]]] = field(default_factory=list)  # in memory
+    n_new_skipped: int = 0  # of n_skipped, those that no part counts
 
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         """Move the rows in memory to a new part."""

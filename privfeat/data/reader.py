@@ -22,7 +22,7 @@ from privfeat.data.schema import (
     read_attributes,
     refused_if_damaged,
 )
-from privfeat.data.shards import Rows, check_shards, read_shards
+from privfeat.data.shards import check_shards, read_shards
 
 
 @dataclass(eq=False, repr=False)
@@ -33,12 +33,8 @@ class FeatureSplit:
     ----------
     name : str
         Name of the split, such as ``"train"``.
-    features, X : LazyFeatures of shape (n_samples, n_features)
-        The features, read when asked for.
-    labels, y : ndarray of shape (n_samples,) int64, or (n_samples, m) uint8
-        Class indices into ``class_names``, or indicators; read at first use.
-    groups : ndarray of shape (n_samples,) int64, or None
-        Group of each row, if stored; read at first use.
+    features : LazyFeatures of shape (n_samples, n_features)
+        Read when asked for.
     class_names : tuple of str, or None
         Names of the classes, if known.
     metadata : dict
@@ -65,12 +61,12 @@ class FeatureSplit:
 
     @cached_property
     def labels(self) -> NDArray[Any]:
-        """The labels, read at first use."""
+        """(n_samples,) int64 indices of classes, or (n_samples, m) uint8 indicators."""
         return self._read("labels")
 
     @cached_property
     def groups(self) -> NDArray[Any] | None:
-        """The groups, read at first use."""
+        """(n_samples,) int64: the user of each row, if stored."""
         return self._read("groups") if "groups" in self.columns else None
 
     def __len__(self) -> int:
@@ -80,11 +76,8 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _read(self, column: str) -> NDArray[Any]:
-        path, (shape, dtype) = self.features.path, self.columns[column]
-        with (
-            refused_if_damaged(path),
-            closing(Rows(path, f"{self.name}/{column}", shape, dtype)) as rows,
-        ):
+        place = self.features.path, f"{self.name}/{column}"
+        with closing(LazyFeatures(*place, *self.columns[column])) as rows:
             values = rows.read(0, len(self))
         if f"{column}_crc32" in self.metadata:  # not in a joined file
             self._compare(column, zlib.crc32(values.data))

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from privfeat._messages import without_data
 from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
 
 SHARDS = "shards"
@@ -71,8 +70,18 @@ def check_shards(file: h5py.File, path: str) -> None:
         _open_shard(path, shard).close()
 
 
-class Rows:
-    """One column of an open feature file, in the file itself or in its shards.
+class Part(NamedTuple):
+    """Rows ``start`` to ``stop`` of a column, which are all rows of ``dataset``."""
+
+    start: int
+    stop: int
+    dataset: h5py.Dataset
+
+
+def open_parts(
+    path: str, dataset: str, shape: tuple[int, ...], dtype: DTypeLike
+) -> tuple[list[Part], ExitStack]:
+    """Open a column wherever its rows lie; closing the second result closes all files.
 
     Raises
     ------
@@ -81,65 +90,22 @@ class Rows:
     OSError
         If the file cannot be opened.
     """
-
-    def __init__(
-        self, path: str, dataset: str, shape: tuple[int, ...], dtype: DTypeLike
-    ) -> None:
-        self._row_shape, self._dtype = shape[1:], np.dtype(dtype)
-        with ExitStack() as stack:
-            file = stack.enter_context(h5py.File(path, "r"))
-            sources = [file]
-            if _is_virtual(file.get(dataset)):
-                shards = read_shards(file)
-                sources = [stack.enter_context(_open_shard(path, s)) for s in shards]
-            parts = [source[dataset] for source in sources if dataset in source]
-            kinds = {(part.shape[1:], part.dtype) for part in parts}
-            starts = np.cumsum([0, *(len(part) for part in parts)])
-            if kinds != {(self._row_shape, self._dtype)} or starts[-1] != shape[0]:
-                raise FeatureFileError(
-                    f"{path} must hold {dataset!r} as it was opened, but was changed. "
-                    "Open it again."
-                )
-            self._parts = list(zip(starts, starts[1:], parts, strict=False))
-            self.close = stack.pop_all().close
-
-    def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the rows from ``start`` up to but not including ``stop``."""
-        rows = self._empty(stop - start)
-        for begin, end, part in self._parts:
-            first, last = max(start, begin), min(stop, end)
-            if first < last and rows.size:
-                part.read_direct(
-                    rows,
-                    np.s_[first - begin : last - begin],
-                    np.s_[first - start : last - start],
-                )
-        return rows
-
-    def gather(self, index: NDArray[np.intp]) -> NDArray[Any]:
-        """Return rows by their numbers, in any order."""
-        rows = self._empty(len(index))
-        for begin, end, part in self._parts:
-            here = np.flatnonzero((index >= begin) & (index < end))
-            if here.size:
-                rows[here] = _gather(part, index[here] - begin)
-        return rows
-
-    def _empty(self, n_rows: int) -> NDArray[Any]:
-        return without_data(np.empty, (n_rows, *self._row_shape), self._dtype)
-
-
-def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:
-    """Read arbitrary rows chunk by chunk: far faster than HDF5's own selection."""
-    rows = np.empty((len(index), dataset.shape[1]), dataset.dtype)
-    order = np.argsort(index, kind="stable")
-    wanted = index[order]
-    block = (dataset.chunks or (1024,))[0]
-    cuts = np.flatnonzero(np.diff(wanted // block)) + 1
-    for part in np.split(np.arange(len(wanted)), cuts):
-        first, last = wanted[part[0]], wanted[part[-1]]
-        rows[order[part]] = dataset[first : last + 1][wanted[part] - first]
-    return rows
+    with ExitStack() as stack:
+        file = stack.enter_context(h5py.File(path, "r"))
+        sources = [file]
+        if _is_virtual(file.get(dataset)):
+            shards = read_shards(file)
+            sources = [stack.enter_context(_open_shard(path, s)) for s in shards]
+        found = [source[dataset] for source in sources if dataset in source]
+        kinds = {(part.shape[1:], part.dtype) for part in found}
+        starts = np.cumsum([0, *(len(part) for part in found)])
+        if kinds != {(shape[1:], np.dtype(dtype))} or starts[-1] != shape[0]:
+            raise FeatureFileError(
+                f"{path} must hold {dataset!r} as it was opened, but was changed. Open "
+                "it again."
+            )
+        parts = [*map(Part, starts, starts[1:], found)]
+        return parts, stack.pop_all()
 
 
 def _open_shard(path: str, shard: Shard) -> h5py.File:
