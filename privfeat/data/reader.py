@@ -3,12 +3,12 @@
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import h5py
+import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
@@ -22,7 +22,7 @@ from privfeat.data.schema import (
     read_attributes,
     refused_if_damaged,
 )
-from privfeat.data.shards import check_shards, read_shards
+from privfeat.data.shards import check_shards, open_parts, read_checked, read_shards
 
 
 @dataclass(eq=False, repr=False)
@@ -76,20 +76,13 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _read(self, column: str) -> NDArray[Any]:
-        place = self.features.path, f"{self.name}/{column}"
-        with closing(LazyFeatures(*place, *self.columns[column])) as rows:
-            values = rows.read(0, len(self))
-        if f"{column}_crc32" in self.metadata:  # not in a joined file
-            self._compare(column, zlib.crc32(values.data))
+        path, (shape, dtype) = self.features.path, self.columns[column]
+        with refused_if_damaged(path):
+            parts, files = open_parts(path, f"{self.name}/{column}", shape, dtype)
+            with files:
+                values = np.concatenate([read_checked(part.dataset) for part in parts])
         values.flags.writeable = False
         return values
-
-    def _compare(self, column: str, crc32: int) -> None:
-        if crc32 != self.metadata.get(f"{column}_crc32"):
-            raise FeatureFileError(
-                f"{self.features.path}: {column} of split {self.name!r} must have the "
-                "checksum they were written with, but were changed. Extract it again."
-            )
 
 
 class FeatureFile(Mapping[str, FeatureSplit]):
@@ -198,7 +191,12 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             for start in range(0, len(split), chunk_rows):
                 rows = split.features[start : start + chunk_rows]
                 crc32 = zlib.crc32(rows.data, crc32)
-            split._compare("features", crc32)
+            if crc32 != split.metadata.get("features_crc32"):
+                raise FeatureFileError(
+                    f"{self.path}: features of split {split.name!r} must have the "
+                    "checksum they were written with, but were changed. Extract it "
+                    "again."
+                )
 
 
 def open_features(path: str | os.PathLike[str]) -> FeatureFile:

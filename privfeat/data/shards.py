@@ -9,13 +9,14 @@ themselves. An open shard stays the same file even if its name is taken away.
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
 
@@ -106,6 +107,19 @@ def open_parts(
             )
         parts = [*map(Part, starts, starts[1:], found)]
         return parts, stack.pop_all()
+
+
+def read_checked(dataset: h5py.Dataset) -> NDArray[Any]:
+    """Return a whole column, if it has the checksum that its file keeps."""
+    values: NDArray[Any] = dataset[()]
+    split, _, column = dataset.name.strip("/").partition("/")
+    stored = dataset.parent.attrs.get(f"{column}_crc32")
+    if stored is not None and stored != zlib.crc32(values.data):
+        raise FeatureFileError(
+            f"{dataset.file.filename}: {column} of split {split!r} must have the "
+            "checksum they were written with, but were changed. Extract it again."
+        )
+    return values
 
 
 def _open_shard(path: str, shard: Shard) -> h5py.File:

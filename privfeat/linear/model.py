@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._compilation import kept_compiled_code
-from privfeat._messages import without_data
+from privfeat._messages import refuse_masked, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
     ARITHMETICS,
@@ -23,7 +23,6 @@ from privfeat._types import (
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -235,7 +234,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         check_int("verbose", self.verbose, low=0)
         if self.max_group_size is not None:
             check_int("max_group_size", self.max_group_size, low=1)
-        check_ledger(self.ledger)
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None
@@ -258,6 +256,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         refuse_dates("X", X)
+        refuse_masked(X)
         features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)

@@ -16,7 +16,6 @@ from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -156,7 +155,6 @@ class TemperatureScaling(
         check_alone(type(self).__name__)
         check_is_fitted(self.estimator)
         public = check_bool("public", self.public)
-        check_ledger(self.ledger)
         for name in ("epsilon", "ledger"):
             if public and getattr(self, name) is not None:
                 raise ValueError(

@@ -15,14 +15,13 @@ from sklearn.model_selection import ParameterSampler
 from privfeat._messages import without_data, without_warnings
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
-from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.accounting.plan import Query, ReleasePlan, ReleaseRecord
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import SLACK, score_sensitivity
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.statement.release_record import ReleaseRecord
 from privfeat.core.sums.records import full_chunks
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
@@ -81,7 +80,7 @@ class HoldoutScore:
 
     def records(self) -> tuple[ReleaseRecord, ...]:
         """Return what the statement of the search says of the released score."""
-        return (ReleaseRecord.of(self._plan["score"]),)
+        return self._plan.records()
 
 
 def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:

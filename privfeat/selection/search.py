@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
-from privfeat._messages import without_data
+from privfeat._messages import refuse_masked, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.draws import bernoulli
 from privfeat.core.noise.keys import KeyStream
@@ -197,7 +196,6 @@ class DPRandomizedSearch(
         check_alone(type(self).__name__)
         check_estimator(self.estimator)
         check_candidates(self.param_distributions, self.estimator)
-        check_ledger(self.ledger)
         fraction = check_real(
             "validation_fraction", self.validation_fraction, low=1e-3, high=0.9
         )
@@ -213,6 +211,7 @@ class DPRandomizedSearch(
         features: NDArray[Any]
         labels: NDArray[Any]
         refuse_dates("X", X)
+        refuse_masked(X, y)
         features, labels = without_data(
             validate_data, self, in_memory(X), y, dtype=FLOATS
         )
