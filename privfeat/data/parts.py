@@ -6,7 +6,6 @@ name, synchronized and renamed before the next one is begun. So a kill at any mo
 leaves the first parts of a run, and the next run continues after them.
 """
 
-import math
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -46,7 +45,7 @@ _refused_if_changed = partial(
 class SplitRows:
     """The rows of one split: in parts on disk, the last ones in memory."""
 
-    columns: dict[str, NDArray[Any]]  # without a row, of the types of all rows
+    columns: dict[str, np.dtype[Any]]  # of a row, with its shape
     n_rows: int = 0  # those in memory included
     n_skipped: int = 0  # records that gave no row
     parts: list[Path] = field(default_factory=list)
@@ -76,8 +75,9 @@ class SplitRows:
         FeatureFileError
             If a part was changed since it was written.
         """
-        rest = self.columns[name]
-        step = max(1, BLOCK_BYTES // max(1, _row_bytes(rest)))
+        kind = self.columns[name]
+        rest = np.empty(0, kind)
+        step = max(1, BLOCK_BYTES // max(1, kind.itemsize))
         for path in self.parts:
             rows = _read_column(path, name)
             rest = np.concatenate([rest, rows]) if len(rest) else rows
@@ -90,15 +90,16 @@ class SplitRows:
     def store(self, group: h5py.Group, sink: Sink) -> None:
         """Copy the rows on disk into a group of the file ``sink``."""
         for name in (name for name in COLUMNS if name in self.columns):
-            column = self.columns[name]
-            row_shape = column.shape[1:]
+            kind = self.columns[name]
             options: dict[str, Any] = {}
             if name == "features":
-                n_together = chunk_rows(self.n_rows, _row_bytes(column))
-                options["chunks"] = (n_together, *row_shape)
-                options["maxshape"] = (None, *row_shape)
-            shape = (self.n_rows, *row_shape)
-            target = group.create_dataset(name, shape, column.dtype, **options)
+                options["chunks"] = (
+                    chunk_rows(self.n_rows, kind.itemsize),
+                    *kind.shape,
+                )
+                options["maxshape"] = (None, *kind.shape)
+            shape = (self.n_rows, *kind.shape)
+            target = group.create_dataset(name, shape, kind.base, **options)
             start = crc32 = 0
             for block in self.blocks(name):
                 target[start : start + len(block)] = block
@@ -110,8 +111,9 @@ class SplitRows:
         group.attrs["n_skipped"] = self.n_skipped
 
 
-def _row_bytes(column: NDArray[Any]) -> int:
-    return column.itemsize * math.prod(column.shape[1:])
+def kind_of_rows(column: NDArray[Any] | h5py.Dataset) -> np.dtype[Any]:
+    """Return the type of one row, with its shape."""
+    return np.dtype((column.dtype, column.shape[1:]))
 
 
 def partial_folder(path: str | os.PathLike[str]) -> Path:
@@ -147,7 +149,7 @@ def read_parts(folder: Path, arguments: Mapping[str, Any]) -> dict[str, SplitRow
                         f"{shown(name, arguments)}. Use the first arguments, another "
                         "output, or overwrite."
                     )
-            columns = {name: file[name][:0] for name in about["crc32"]}
+            columns = {name: kind_of_rows(file[name]) for name in about["crc32"]}
             split = splits.setdefault(about["split"], SplitRows(columns))
             for name in columns:
                 n_rows = len(_read_column(path, name))

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import (
-    COLUMNS,
     ORIGIN,
     FeatureFileError,
     check_root,
-    check_split,
     open_hdf5,
     read_attributes,
+    read_columns,
     refused_if_damaged,
 )
 from privfeat.data.shards import check_shards, open_parts, read_checked, read_shards
@@ -116,12 +115,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             dtype = str(self.metadata.get("feature_dtype"))
             for name, group in file.items():
                 if isinstance(group, h5py.Group):
-                    check_split(group, self.path, self.n_features, dtype)
-                    columns = {
-                        column: (group[column].shape, str(group[column].dtype))
-                        for column in COLUMNS
-                        if column in group
-                    }
+                    columns = read_columns(group, self.path, self.n_features, dtype)
                     features = LazyFeatures(
                         self.path,
                         f"{name}/features",

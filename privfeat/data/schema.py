@@ -169,8 +169,16 @@ def check_root(file: h5py.File, path: str) -> None:
         )
 
 
-def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> None:
-    """Raise `FeatureFileError` unless arrays agree with each other and the root."""
+def read_columns(
+    group: h5py.Group, path: str, n_features: int, dtype: str
+) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shape and type of each array of a split.
+
+    Raises
+    ------
+    FeatureFileError
+        Unless they agree with each other and with the root.
+    """
     where = f"{path}: split {group.name.strip('/')!r}"
     features, labels = group.get("features"), group.get("labels")
     if not isinstance(features, h5py.Dataset) or not isinstance(labels, h5py.Dataset):
@@ -192,9 +200,11 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
             f"dimensions of {labels.dtype}."
         )
     n_rows = group.attrs.get("n_rows")
-    lengths = {name: len(group[name]) for name in COLUMNS if name in group}
-    if any(length != n_rows for length in lengths.values()):
+    columns = {name: group[name] for name in COLUMNS if name in group}
+    others = [name for name, column in columns.items() if len(column) != n_rows]
+    if others:
         raise FeatureFileError(
             f"{where} must have n_rows rows in every array, got another number in "
-            f"{', '.join(name for name in lengths if lengths[name] != n_rows)}."
+            f"{', '.join(others)}."
         )
+    return {name: (array.shape, str(array.dtype)) for name, array in columns.items()}

@@ -15,6 +15,7 @@ from privfeat.data.columns import as_columns, warn_of_zeros
 from privfeat.data.parts import (
     SplitRows,
     find_parts,
+    kind_of_rows,
     lock_folder,
     partial_folder,
     read_parts,
@@ -128,7 +129,8 @@ class FeatureWriter:
         """Return the labels of ``split`` written so far."""
         self.flush()
         rows = self._splits[split]
-        return np.concatenate([rows.columns["labels"], *rows.blocks("labels")])
+        empty = np.empty(0, rows.columns["labels"])
+        return np.concatenate([empty, *rows.blocks("labels")])
 
     def append(
         self,
@@ -166,12 +168,12 @@ class FeatureWriter:
         )
         if not split or "/" in split or split.startswith("."):
             raise ValueError(f"split must be a plain name, got {split!r}.")
-        empty = {name: array[:0].copy() for name, array in arrays.items()}
-        rows = self._splits.setdefault(split, SplitRows(empty))
-        if _kinds(arrays) != _kinds(rows.columns):
+        columns = {name: kind_of_rows(array) for name, array in arrays.items()}
+        rows = self._splits.setdefault(split, SplitRows(columns))
+        if rows.columns != columns:
             raise ValueError(
-                f"every batch of split {split!r} must give {_kinds(rows.columns)}, "
-                f"got {_kinds(arrays)}."
+                f"every batch of split {split!r} must give rows of {rows.columns}, "
+                f"got {columns}."
             )
         if split not in self._with_zeros and warn_of_zeros(split, arrays["features"]):
             self._with_zeros.add(split)
@@ -265,7 +267,3 @@ class FeatureWriter:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
-
-
-def _kinds(columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
-    return {n: f"{rows.dtype} {('m', *rows.shape[1:])}" for n, rows in columns.items()}
