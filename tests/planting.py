@@ -168,7 +168,6 @@ SEAMS = {
     "batches that fit into memory": _at(".networks.loop:physical_batches"),
     "sum of a batch as one vector": _at(".networks.loop:flatten"),
     "step of training": _at(".networks.loop:Trainer.step"),
-    "run of training": _at(".networks.loop:Trainer.run"),
     "schedule of training": _at(".networks._base:DPSGDModel._schedule"),
     "fit of a network": _at(".networks._base:DPSGDModel.fit"),
     "scale of pixels": _at(".networks._base:pixel_scale"),
@@ -180,6 +179,8 @@ SEAMS = {
     "best run of a search": _at(".selection._runs:Runner.best"),
     "whether an estimator is ours": _at(".selection._runs:is_ours"),
     # files, audits, commands
+    "bytes of a block": _at(".data.parts:BLOCK_BYTES"),
+    "bytes of a part": _at(".data.writer:PART_BYTES"),
     "write of a model file": _at("._model_files:write_atomically"),
     "load of a model": _at(".persistence:load"),
     "load of a statement": _at(".persistence:load_statement"),
