@@ -27,12 +27,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    StandardScaler,
-    scale,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler, scale
 
 from privfeat import (
     DPLeastSquares,

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from privfeat.core.bounds.sensitivity import curvature_norm
-from privfeat.core.sums.kernels import (
-    class_sums_of,
-    gradient_of,
-    root_curvatures_of,
-)
+from privfeat.core.sums.kernels import class_sums_of, gradient_of, root_curvatures_of
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import COEF_BITS, gram_of, whole_coef
 
