@@ -11,9 +11,9 @@ in its place until the test ends::
 Whoever moves or renames an internal changes its line here, and no test.
 """
 
-import inspect
 import pkgutil
 from contextlib import contextmanager
+from inspect import unwrap
 from typing import NamedTuple
 
 import pytest
@@ -208,12 +208,12 @@ class Plant:
 
     def __call__(self, name, fake, *, of=None):
         """Put ``fake`` in the place of the seam; ``of`` as for ``genuine``."""
-        for owner, attribute in owners(name, of):
-            self._patch.setattr(owner, attribute, fake)
-        if SEAMS[name].compiled:
-            owner, attribute = owner_at(SEAMS[name].compiled)
-            function = getattr(owner, attribute)
-            self._patch.setattr(owner, attribute, inspect.unwrap(function))
+        seam = seam_of(name)
+        for place in seam.places:
+            self._patch.setattr(*found(name, place, of), fake)
+        if seam.compiled:
+            owner, attribute = found(name, seam.compiled)
+            self._patch.setattr(owner, attribute, unwrap(getattr(owner, attribute)))
 
     def genuine(self, name, *, of=None):
         """Return what is there now.
@@ -221,8 +221,7 @@ class Plant:
         Of a method, ``of`` names a subclass or an object of its own: the method is
         found, or replaced, there alone.
         """
-        owner, attribute = owners(name, of)[0]
-        return getattr(owner, attribute)
+        return getattr(*found(name, seam_of(name).places[0], of))
 
     def undo(self):
         """Put back what was there."""
@@ -235,29 +234,30 @@ class Plant:
             yield Plant(patch)
 
 
-def owners(name, of=None):
-    """Return the owners and attributes of a seam.
+def seam_of(name):
+    """Return the seam of this name, or raise LookupError."""
+    if name not in SEAMS:
+        raise LookupError(f"tests/planting.py has no seam {name!r}: name one there.")
+    return SEAMS[name]
+
+
+def found(name, place, of=None):
+    """Return the owner and the attribute at a place of a seam.
 
     Raises
     ------
     LookupError
-        If there is no seam of this name, or nothing where it says.
+        If nothing is there.
     """
-    if name not in SEAMS:
-        raise LookupError(f"tests/planting.py has no seam {name!r}: name one there.")
-    found = [owner_at(place) for place in SEAMS[name].places]
-    if of is not None:
-        found = [(of, attribute) for _, attribute in found]
-    for place, (owner, attribute) in zip(SEAMS[name].places, found, strict=True):
-        if not hasattr(owner, attribute):
-            raise LookupError(
-                f"{name!r} must be at {place}, found nothing there. Name its new place "
-                "in SEAMS of tests/planting.py."
-            )
-    return found
-
-
-def owner_at(place):
     module, _, path = place.partition(":")
     *outer, attribute = path.split(".")
-    return pkgutil.resolve_name(":".join([module, ".".join(outer)])), attribute
+    try:
+        owner = pkgutil.resolve_name(":".join([module, ".".join(outer)]))
+        owner = owner if of is None else of
+        getattr(owner, attribute)
+    except (ImportError, AttributeError) as error:
+        raise LookupError(
+            f"{name!r} must be at {place}, found nothing there. Name its new place in "
+            "SEAMS of tests/planting.py."
+        ) from error
+    return owner, attribute

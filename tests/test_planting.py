@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planting import SEAMS, Plant, Seam, owners
+from tests.planting import SEAMS, Plant, Seam, found
 
 HERE = Path(__file__).parent
 FILES = sorted(set(HERE.rglob("*.py")) - {HERE / "planting.py"})
@@ -18,7 +18,9 @@ CHANGES = {"setattr", "delattr", "setitem", "delitem", "patch", "object"}
 def test_every_seam_is_there(name):
     if SEAMS[name].places[0].startswith("privfeat_extract"):
         pytest.importorskip("torch")
-    assert len(owners(name)) == len(SEAMS[name].places)
+    seam = SEAMS[name]
+    for place in (*seam.places, seam.compiled or seam.places[0]):
+        assert found(name, place)
 
 
 def test_every_seam_is_used():
@@ -38,55 +40,54 @@ def replaced_in(code):
     """Return the lines that replace an attribute of a module or class of ours."""
     tree = ast.parse(code)
     ours = names_of_ours(tree)
-    found = []
+    lines = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args:
             called = node.func
             name = getattr(called, "attr", getattr(called, "id", None))
             if name in CHANGES and is_ours(node.args[0], ours):
-                found.append(node.lineno)
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
-            targets = getattr(node, "targets", None) or [node.target]
-            for target in targets:
-                if isinstance(target, ast.Attribute) and is_ours(target.value, ours):
-                    found.append(node.lineno)
-    return found
+                lines.append(node.lineno)
+        elif isinstance(node, ast.Assign | ast.Delete):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and is_ours(target, ours):
+                    lines.append(node.lineno)
+    return lines
 
 
 def names_of_ours(tree):
-    """Return what names our modules and classes: imports, and what is set to them."""
-    ours = set()
+    """Return what a file calls modules and classes of ours: imports, and aliases."""
+    ours, pairs = set(), []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            module = getattr(node, "module", None)
             for alias in node.names:
-                if (module or alias.name).split(".")[0] in OURS:
+                module = getattr(node, "module", None) or alias.name
+                if module.split(".")[0] in OURS:
                     ours.add(alias.asname or alias.name.split(".")[0])
-    known = -1
-    while known < len(ours):
-        known = len(ours)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign):
-                pairs = [(target, node.value) for target in node.targets]
-            elif isinstance(node, ast.For | ast.comprehension):
-                pairs = [(node.target, node.iter)]
-            else:
-                pairs = []
-            for target, value in pairs:
-                if is_ours(value, ours):
-                    ours |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.Assign):
+            pairs += [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.For):
+            pairs.append((node.target, node.iter))
+    for target, value in pairs:
+        if is_ours(value, ours):
+            names = (n for n in ast.walk(target) if isinstance(n, ast.Name))
+            ours |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
     return ours
 
 
 def is_ours(node, ours):
-    """Whether an expression holds something of ours that is not called."""
-    if isinstance(node, ast.Constant):
-        return str(node.value).startswith(OURS)
-    if isinstance(node, ast.Call):
-        return False
-    if isinstance(node, ast.Name):
-        return node.id in ours
-    return any(is_ours(child, ours) for child in ast.iter_child_nodes(node))
+    """Whether an expression is a module or class of ours, or holds one."""
+    match node:
+        case ast.Constant():
+            return str(node.value).startswith(OURS)
+        case ast.Name():
+            return node.id in ours
+        case ast.Attribute() | ast.Subscript():
+            return is_ours(node.value, ours)
+        case ast.Tuple() | ast.List() | ast.Set():
+            return any(is_ours(element, ours) for element in node.elts)
+        case ast.Dict():
+            return any(is_ours(value, ours) for value in node.values)
+    return False
 
 
 @pytest.mark.parametrize(
@@ -144,6 +145,7 @@ def seams(monkeypatch):
     kept = f"{__name__}:compiled"
     monkeypatch.setitem(SEAMS, "kept", Seam((f"{__name__}:Stand.size",), kept))
     monkeypatch.setitem(SEAMS, "gone", Seam((f"{__name__}:Stand.height",)))
+    monkeypatch.setitem(SEAMS, "moved", Seam(("privfeat.nowhere:a",)))
 
 
 @pytest.mark.usefixtures("seams")
@@ -177,5 +179,7 @@ def test_what_is_compiled_is_not_while_a_fault_is_in_it(plant):
 def test_a_seam_that_is_gone_says_where_to_name_its_new_place(plant):
     with pytest.raises(LookupError, match=r"'gone' must be at .*Stand\.height, found"):
         plant("gone", None)
+    with pytest.raises(LookupError, match=r"'moved' must be at privfeat\.nowhere:a"):
+        plant.genuine("moved")
     with pytest.raises(LookupError, match="no seam 'no such'"):
         plant("no such", None)
