@@ -233,7 +233,7 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
     ids=[
         "DPLeastSquares-_validate-No budget was spent.",
         "DPLeastSquares-_solve-The fit had begun: its budget is spent.",
-        "target2-save-Its budget is spent.",
+        "privfeat.persistence-save-Its budget is spent.",
     ],
 )
 def test_fit_says_on_ctrl_c_whether_budget_was_spent(
