@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from privfeat import DPSGDRegressor
 from privfeat.networks.clipping import check_phases
 from privfeat.networks.color_jitter import grey
 from privfeat.networks.images import read_folder
@@ -50,3 +51,18 @@ def test_folders_of_images_need_two_classes_and_an_image(tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "beside.png")
     with pytest.raises(ValueError, match="must hold images, got none"):
         read_folder(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_predictions_are_of_records_of_the_shape_that_was_fitted():
+    X = np.linspace(-1, 1, 40).reshape(20, 2)
+    model = DPSGDRegressor(noise_multiplier=1.0, n_iter=1, expected_batch_size=None)
+    model.fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"records of shape \(2,\), got \(3,\)"):
+        model.predict(np.zeros((1, 3)))
+
+
+def test_a_plan_is_that_of_a_fit_of_so_many_records():
+    model = DPSGDRegressor(noise_multiplier=1.0, n_iter=1, expected_batch_size=5)
+    (release,) = model.planned(20).releases
+    assert release.query.sampling_prob == 0.25
