@@ -80,7 +80,7 @@ def write_model(
 
 
 def damaged(path: PathLike, why: str) -> ModelFileError:
-    """Return the error to raise for a model whose files are not as they were."""
+    """Return the error for a model whose files have changed."""
     return ModelFileError(f"{str(path)!r} is damaged: {why}.")
 
 

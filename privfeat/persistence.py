@@ -4,8 +4,8 @@
 statement, readable by eye; ``arrays-<hash>.npz`` holds the fitted arrays. Loading
 runs no code from the files, checks a SHA-256 of both, and refuses what ``save`` never
 writes: seeds, ledgers and paths, other fields, types and shapes, and a statement whose
-epsilon its releases do not give. The checksums notice damage, not forgery: whoever can
-write the folder can write another statement, with releases to match.
+epsilon its releases do not give. The checksums show damage, not forgery: a person who
+can write the folder can write another statement, with releases to match.
 """
 
 import json

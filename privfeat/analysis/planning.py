@@ -16,15 +16,14 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.core.accounting.calibration import plan_releases
-from privfeat.core.accounting.plan import PlannedRelease, ReleasePlan
+from privfeat.core.accounting.plan import PlannedRelease
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
 # The largest lead, about, of features that were centred and scaled to unit norm.
 LARGEST_LEAD = 0.5
 # The matrices of an estimator, in float64, that fit well into a laptop.
 _MATRIX_BYTES = 2**30
-# The queries that tell classes apart, the last two in units of the first two.
+# The queries that separate classes, the last two in units of the first two.
 _EVIDENCE = ("class_sums", "gradient", "class_sums_and_gram", "gradient_and_gram")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
@@ -199,27 +198,11 @@ def make(
     )
 
 
-def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
-    """Return the plan that ``fit`` of an estimator makes, without a record."""
-    # every class once: the smallest labels that show them all, and hold no data
-    problem = estimator._problem(np.arange(n_classes), n_features)
-    return plan_releases(
-        estimator._all_queries(problem.shape),
-        epsilon=estimator.epsilon,
-        delta=estimator.delta,
-        rho=estimator.rho,
-        noise_multiplier=estimator.noise_multiplier,
-        accounting=estimator.accounting,
-        adjacency=estimator.adjacency,
-        budget_split=estimator._planned_split(problem.shape),
-    )
-
-
 def _estimator_plan(
     estimator: Any, n_samples: int, n_features: int, n_classes: int
 ) -> EstimatorPlan:
     name = type(estimator).__name__
-    releases = releases_of(estimator, n_features, n_classes).releases
+    releases = estimator.planned(n_features).releases
     # their mean, weighted by precision, has the sum of all precisions
     precision = sum(
         release.query.count / release.noise_stddev**2

@@ -15,7 +15,7 @@ from sklearn.preprocessing import Normalizer
 from privfeat._checks import check_int, check_positive
 from privfeat._messages import without_warnings
 from privfeat._types import Adjacency
-from privfeat.analysis.planning import ESTIMATORS, make, releases_of
+from privfeat.analysis.planning import ESTIMATORS, make
 from privfeat.exceptions import PrivacyWarning
 
 # Inverse ridge of the non-private baseline on rows of unit norm.
@@ -112,11 +112,11 @@ def run_trials(
     with without_warnings(ConvergenceWarning):
         baseline = float(free.fit(train, y_train).score(test, y_test))
     trials = []
-    # little noise on few records looks like a large epsilon: nobody is promised it
+    # their large epsilon, of little noise on few records, is no promise
     with without_warnings(PrivacyWarning):
         for name in estimators:
             private = make(name, len(classes), epsilon, delta, adjacency)
-            planned = releases_of(private, X.shape[1], len(classes)).releases[-1]
+            planned = private.planned(X.shape[1]).releases[-1]
             # of a release with weight 1, which is what the parameter sets
             multiplier = planned.noise_multiplier * planned.query.weight**0.5
             scaled = private.set_params(

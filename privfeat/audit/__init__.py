@@ -3,7 +3,7 @@
 ``replay``: two fits on neighbouring data, and how far each exact sum moves.
 ``noise_check``: whether the noise has the declared size, and is drawn anew.
 ``one_run``: a lower bound on epsilon from one fit with planted records.
-``membership``: how well losses tell members. ``sanity``: what a fit must not learn.
+``membership``: how well losses show members. ``sanity``: what a fit must not learn.
 ``calibration``: the smallest noise at which it does not.
 
 Every function here reads exact sums, losses or both: no privacy statement covers what

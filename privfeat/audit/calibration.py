@@ -11,7 +11,7 @@ from privfeat.audit.sanity import SanityResult
 
 @dataclass(frozen=True)
 class NoiseCalibration:
-    """The smallest noise that passed, and all that was tried, in that order."""
+    """The smallest noise that passed, and all that was tried, in order."""
 
     noise_multiplier: float
     tried: tuple[tuple[float, SanityResult], ...]

@@ -1,4 +1,4 @@
-"""How well a threshold on the loss tells members from others."""
+"""How well a threshold on the loss separates members from others."""
 
 import math
 from dataclasses import dataclass

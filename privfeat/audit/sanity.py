@@ -56,12 +56,14 @@ class SanityResult:
 
     def __str__(self) -> str:
         """Return one line."""
+        side = "most" if self.must_stay_below else "least"
         return (
-            f"{self.name}: {'pass' if self.passed else 'FAIL'}, learned "
-            f"{self.mean:.3f}, must be at "
-            f"{'most' if self.must_stay_below else 'least'} {self.limit:.3f} (margin "
-            f"{self.margin:+.3f}, chance {self.chance:.3f})"
+            f"{self._title()}, learned {self.mean:.3f}, must be at {side} "
+            f"{self.limit:.3f} (margin {self.margin:+.3f}, chance {self.chance:.3f})"
         )
+
+    def _title(self) -> str:
+        return f"{self.name}: {'pass' if self.passed else 'FAIL'}"
 
     def plot(self) -> bytes:
         """Return a PNG: the value of each fit, with limit and chance.
@@ -81,7 +83,7 @@ class SanityResult:
         axes.axhline(self.limit, color="black", linewidth=1, label="limit")
         axes.axhline(self.chance, color="#555555", linestyle=":", label="chance")
         axes.set(ylim=(-0.03, 1.03), xlabel="fit", ylabel="rate")
-        axes.set_title(f"{self.name}: {'pass' if self.passed else 'FAIL'}", loc="left")
+        axes.set_title(self._title(), loc="left")
         axes.legend(frameon=False)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
@@ -116,7 +118,7 @@ def random_label_test(
         Records of one user, all of one label. Default: 10 with ``max_group_size``,
         where users are passed to ``fit`` as groups, and 1 without.
     n_fits : int
-        Each on data of its own. At epsilon 1 the limit for 10 classes is an accuracy of
+        Each has new data. At epsilon 1 the limit for 10 classes is an accuracy of
         0.44 for 30 fits and 0.68 for 10: fits of epsilon 10 exceed the first alone.
     mu : float, optional
         Gaussian-DP parameter, of a user, that fits are held to. Default: what their
@@ -185,7 +187,7 @@ def pattern_test(
     Parameters
     ----------
     estimator, records_per_user, n_classes, n_fits, mu, rate, seed
-        As for `random_label_test`; ``rate`` is for one user's patch.
+        As for `random_label_test`, errors included; ``rate`` is for one user's patch.
     spread : {"one_user", "all_users"}
         Whose images carry a patch, and have its class: all of one user for each
         pattern, which must not be learned, or a quarter of everyone's, which must be.
@@ -200,21 +202,13 @@ def pattern_test(
         Grey images of shape (side, side, channels), all channels alike, for a network
         of images. None: rows of ``side**2`` numbers.
 
-    Raises
-    ------
-    ValueError
-        As for `random_label_test`.
-
     Notes
     -----
     A fit has learned a pattern if it gives its class to more than half of fresh images
     with it; the value of a fit is the share of patterns that it learned. A model fitted
     without the user of a pattern does so with probability at most ``1 / n_classes``, as
-    the class is independent, so the limit is that of `random_label_test`. Of the
-    patterns of all users at least one half must be learned.
-
-    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1, with other
-    limits.
+    the class is independent. So the limit is that of `random_label_test`, from the same
+    source. Of the patterns of all users at least one half must be learned.
     """
     check_choice("spread", spread, ("one_user", "all_users"))
     check_int("n_users", n_users, low=2)

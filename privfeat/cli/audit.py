@@ -6,8 +6,8 @@ NOT private, and are NOT charged to any budget. By default the rows are syntheti
 --public must name data that everyone may see, never the private data.
 """
 
-import argparse
 import json
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,19 @@ def add_parser(verbs: Any) -> None:
     add = parser.add_argument
     public = "PUBLIC rows to audit on, instead of synthetic ones"
     add("--public", metavar="FILE[:SPLIT]", help=public)
-    add("--n-samples", type=int, help="of synthetic rows (default 1000)")
-    n_features = "of synthetic rows (default 200, or those of the model)"
+    add("--n-samples", type=int, help="number of synthetic rows (default 1000)")
+    n_features = "features of a synthetic row (default 200, or as the model has)"
     add("--n-features", type=int, help=n_features)
-    add("--n-classes", type=int, help="(default 10, or as FILE names)")
+    add(
+        "--n-classes", type=int, help="number of classes (default 10, or as FILE names)"
+    )
     add("--n-canaries", type=int, help="planted records (default: as many as features)")
-    add("--confidence", type=float, default=0.95, help="of the bound (default 0.95)")
+    add("--confidence", type=float, default=0.95, help="of the lower bound")
     add("--out", metavar="FILE.json", help="write the results, for `privfeat report`")
     options.add_privacy(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Run all audits and print a table; fail if one of them finds a fault."""
     import numpy as np
 
@@ -112,7 +114,7 @@ def _membership(estimator: Any, X: Any, y: Any, users: Any) -> Any:
     return audit.membership(model, data[:2], (X[half:], y[half:]))
 
 
-def _data(args: argparse.Namespace, basis: Any) -> tuple[Any, Any, int]:
+def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int]:
     """Return rows, labels and the number of classes; ``basis`` may be a model."""
     import numpy as np
 
@@ -123,8 +125,8 @@ def _data(args: argparse.Namespace, basis: Any) -> tuple[Any, Any, int]:
         return _synthetic(args.n_samples or 1000, shape, n_classes)
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
-    split = common.open_split(args.public, preferred="train")
-    labels = common.single_labels(split, args.public)
+    split = common.open_split(args.public, preferred="train", one_label=True)
+    labels = split.y
     if len(labels) > _MOST_ROWS:
         raise CommandError(
             f"--public must have at most {_MOST_ROWS} rows, got {len(labels)}. Take a "

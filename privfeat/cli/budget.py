@@ -1,7 +1,7 @@
 """``privfeat budget``: make the budget of a data set, and see what is left of it."""
 
-import argparse
 import json
+from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ def add_parser(verbs: Any) -> None:
     help_file = "a file, or a postgresql:// URL"
     file = options.option("ledger", metavar="LEDGER", help=help_file)
     dataset = options.option(
-        "--dataset", metavar="NAME", required=True, help="whose budget"
+        "--dataset", metavar="NAME", required=True, help="whose budget it is"
     )
     add = action(run_create, "fix the budget of a data set for good", dataset)
     add("--epsilon", type=float, required=True, help="of all fits together")
@@ -47,7 +47,7 @@ def add_parser(verbs: Any) -> None:
     action(run_history, "every fit that was charged", dataset, options.AS_JSON)
 
 
-def run_create(args: argparse.Namespace) -> None:
+def run_create(args: Namespace) -> None:
     """Create the budget, or find that it exists with these very numbers."""
     from privfeat import PrivacyLedger
 
@@ -55,7 +55,7 @@ def run_create(args: argparse.Namespace) -> None:
     print(_describe(PrivacyLedger(args.ledger, **options.given(args, names))))
 
 
-def run_show(args: argparse.Namespace) -> None:
+def run_show(args: Namespace) -> None:
     """Print budget, spent and left of one data set, or of all."""
     from privfeat import PrivacyLedger
     from privfeat.core.ledger.privacy_ledger import find_datasets
@@ -73,7 +73,7 @@ def run_show(args: argparse.Namespace) -> None:
     print(json.dumps(report, indent=2))
 
 
-def run_history(args: argparse.Namespace) -> None:
+def run_history(args: Namespace) -> None:
     """Print one line for each fit and one for each of its releases."""
     from privfeat import PrivacyLedger
     from privfeat.core.accounting.rounding import rounded_up

@@ -1,11 +1,11 @@
 """What the verbs share: estimators, data, ledgers, output, warnings."""
 
-import argparse
 import ast
 import shutil
 import sys
 import tempfile
 import uuid
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +30,7 @@ class CommandError(Exception):
     """A command cannot do what was asked; the message says why."""
 
 
-def parameters(args: argparse.Namespace) -> dict[str, Any]:
+def parameters(args: Namespace) -> dict[str, Any]:
     """Return the constructor parameters that options or ``--set`` give."""
     named = options.given(args, options.PARAMETERS)
     settings = parse_settings(args.set)
@@ -91,7 +91,7 @@ def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
     return clone(basis).set_params(**params)
 
 
-def load_tested(args: argparse.Namespace) -> Any:
+def load_tested(args: Namespace) -> Any:
     """Return the saved model that is tested, or the name of an estimator."""
     if args.saved is None:
         return args.estimator
@@ -108,10 +108,13 @@ def has_one_label(model: Any) -> bool:
     return hasattr(model, "predict_proba") and not getattr(model, "multilabel_", False)
 
 
-def open_split(argument: str, preferred: str) -> "FeatureSplit":
+def open_split(
+    argument: str, preferred: str, *, one_label: bool = False
+) -> "FeatureSplit":
     """Return the split that ``FILE`` or ``FILE:SPLIT`` names.
 
-    Without a name, ``preferred`` is taken, or the only split that the file has.
+    Without a name, ``preferred`` is taken, or the only split that the file has. With
+    ``one_label`` each row must have one label.
     """
     from privfeat.data import open_features
 
@@ -123,6 +126,8 @@ def open_split(argument: str, preferred: str) -> "FeatureSplit":
         raise CommandError(
             f"{path} has no split {name!r}. Name one of {', '.join(file)}: FILE:SPLIT."
         )
+    if one_label and file[name].y.ndim != 1:
+        raise CommandError(f"{argument} must have one label a row.")
     return file[name]
 
 
@@ -140,14 +145,7 @@ def split_argument(argument: str) -> tuple[str, str | None]:
     return path, name
 
 
-def single_labels(split: "FeatureSplit", argument: str) -> Any:
-    """Return the labels of a split if each row has exactly one."""
-    if split.y.ndim != 1:
-        raise CommandError(f"{argument} must have one label a row.")
-    return split.y
-
-
-def open_ledger(args: argparse.Namespace) -> "PrivacyLedger | None":
+def open_ledger(args: Namespace) -> "PrivacyLedger | None":
     """Return the ledger that ``--ledger`` and ``--dataset`` name, if they do."""
     if (args.ledger is None) != (args.dataset is None):
         raise CommandError("--ledger and --dataset must be given together, got one.")
@@ -181,7 +179,7 @@ def output_folder(path: str) -> Iterator[Path]:
 
 
 @contextmanager
-def model_folder(args: argparse.Namespace) -> Iterator[list[Any]]:
+def model_folder(args: Namespace) -> Iterator[list[Any]]:
     """Make the folder of ``--out``, where it holds no model that must be kept.
 
     On Ctrl-C say whether budget was spent; the body adds the estimator that it fits to
@@ -206,7 +204,7 @@ def model_folder(args: argparse.Namespace) -> Iterator[list[Any]]:
 
 
 def save_model(
-    args: argparse.Namespace,
+    args: Namespace,
     model: Any,
     class_names: Sequence[str] | None,
     test: tuple[Any, Any, Any] | None,
@@ -231,7 +229,7 @@ def save_model(
 
 
 def _save_somewhere(
-    args: argparse.Namespace, model: Any, class_names: Sequence[str] | None
+    args: Namespace, model: Any, class_names: Sequence[str] | None
 ) -> None:
     """Save a model in ``--out`` or, since its budget is spent, anywhere.
 
@@ -272,13 +270,13 @@ def write_file(path: str | Path, content: bytes) -> None:
     print(f"{path} written")
 
 
-def shows_progress(args: argparse.Namespace) -> bool:
-    """Return whether somebody watches: on a terminal, unless told to be quiet."""
+def shows_progress(args: Namespace) -> bool:
+    """Return whether to show progress: on a terminal, without ``--quiet``."""
     return sys.stderr.isatty() and not args.quiet
 
 
-def progress(args: argparse.Namespace, text: str) -> None:
-    """Print what is being done, where somebody watches."""
+def progress(args: Namespace, text: str) -> None:
+    """Print what is being done, if progress is shown."""
     if shows_progress(args):
         print(text, file=sys.stderr, flush=True)
 

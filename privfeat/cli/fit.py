@@ -4,8 +4,8 @@ Train a private classifier on a feature file, save it, print its privacy stateme
 Without a budget option, epsilon is 1.
 """
 
-import argparse
 import warnings
+from argparse import BooleanOptionalAction, Namespace
 from os.path import samefile
 from typing import TYPE_CHECKING, Any
 
@@ -29,17 +29,17 @@ def add_parser(verbs: Any) -> None:
     add("--test", metavar="FILE[:SPLIT]", help=rows)
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
-    add("--max-labels", type=int, help="labels of a row that count (default all)")
+    add("--max-labels", type=int, help="labels of a row that count (default: all)")
     add(
         "--groups",
-        action=argparse.BooleanOptionalAction,
+        action=BooleanOptionalAction,
         help="protect all rows of a user together, by the groups that FILE holds, or "
         "each row on its own; must be said where FILE holds groups",
     )
     options.add_privacy(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
     with job.joined_job(args), common.model_folder(args) as begun:
         params = common.parameters(args)
@@ -71,9 +71,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report_gaps(
-    args: argparse.Namespace, train: "FeatureSplit", test: "FeatureSplit | None"
+    args: Namespace, train: "FeatureSplit", test: "FeatureSplit | None"
 ) -> None:
-    """Tell the person who has the files what is amiss, before anything is charged."""
+    """Warn of classes that the splits do not share, before anything is charged."""
     from privfeat.data.gaps import find_gaps
 
     splits = {f"--train {args.train}": train}
@@ -83,7 +83,7 @@ def _report_gaps(
         common.warn(f"{sentence} (About records: no statement covers it.)")
 
 
-def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
+def _groups(args: Namespace, train: "FeatureSplit") -> Any:
     """Return the user of each row, if users are to be protected."""
     if args.groups and not train.X.has_groups:
         raise CommandError(
@@ -92,9 +92,9 @@ def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
         )
     if args.groups is None and train.X.has_groups:
         raise CommandError(
-            f"{args.train} says whose each row is. Pass --groups and --max-group-size "
-            "to protect all rows of a user together, or --no-groups to protect each "
-            "row on its own."
+            f"{args.train} names the user of each row. Pass --groups and "
+            "--max-group-size to protect all rows of a user together, or --no-groups "
+            "to protect each row on its own."
         )
     if args.groups:
         return train.groups
@@ -103,7 +103,7 @@ def _groups(args: argparse.Namespace, train: "FeatureSplit") -> Any:
     return None
 
 
-def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
+def _count_classes(args: Namespace, train: "FeatureSplit") -> int:
     """Return the number of classes, which the labels themselves must not tell."""
     names, multilabel = train.class_names, train.y.ndim == 2
     n_columns = train.y.shape[1] if multilabel else None
@@ -129,9 +129,7 @@ def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
     return int(n_classes)
 
 
-def _open_test(
-    args: argparse.Namespace, train: "FeatureSplit"
-) -> "FeatureSplit | None":
+def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     """Return the test split if it fits the training split."""
     if args.test is None:
         return None

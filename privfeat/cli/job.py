@@ -1,6 +1,6 @@
 """One command run by several processes: how they find each other, and how they end."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,9 +8,9 @@ from typing import Any
 from privfeat.cli.common import CommandError
 
 
-def options() -> argparse.ArgumentParser:
+def options() -> ArgumentParser:
     """Return the options that make this process one of several."""
-    parent = argparse.ArgumentParser(add_help=False)
+    parent = ArgumentParser(add_help=False)
     add = parent.add_argument_group("several processes").add_argument
     add(
         "--distributed",
@@ -26,7 +26,7 @@ def options() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def joined_job(args: argparse.Namespace) -> Iterator[None]:
+def joined_job(args: Namespace) -> Iterator[None]:
     """Connect to the other processes if asked; if the body fails, leave at once."""
     address = _address(args)
     if not args.distributed:
@@ -51,7 +51,7 @@ def joined_job(args: argparse.Namespace) -> Iterator[None]:
 
 
 @contextmanager
-def all_of_job(args: argparse.Namespace) -> Iterator[bool]:
+def all_of_job(args: Namespace) -> Iterator[bool]:
     """Fit with all processes of the job if asked; give whether this is the first."""
     if not args.distributed:
         yield True
@@ -62,7 +62,7 @@ def all_of_job(args: argparse.Namespace) -> Iterator[bool]:
         yield current_team().index == 0
 
 
-def _address(args: argparse.Namespace) -> dict[str, Any]:
+def _address(args: Namespace) -> dict[str, Any]:
     """Return where the processes meet, if the command line says it."""
     address, count, index = args.coordinator, args.processes, args.process
     if address is count is index is None:

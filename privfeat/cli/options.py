@@ -83,9 +83,13 @@ def add_privacy(parser: ArgumentParser, *, linear: bool = True) -> None:
 def add_ledger(parser: ArgumentParser) -> None:
     """Add ``--ledger`` and ``--dataset``."""
     add = parser.add_argument_group("ledger").add_argument
-    ledger = "the ledger of the records, which `privfeat budget` made"
+    ledger = "the ledger of the private data, made by `privfeat budget`"
     add("--ledger", metavar="LEDGER", help=ledger)
-    add("--dataset", metavar="NAME", help="with --ledger: the budget in it")
+    add(
+        "--dataset",
+        metavar="NAME",
+        help="with --ledger: the data set whose budget it is",
+    )
 
 
 def fitted() -> ArgumentParser:
@@ -94,7 +98,7 @@ def fitted() -> ArgumentParser:
     add = parent.add_argument
     add("--out", metavar="DIR", required=True, help="the model's folder")
     add("--overwrite", action="store_true", help="replace a model that is in DIR")
-    size = "with --groups: how many records of a user count"
+    size = "with --groups: at most so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add_ledger(parent)
     return parent
@@ -105,7 +109,7 @@ def tested() -> ArgumentParser:
     parent = ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])
     what = parent.add_mutually_exclusive_group(required=True)
     what.add_argument("--estimator", choices=ESTIMATORS, help="what to test")
-    model = "test fits with the parameters of a saved model, of networks as well"
+    model = "test fits with the parameters of a saved model, which may be a network"
     what.add_argument("--model", dest="saved", metavar="DIR", help=model)
     return parent
 
@@ -121,8 +125,12 @@ def compared() -> ArgumentParser:
 
 
 _ADJACENCY = "what neighbouring data sets are (default add_remove)"
-AS_JSON = option("--json", action="store_true", help="for programs")
-_QUIET = option("--quiet", action="store_true", help="print less, and no progress")
+AS_JSON = option("--json", action="store_true", help="print JSON, for programs")
+_QUIET = option(
+    "--quiet",
+    action="store_true",
+    help="show no progress; of a fit print warnings alone",
+)
 _SETTINGS = option(
     "--set",
     metavar="NAME=VALUE",

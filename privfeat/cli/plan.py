@@ -1,11 +1,11 @@
 """``privfeat plan``: what a budget buys, before private data is read.
 
-Say how noisy each estimator will be, roughly what that costs in accuracy, and what
+Print how noisy each estimator will be, roughly what that costs in accuracy, and what
 twice the data would buy. Reads no private record; with --public, tries the estimators
 on public features with that noise.
 """
 
-import argparse
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from privfeat.cli import common, options
@@ -41,7 +41,7 @@ def add_parser(verbs: Any) -> None:
     add("--epochs", type=float, default=10.0, help=epochs)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print the plan."""
     from privfeat.analysis.planning import plan
 
@@ -63,16 +63,15 @@ def run(args: argparse.Namespace) -> None:
     print(f"\nuse {best}: {reason}")
 
 
-def _open_public(args: argparse.Namespace) -> tuple[Any, Any]:
+def _open_public(args: Namespace) -> tuple[Any, Any]:
     """Return features and labels of ``--public``."""
-    split = common.open_split(args.public, preferred="train")
-    labels = common.single_labels(split, args.public)
+    split = common.open_split(args.public, preferred="train", one_label=True)
     if split.X.shape[1] != args.d:
         raise CommandError(
             f"{args.public} must have {args.d} features, as --d says, got "
             f"{split.X.shape[1]}."
         )
-    return split.X[:], labels[:]
+    return split.X[:], split.y[:]
 
 
 def _print_noise(found: "Plan") -> None:
@@ -106,7 +105,7 @@ def percent(value: float) -> str:
     return f"{round(value, 3) + 0.0:.1%}"
 
 
-def _print_trials(trials: "list[Trial]", args: argparse.Namespace) -> None:
+def _print_trials(trials: "list[Trial]", args: Namespace) -> None:
     print(f"\nmeasured on {args.public}, the noise scaled to {args.n:,} records:")
     print(f"  {'':15} {'accuracy':>9} {'loss':>8}")
     plain = percent(trials[0].non_private)
@@ -116,7 +115,7 @@ def _print_trials(trials: "list[Trial]", args: argparse.Namespace) -> None:
         print(f"  {trial.estimator:15} {accuracy:>9} {loss:>8}")
 
 
-def _print_batches(args: argparse.Namespace) -> None:
+def _print_batches(args: Namespace) -> None:
     from privfeat.analysis.batches import noise_by_batch_size
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]

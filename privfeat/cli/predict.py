@@ -5,9 +5,9 @@ where known, the name of the class. For a model of several labels a row: one col
 and 1 for each class; for a regressor: the predicted number.
 """
 
-import argparse
 import csv
 import io
+from argparse import Namespace
 from typing import Any
 
 from privfeat.cli import common, options
@@ -24,7 +24,7 @@ def add_parser(verbs: Any) -> None:
     add("--out", metavar="FILE.csv", required=True, help="replaced if it exists")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Predict all rows, then write the file in one step."""
     from privfeat import persistence
     from privfeat._files import write_atomically

@@ -5,11 +5,11 @@ it on 'test', print a table and write accuracy.png and results.json. For public 
 each fit of private data spends its budget.
 """
 
-import argparse
 import json
 import math
 import platform
 import time
+from argparse import Namespace
 from importlib import metadata
 from typing import Any
 
@@ -19,7 +19,7 @@ from privfeat.cli import common, options
 from privfeat.cli.common import CommandError
 from privfeat.exceptions import PrivacyWarning
 
-_SHOWN = "DPFC"  # whose statement is printed: fixed, so as not to depend on the table
+_SHOWN = "DPFC"  # its statement is printed: fixed, so that the table does not choose it
 _BASELINE = "LogisticRegression"
 _PACKAGES = ("jax", "numpy", "scikit-learn", "dp-accounting")
 
@@ -30,10 +30,16 @@ def add_parser(verbs: Any) -> None:
     add("features", metavar="FILE", help="public features, with class names")
     add("--out", metavar="DIR", required=True, help="for the figure and the results")
     epsilons = [0.5, 1.0, 2.0, 4.0, 8.0]
-    add("--epsilons", type=float, nargs="+", default=epsilons, help="default 0.5 to 8")
+    add(
+        "--epsilons",
+        type=float,
+        nargs="+",
+        default=epsilons,
+        help="default 0.5 1 2 4 8",
+    )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Fit everything, print the table and one statement, write the two files."""
     from privfeat._files import write_atomically
     from privfeat._messages import without_warnings
@@ -49,11 +55,13 @@ def run(args: argparse.Namespace) -> None:
             "--epsilons must be finite and > 0; infinity is always added."
         )
     file = open_features(args.features)
-    train, test = file["train"], file["test"]
+    train, test = (
+        common.open_split(f"{args.features}:{name}", name, one_label=True)
+        for name in ("train", "test")
+    )
     if file.class_names is None:
         raise CommandError(f"{args.features} names no classes.")
-    y, y_test = common.single_labels(train, "train"), common.single_labels(test, "test")
-    data: Any = (train.X[:], y, test.X[:], y_test)
+    data: Any = (train.X[:], train.y, test.X[:], test.y)
     (n_train, n_features), n_classes = train.X.shape, len(file.class_names)
     fixed = options.given(args, ("delta", "adjacency")) | {"classes": range(n_classes)}
     budgets, started = sorted(set(args.epsilons)), time.perf_counter()
@@ -83,7 +91,7 @@ def run(args: argparse.Namespace) -> None:
                 "dataset": file.metadata.get("dataset"),
                 "model": file.metadata.get("model"),
                 "n_train": n_train,
-                "n_test": len(y_test),
+                "n_test": len(test.y),
                 "n_features": n_features,
                 "n_classes": n_classes,
             },
@@ -105,8 +113,8 @@ def run(args: argparse.Namespace) -> None:
     print(f"\nTest accuracy, mean of {args.repeats} fits ({grid.title})\n")
     print(format_grid(grid))
     print(
-        f"\nThe column inf and {_BASELINE} are not private. To choose a row by such a "
-        "table on\nprivate data would be a release of its own.\n"
+        f"\nThe column inf and {_BASELINE} are not private. On private data, to choose "
+        "a row by\nsuch a table would be one more release.\n"
     )
     print(f"What one of these fits promises, {_SHOWN} at epsilon {shown_epsilon:g}:\n")
     print(shown)

@@ -4,8 +4,8 @@ Write one self-contained HTML file about a saved model: its privacy in words and
 symbols, accuracy and calibration, and where it is from.
 """
 
-import argparse
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,12 @@ def add_parser(verbs: Any) -> None:
     features = "feature file whose origin to describe (default: that of --test)"
     add("--features", metavar="FILE", help=features)
     add("--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote")
-    add("--title", help="default: the estimator and its budget")
+    add("--title", help="of the report (default: the estimator and its budget)")
     add("--card", metavar="FILE.md", help="write a model card as well")
     add("--license", default="unknown", help="of the model, for the card")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.accounting.rounding import rounded_up
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
         common.write_file(args.card, card.encode())
 
 
-def _measured(args: argparse.Namespace, estimator: Any) -> "CalibrationReport | None":
+def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
     from privfeat.analysis.metrics import report_of
 
     if args.test is None:
@@ -85,11 +85,11 @@ def _measured(args: argparse.Namespace, estimator: Any) -> "CalibrationReport | 
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
-    split = common.open_split(args.test, preferred="test")
-    return report_of(estimator, split.X, common.single_labels(split, args.test)[:])
+    split = common.open_split(args.test, preferred="test", one_label=True)
+    return report_of(estimator, split.X, split.y[:])
 
 
-def _test_images(args: argparse.Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return images and labels, as ``privfeat train`` reads them."""
     from privfeat.networks.images import read_folder
     from privfeat.persistence import load_class_names
@@ -119,7 +119,7 @@ def _of_network(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
+def _provenance(args: Namespace) -> dict[str, Any] | None:
     """Return where the features are from, without numbers or names of records."""
     from privfeat.data import open_features
 

@@ -1,12 +1,12 @@
-"""``privfeat sanity``: random labels and a user's pattern, which must not be learned.
+"""``privfeat sanity``: test whether a fit learns what it must not.
 
-Fit random labels, of which no more may be remembered than the stated cost allows, and
-noise images with a patch in those of one user, which must not be learned either, or of
-many, which should be (van der Veen et al. 2018). Makes its own data. A correct fit
-fails once in 1,000 runs at most.
+There are two tests, on data that the command makes. Random labels: a fit may remember
+no more of them than its stated cost allows. Noise images with a patch: it must not
+learn the patch of one user's images, and should learn one that many have (van der Veen
+et al. 2018). A correct fit fails at most once in 1,000 runs.
 """
 
-import argparse
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,23 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = options.verb(verbs, run, options.tested())
     add = parser.add_argument
-    n_users = "of one image each, or ten with max_group_size (default 1000)"
+    n_users = "users with one image each, or ten with max_group_size (default 1000)"
     add("--n-users", type=int, default=1000, help=n_users)
-    add("--n-samples", type=int, default=100, help="of random labels (default 100)")
-    add("--n-patterns", type=int, default=1, help="planted in each fit (default 1)")
-    add("--n-fits", type=int, help="of each test (default 30 of random labels, 10)")
+    add(
+        "--n-samples",
+        type=int,
+        default=100,
+        help="random labels of a fit (default 100)",
+    )
+    add("--n-patterns", type=int, default=1, help="patterns of a fit (default 1)")
+    add("--n-fits", type=int, help="fits of each test (default 30 and 10)")
     calibrate = "find the smallest noise multiplier that passes the random labels"
     add("--calibrate", action="store_true", help=calibrate)
     add("--plots", metavar="FOLDER", help="write a PNG of each test")
     options.add_privacy(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print a line for each test; fail if something was learned that must not be."""
     from privfeat import audit
 
@@ -73,4 +78,4 @@ def run(args: argparse.Namespace) -> None:
         )
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")
     if not all(result.passed for result in results if result.must_stay_below):
-        raise CommandError("it learned more than its stated cost allows.")
+        raise CommandError("a fit learned more than its stated cost allows.")

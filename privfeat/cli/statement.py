@@ -3,7 +3,7 @@
 Print what was released by a fit, at what cost, assuming what.
 """
 
-import argparse
+from argparse import Namespace
 from importlib import resources
 from typing import Any
 
@@ -19,7 +19,7 @@ def add_parser(verbs: Any) -> None:
     add("--schema", action="store_true", help="print the JSON schema of statements")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print the statement that was saved with the model, or the schema of all."""
     if args.schema:
         schema = resources.files("privfeat.core.statement") / "statement.schema.json"

@@ -1,12 +1,12 @@
 """``privfeat tan``: settings of DP-SGD: epsilon, privacy wall, cheap simulations.
 
-Say what the settings of a DP-SGD training cost, how to simulate it cheaply on public
+Print what the settings of a DP-SGD training cost, how to simulate it cheaply on public
 data, and what else has the same total amount of noise (Sander et al. 2023). Reads no
 data.
 """
 
-import argparse
 import json
+from argparse import Namespace
 from typing import Any
 
 from privfeat.cli import options
@@ -20,15 +20,15 @@ def add_parser(verbs: Any) -> None:
     add("--batch-size", type=int, required=True, help="expected size of a batch")
     noise = "stddev of the noise over the clip norm"
     add("--noise-multiplier", type=float, required=True, help=noise)
-    add("--steps", type=int, required=True, help="steps of training")
-    add("--delta", type=float, help="default: 1 / n")
-    rate = "of this batch size (default 1)"
+    add("--steps", type=int, required=True, help="number of steps")
+    add("--delta", type=float, help="default 1 / n")
+    rate = "learning rate of this batch size (default 1)"
     add("--learning-rate", type=float, default=1.0, help=rate)
     factor = "how many times smaller the simulated batch is (default 64)"
     add("--factor", type=float, default=64.0, help=factor)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print everything that follows from the settings."""
     from privfeat.analysis.planning import delta_warnings
     from privfeat.analysis.tan import TAN, constant_tan_settings, simulate

@@ -4,8 +4,8 @@ Train a network on a folder of images with differential privacy, and save it wit
 privacy statement. Needs `pip install 'privfeat[train]'`.
 """
 
-import argparse
 import warnings
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,19 +39,20 @@ def add_parser(verbs: Any) -> None:
     )
     options.add_privacy(parser, linear=False)
     add = parser.add_argument_group("training").add_argument
-    add("--epochs", type=float, help="default 10")
-    size = "expected size (default 256), at most the images, or users, there are"
+    add("--epochs", type=float, help="passes over the images (default 10)")
+    size = "expected size (default 256); at most the number of images, or users"
     add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
     add("--learning-rate", type=float, help="of the optimizer")
-    add("--clip-norm", type=float, help="longest gradient of one image")
+    add("--clip-norm", type=float, help="bound on the gradient of an image, or user")
     folder = "keep checkpoints there, and go on from them if the fit was interrupted"
     add("--checkpoints", dest="checkpoint_dir", metavar="DIR", help=folder)
-    add("--checkpoint-every", metavar="STEPS", type=int, help="default 100")
+    every = "steps between checkpoints (default 100)"
+    add("--checkpoint-every", metavar="STEPS", type=int, help=every)
     restore = "do not fit: save in --out the model of the finished fit of --checkpoints"
     add("--restore", action="store_true", help=restore)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Train, save, and print accuracy and statement."""
     try:
         with common.model_folder(args) as begun:
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
         raise
 
 
-def _run(args: argparse.Namespace, begun: list[Any]) -> None:
+def _run(args: Namespace, begun: list[Any]) -> None:
     from privfeat import DPSGDClassifier, persistence
     from privfeat.data.users import read_users
 
@@ -91,7 +92,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     common.save_model(args, clf, names, test)
 
 
-def _read(args: argparse.Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
+def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
     """Return the folder below DIR, its images, and those of ``test/`` if it is there.
 
     The person who has the files is warned of empty classes before anything is charged.

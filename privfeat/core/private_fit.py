@@ -21,6 +21,7 @@ from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.devices import check_settings
 from privfeat.exceptions import PrivacyError
 
 LARGE_DELTA = 1e-4
@@ -166,10 +167,15 @@ class PrivateFit:
     def charging(
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator["PrivateFit"]:
-        """Charge the fit, under the name of its class if no other is given."""
+        """Charge the fit, under the name of its class if no other is given.
+
+        Settings under which no mechanism would draw are refused before the charge.
+        """
         if self._begun:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
+        if self.statement.private:
+            check_settings()
         name = name or type(self._estimator).__name__
         with charged(
             self._ledger, self.statement, estimator=name, number=number, tokens=tokens

@@ -24,6 +24,7 @@ from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import ScoredClassifier, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
 from privfeat.persistence import is_ours
@@ -132,6 +133,7 @@ class TemperatureScaling(
         self.ledger = ledger
         self.random_state = random_state
 
+    @fitted_apart
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Choose the temperature on ``(X, y)``.
 

@@ -116,11 +116,11 @@ def in_words(statement: PrivacyStatement) -> list[str]:
         f"If {whole} {change}, nothing that anyone finds out or does with the model "
         f"would become more than {_times(statement.epsilon)} times as likely, or as "
         f"unlikely, give or take a probability of {rounded_up(statement.delta, 3)}.",
-        f"Whoever tries to tell from the model whether {unit} took part, and accuses 1 "
-        f"in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
+        f"An attacker who infers from the model whether {unit} took part, and is wrong "
+        f"about 1 in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
         "those who did.",
-        "This holds whatever they know about all other records, and for anything made "
-        "of the model, predictions included.",
+        "This holds for attackers who know all other records, and for anything made of "
+        "the model, predictions included.",
         *([_WEAK] if best > 50.0 else []),
     ]
 

@@ -11,7 +11,7 @@ from privfeat.report.accuracy import AccuracyGrid
 
 __all__ = ["plot_grid"]
 
-# Okabe & Ito: told apart with every kind of colour vision.
+# Okabe & Ito: all kinds of colour vision can distinguish them.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "D", "^", "v", "P")
 

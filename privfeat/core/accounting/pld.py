@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
-from dp_accounting import DpEvent, pld, rdp
+from dp_accounting import ComposedDpEvent, DpEvent, SelfComposedDpEvent, pld, rdp
 from dp_accounting.privacy_accountant import NeighboringRelation
 from jaxtyping import Float
 from scipy.optimize import brentq
@@ -18,12 +18,18 @@ from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 _GRID = 1e-4
+# What the Fourier transforms of dp-accounting may take from a delta, for each step: it
+# takes powers of numbers of size 1, whose rounding grows with the exponent. Measured
+# from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in either direction.
+_LOST_PER_STEP = 2.0**-51
 # Whole orders: for others dp-accounting sums a series that need not converge.
 _ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
 
 
 def pld_epsilon(event: DpEvent, delta: float) -> float:
     """Return the epsilon at ``delta`` that dp-accounting's PLD accountant proves.
+
+    What its floating point may lose of ``delta`` is taken off first.
 
     The neighbouring relation is add/remove. It serves replace-one as well where nothing
     is sampled: there the noise multipliers in ``event`` are relative to the replace-one
@@ -43,9 +49,27 @@ def pld_epsilons(event: DpEvent, deltas: Iterable[float]) -> list[float]:
             f"event must be supported by the PLD accountant, got {event!r}."
         )
     composed = accountant.compose(event)
-    epsilons = [float(composed.get_epsilon(check_delta(delta))) for delta in deltas]
-    # NaN, or a negative divergence: fail closed
-    return [epsilon if epsilon >= 0.0 else math.inf for epsilon in epsilons]
+    lost, epsilons = _lost(event), []
+    for delta in map(check_delta, deltas):
+        epsilon = (
+            float(composed.get_epsilon(delta - lost)) if lost < delta else math.inf
+        )
+        # NaN, or a negative divergence: fail closed
+        epsilons.append(epsilon if epsilon >= 0.0 else math.inf)
+    return epsilons
+
+
+def _lost(event: DpEvent) -> float:
+    """Return by how much the accountant may take a delta of ``event`` for too small."""
+    return _LOST_PER_STEP * _n_steps(event)
+
+
+def _n_steps(event: DpEvent) -> int:
+    if isinstance(event, ComposedDpEvent):
+        return sum(map(_n_steps, event.events))
+    if isinstance(event, SelfComposedDpEvent):
+        return int(event.count) * _n_steps(event.event)
+    return 1
 
 
 def rdp_epsilon(event: DpEvent, delta: float) -> float:
@@ -80,8 +104,15 @@ def pld_noise_multiplier(
 
     And its cost: the noise multiplier that is returned was tried. One that is a
     relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough it
-    is a ValueError.
+    is a ValueError; too many steps for so small a ``delta`` are an
+    UnsupportedEventError.
     """
+    if not _lost(make_event(1.0)) < check_delta(delta):
+        raise UnsupportedEventError(
+            "delta must be larger for so many steps of sampled records: floating point "
+            f"loses up to {_lost(make_event(1.0)):.2g} of it, got {delta!r}. Pass a "
+            "larger one, or fewer steps."
+        )
     costs: dict[float, float] = {}
 
     @cache
