@@ -58,6 +58,8 @@ _HARMLESS = (
     r"Found array with dim \d+[.,] ?(while dim <= 2 is required( by \w+)?\.?|"
     r"\w+ expected <= 2\.)",
 )
+# How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
+_DATES = ("date", "time", "period", "duration")
 _NAMES = "The feature names should match those that were passed during fit."
 _WARNINGS = (
     r"X does not have valid feature names, but \w+ was fitted with feature names",
@@ -137,6 +139,42 @@ class _OfThisThread:
 def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     """Return what ``numpy.asarray`` makes of private values, without its words."""
     return without_data(np.asarray, values, dtype)
+
+
+def refuse_dates(**tables: Any) -> None:
+    """Raise TypeError for columns of dates, which would become numbers unnoticed.
+
+    The message names the column: names are part of the public schema.
+    """
+    for name, table in tables.items():
+        column = without_data(_column_of_dates, table)
+        if column is not None:
+            where = column and f" in column {column}"
+            raise TypeError(
+                f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
+                "the days since a public date."
+            )
+
+
+def _column_of_dates(table: Any) -> str | None:
+    """Return the first column of dates, "" if it has no name, None if there is none."""
+    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
+    columns = getattr(table, "columns", None)
+    if columns is None:
+        return "" if str(types).lower().startswith(_DATES) else None
+    for column, kind in zip(columns, types, strict=False):
+        if str(kind).lower().startswith(_DATES):
+            return repr(column)
+    return None
+
+
+def column_names(table: Any) -> list[Any]:
+    """Return the names of the columns of a data frame; of anything else none."""
+    return without_data(_columns, table)
+
+
+def _columns(table: Any) -> list[Any]:
+    return list(getattr(table, "columns", ()))
 
 
 def _category(text: str) -> type[Warning]:

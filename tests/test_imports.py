@@ -102,7 +102,7 @@ RULES = {
         | {
             "privfeat.core",
             "privfeat.data",
-            "privfeat.estimation.inputs",
+            "privfeat.estimation",
             "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",

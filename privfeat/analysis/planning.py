@@ -221,14 +221,14 @@ def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
     # every class once: the smallest labels that show them all, and hold no data
     problem = estimator._problem(np.arange(n_classes), n_features)
     return plan_releases(
-        estimator._all_queries(problem.shape),
+        problem.queries,
         epsilon=estimator.epsilon,
         delta=estimator.delta,
         rho=estimator.rho,
         noise_multiplier=estimator.noise_multiplier,
         accounting=estimator.accounting,
         adjacency=estimator.adjacency,
-        budget_split=estimator._planned_split(problem.shape),
+        budget_split=problem.budget_split,
     )
 
 

@@ -5,17 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._messages import without_data
+from privfeat._messages import column_names, refuse_dates, without_data
 from privfeat._types import Adjacency
-from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
-from privfeat.data.columns import refuse_dates
 
 FLOATS = (np.float64, np.float32, np.float16)
 
@@ -45,8 +42,16 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
     Sets ``n_features_in_``, and ``feature_names_in_`` where columns have names.
     """
-    refuse_dates("X", X)
-    refuse_dates("y", y)
+    refuse_dates(X=X, y=y)
+    names, classes = column_names(y), getattr(estimator, "classes", None)
+    named = len(names) > 1 and all(isinstance(name, str) for name in names)
+    if named and classes is not None:
+        given = np.asarray(classes).tolist()
+        if names != given:
+            raise ValueError(
+                f"classes must be the columns of y in their order, got {given!r} for "
+                f"{names!r}."
+            )
     if not isinstance(X, LazyFeatures):
         X, y = without_data(
             validate_data, estimator, X, y, dtype=FLOATS, multi_output=True
@@ -90,20 +95,6 @@ def seed_of(random_state: Any) -> int | None:
         )
     words = random_state.randint(0, 2**16, size=4)
     return sum(int(word) << 16 * place for place, word in enumerate(words))
-
-
-def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
-    """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
-
-    A warning and no error: to protect each row on its own is a choice, and the
-    statement names the unit.
-    """
-    if groups is None and getattr(X, "has_groups", False):
-        warn(
-            "X is of a file that says whose each row is, but groups is None: each row "
-            "is protected on its own, not all rows of a user. Pass groups=split.groups "
-            "and max_group_size."
-        )
 
 
 def public_facts(

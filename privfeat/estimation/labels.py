@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from privfeat._messages import without_data
 from privfeat._types import Loss, LossOption
@@ -33,6 +34,14 @@ class Labels:
     classes: NDArray[Any]
     codes: NDArray[np.int32]
     multilabel: bool
+
+
+def read_labels(y: Any, classes: ArrayLike | None, max_labels: int | None) -> Labels:
+    """Return the labels of a validated ``y``: an indicator matrix, or one a record."""
+    if is_indicator(y, classes):
+        return encode_indicator(y, classes, max_labels)
+    column = y if y.ndim == 1 else without_data(column_or_1d, y, warn=True)
+    return encode_labels(column, classes)
 
 
 def is_indicator(y: Any, classes: ArrayLike | None) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import without_data
+from privfeat._warnings import warn
 
 # Objects that compare themselves could take two users for one.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
@@ -33,6 +34,11 @@ class Users:
 
     ids: NDArray[Any]
     max_group_size: int
+
+    @property
+    def n_users(self) -> int:
+        """How many there are. Sensitive."""
+        return len(set(self.ids.tolist()))
 
     def kept_records(self, key: int) -> NDArray[np.bool_]:
         """Return which records count, of shape (n_samples,), at random.
@@ -66,9 +72,9 @@ class Users:
 
 
 def check_users(
-    groups: ArrayLike | None, max_group_size: int | None, n_samples: int
+    groups: ArrayLike | None, max_group_size: int | None, n_samples: int, X: Any = None
 ) -> Users | None:
-    """Return whose the records are, or None where each is protected on its own.
+    """Return whose the records ``X`` are, or None where each is protected on its own.
 
     Raises
     ------
@@ -76,6 +82,7 @@ def check_users(
         If only one of ``groups`` and ``max_group_size`` is given, or there is not one
         user for each record.
     """
+    warn_of_unused_groups(X, groups)
     if groups is None and max_group_size is None:
         return None
     if max_group_size is None:
@@ -92,6 +99,20 @@ def check_users(
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
     return Users(ids, int(max_group_size))
+
+
+def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
+    """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
+
+    A warning and no error: to protect each row on its own is a choice, and the
+    statement names the unit.
+    """
+    if groups is None and getattr(X, "has_groups", False):
+        warn(
+            "X is of a file that says whose each row is, but groups is None: each row "
+            "is protected on its own, not all rows of a user. Pass groups=split.groups "
+            "and max_group_size."
+        )
 
 
 def _ids(groups: ArrayLike) -> NDArray[Any]:

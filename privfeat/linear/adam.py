@@ -1,6 +1,8 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +12,17 @@ from privfeat._types import (
     ITERATES,
     LOSS_OPTIONS,
     Iterate,
-    Loss,
     LossOption,
 )
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gradient
-from privfeat.estimation.labels import resolve_loss
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
 from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.linear.docs import document
+from privfeat.linear.model import CHECK_RADIUS, Checks
 from privfeat.linear.problem import Shape
+from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
@@ -112,24 +112,21 @@ class DPAdamLinear(DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
-    def _loss(self, *, multilabel: bool) -> Loss:
-        return resolve_loss(self.loss, multilabel=multilabel)
-
-    def _n_steps(self) -> int:
-        return int(self.n_iter)
+    _checks: ClassVar[Checks] = {
+        **DPLinearClassifier._checks,
+        "intercept_init": partial(check_real, low=-1e6, high=1e6),
+        "loss": partial(check_choice, choices=LOSS_OPTIONS),
+        "n_iter": partial(check_int, low=1, high=100_000),
+        "ridge": partial(check_real, low=0.0, include_high=False),
+        "gradient_clip_norm": CHECK_RADIUS,
+        "iterate": partial(check_choice, choices=ITERATES),
+        # uniform draws have 52 bits: far smaller probabilities would round up
+        "sampling_prob": partial(check_real, low=1e-9, high=1.0),
+    }
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        low, high = CLIP_RANGE
-        check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, LOSS_OPTIONS)
-        check_int("n_iter", self.n_iter, low=1, high=100_000)
         check_optimizer(self.optimizer, self.learning_rate)
-        check_real("ridge", self.ridge, low=0.0, include_high=False)
-        check_real("gradient_clip_norm", self.gradient_clip_norm, low=low, high=high)
-        check_choice("iterate", self.iterate, ITERATES)
-        # uniform draws have 52 bits: far smaller probabilities would round up
-        check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
 
     def _queries(self, shape: Shape) -> list[Query]:
         bound = sensitivity.loss_gradient(
@@ -155,7 +152,7 @@ class DPAdamLinear(DPLinearClassifier):
         update = start_optimizer(self.optimizer, self._rate(), coef)
         sampler = mechanism.sampler("gradient")
         total = np.zeros_like(coef)
-        for _ in self._steps(self._n_steps()):
+        for _ in self._steps(int(self.n_iter)):
             exact = exact_gradient(
                 rows,
                 coef,

@@ -1,27 +1,34 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
+from functools import partial
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_int, check_positive, check_real
+from privfeat._checks import (
+    check_choice,
+    check_int,
+    check_positive,
+    check_real,
+    optional,
+)
 from privfeat._types import (
     LOSS_OPTIONS,
     MATRIX_NOISES,
-    Loss,
     LossOption,
     MatrixNoise,
 )
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
-from privfeat.estimation.labels import resolve_loss
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
 from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.linear.docs import document
+from privfeat.linear.model import CHECK_RADIUS, Checks
 from privfeat.linear.problem import Shape
+from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
 
 
@@ -109,25 +116,17 @@ class DPFC(DPLinearClassifier):
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
 
-    def _loss(self, *, multilabel: bool) -> Loss:
-        return resolve_loss(self.loss, multilabel=multilabel)
-
-    def _n_steps(self) -> int:
-        return int(self.n_iter)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        low, high = CLIP_RANGE
-        check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, LOSS_OPTIONS)
-        check_int("n_iter", self.n_iter, low=1, high=100_000)
-        check_positive("learning_rate", self.learning_rate)
-        if self.ridge is not None:
-            check_real("ridge", self.ridge, low=0.0, include_high=False)
-        if self.gram_clip_norm is not None:
-            check_real("gram_clip_norm", self.gram_clip_norm, low=low, high=high)
-        check_real("gradient_clip_norm", self.gradient_clip_norm, low=low, high=high)
-        check_choice("gram_noise", self.gram_noise, MATRIX_NOISES)
+    _checks: ClassVar[Checks] = {
+        **DPLinearClassifier._checks,
+        "intercept_init": partial(check_real, low=-1e6, high=1e6),
+        "loss": partial(check_choice, choices=LOSS_OPTIONS),
+        "n_iter": partial(check_int, low=1, high=100_000),
+        "learning_rate": check_positive,
+        "ridge": optional(partial(check_real, low=0.0, include_high=False)),
+        "gram_clip_norm": optional(CHECK_RADIUS),
+        "gradient_clip_norm": CHECK_RADIUS,
+        "gram_noise": partial(check_choice, choices=MATRIX_NOISES),
+    }
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm
@@ -158,7 +157,7 @@ class DPFC(DPLinearClassifier):
         )
         inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))
         coef = self._initial_coef(shape, self.intercept_init)
-        for _ in self._steps(self._n_steps()):
+        for _ in self._steps(int(self.n_iter)):
             exact = exact_gradient(
                 rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )
@@ -172,7 +171,7 @@ class DPFC(DPLinearClassifier):
         return step_noise_ridge(
             gram,
             step_noise_stddev=mechanism.noise_stddev("gradient"),
-            n_steps=self._n_steps(),
+            n_steps=int(self.n_iter),
             learning_rate=float(self.learning_rate),
             row_norm=float(self.clip_norm),
         )

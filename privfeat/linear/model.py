@@ -1,16 +1,17 @@
 """The base class of linear models: parameters, one private fit, and scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfeat._checks import check_bool, check_choice, check_int, check_real
+from privfeat._checks import check_bool, check_choice, check_int, check_real, optional
 from privfeat._compilation import kept_compiled_code
-from privfeat._messages import without_data
+from privfeat._messages import refuse_dates, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
     ARITHMETICS,
@@ -29,20 +30,16 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
-from privfeat.data.columns import refuse_dates
-from privfeat.estimation.inputs import (
-    FLOATS,
-    public_facts,
-    seed_of,
-    validated,
-    warn_of_unused_groups,
-)
+from privfeat.estimation.inputs import FLOATS, public_facts, seed_of, validated
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.users import check_users
-from privfeat.linear._rows import BoundedRows, scaled_rows
-from privfeat.linear._team import check_team, count_units
+from privfeat.linear.center import release_mean
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.rows import BoundedRows, scaled_rows
+from privfeat.linear.team import check_team
 
+Checks = Mapping[str, Callable[[str, Any], object]]
+CHECK_RADIUS = partial(check_real, low=CLIP_RANGE[0], high=CLIP_RANGE[1])
 _PREDICT_ROWS = 2**14
 
 
@@ -70,6 +67,17 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     intercept_scaling: float = 0.1
     random_state: Any = None
     verbose: int = 0
+
+    # of the parameters that ``plan_releases`` does not check
+    _checks: ClassVar[Checks] = {
+        "arithmetic": partial(check_choice, choices=ARITHMETICS),
+        "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
+        "clip_norm": CHECK_RADIUS,
+        "fit_intercept": check_bool,
+        "intercept_scaling": partial(check_real, low=1e-6, high=1e6),
+        "verbose": partial(check_int, low=0),
+        "max_group_size": optional(partial(check_int, low=1)),
+    }
 
     def fit(
         self,
@@ -110,14 +118,13 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        team = current_team()
-        seed = seed_of(self.random_state)
+        team, seed = current_team(), seed_of(self.random_state)
         keys = KeyStream(seed, team.index)
-        features, targets = self._validate(X, y)
-        problem = self._problem(targets, features.shape[1])
-        warn_of_unused_groups(X, groups)
-        users = check_users(groups, self.max_group_size, features.shape[0])
-        queries = self._all_queries(problem.shape)
+        features, targets = validated(self, X, y)
+        n_samples, n_features = features.shape
+        problem = self._problem(targets, n_features)
+        users = check_users(groups, self.max_group_size, n_samples, X)
+        queries = problem.queries
         if users is not None:
             queries = [query.per_user(users.max_group_size) for query in queries]
         plan = plan_releases(
@@ -128,16 +135,18 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             noise_multiplier=self.noise_multiplier,
             accounting=self.accounting,
             adjacency=self.adjacency,
-            budget_split=self._planned_split(problem.shape),
+            budget_split=problem.budget_split,
         )
+        # every process takes part, whether or not it has users
+        n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
         fit = private_fit(
             self,
             plan,
             keys,
             public=public_facts(
-                features.shape[1], problem.public, self.max_group_size, self.adjacency
+                n_features, problem.public, self.max_group_size, self.adjacency
             ),
-            n_units=count_units(features.shape[0], users, team),
+            n_units=n_records if users is None else users.n_users,
             forget=("coef_", "intercept_"),
             unit="record" if users is None else "user",
             arithmetic=self.arithmetic,
@@ -153,37 +162,29 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
         with kept_compiled_code():
-            rows = self._rows(
+            rows = problem.bounded(
                 features, problem.targets, kept=kept, private=plan.private
             )
-        with fit.drawing() as mechanism, kept_compiled_code():
-            rows = self._centred(rows, mechanism)
-            coef = self._solve(rows, mechanism, problem.shape)
-            if not np.all(np.isfinite(coef)):
-                raise FloatingPointError(
-                    "coefficients must be finite, got overflow; the budget is spent. "
-                    "Pass a smaller learning_rate or a larger ridge."
-                )
+            with fit.drawing() as mechanism:
+                center = problem.center
+                if center is None:
+                    center = release_mean(rows, mechanism)
+                self.center_, rows = center, rows.centred(center)
+                coef = self._solve(rows, mechanism, problem.shape)
+                if not np.all(np.isfinite(coef)):
+                    raise FloatingPointError(
+                        "coefficients must be finite, got overflow; the budget is "
+                        "spent. Pass a smaller learning_rate or a larger ridge."
+                    )
         for name, value in problem.fitted.items():
             setattr(self, name, value)
-        self.n_iter_ = self._n_steps()
+        self.n_iter_ = int(getattr(self, "n_iter", 1))
         self._store(coef, problem.shape)
         return self
 
     @abstractmethod
     def _problem(self, y: Any, n_features: int) -> LinearProblem:
         """Return what a validated ``y`` asks for."""
-
-    @abstractmethod
-    def _rows(
-        self,
-        features: Any,
-        targets: NDArray[Any],
-        *,
-        kept: NDArray[np.bool_] | None,
-        private: bool,
-    ) -> BoundedRows:
-        """Return the records as the core takes them."""
 
     @abstractmethod
     def _queries(self, shape: Shape) -> list[Query]:
@@ -202,41 +203,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
-    def _all_queries(self, shape: Shape) -> list[Query]:
-        """Return `_queries` and those of `_centred`."""
-        return self._queries(shape)
-
-    def _planned_split(self, shape: Shape) -> Mapping[str, float] | None:
-        """Return ``budget_split`` for the queries of `_all_queries`."""
-        return self.budget_split
-
-    def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
-        """Set ``center_``, which all rows are shifted by, and return shifted rows."""
-        self.center_ = np.zeros(self.n_features_in_)
-        return rows
-
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return features and targets as arrays, or as a feature file has them."""
-        return validated(self, X, y)
-
-    def _n_steps(self) -> int:
-        """Return the number of noisy steps; 1 for a closed form."""
-        return 1
-
     def _check_parameters(self) -> None:
-        """Check the parameters that ``plan_releases`` does not; nothing is stored."""
-        check_choice("arithmetic", self.arithmetic, ARITHMETICS)
-        check_choice("row_scaling", self.row_scaling, ROW_SCALINGS)
-        low, high = CLIP_RANGE
-        check_real("clip_norm", self.clip_norm, low=low, high=high)
-        check_bool("fit_intercept", self.fit_intercept)
-        check_real("intercept_scaling", self.intercept_scaling, low=1e-6, high=1e6)
-        check_int("verbose", self.verbose, low=0)
-        if self.max_group_size is not None:
-            check_int("max_group_size", self.max_group_size, low=1)
-
-    def _constant(self) -> float | None:
-        return float(self.intercept_scaling) if self.fit_intercept else None
+        for name, check in self._checks.items():
+            check(name, getattr(self, name))
 
     def _steps(self, n_steps: int) -> Iterable[int]:
         """Return the step numbers, behind a progress bar if ``verbose``."""
@@ -255,7 +224,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             starts = range(0, len(X), _PREDICT_ROWS)
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
-        refuse_dates("X", X)
+        refuse_dates(X=X)
         features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)

@@ -14,7 +14,7 @@ from privfeat._compilation import kept_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
-from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import seed_of
 from privfeat.estimation.problem import Problem
 from privfeat.estimation.users import Users, check_users
 from privfeat.networks._resuming import ResumedRuns
@@ -93,8 +93,7 @@ class DPSGDModel(ResumedRuns, ABC):
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
         check_images(self.augmentation, records.shape[1:])
-        warn_of_unused_groups(X, groups)
-        users = check_users(groups, self.max_group_size, len(records))
+        users = check_users(groups, self.max_group_size, len(records), X)
         with kept_compiled_code():
             network = self._network(records.shape[1:], n_outputs, keys)
             units, microbatch_size = self._units(network, records, targets, users, keys)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfeat import DPLeastSquaresRegressor, open_features
 from privfeat.data import write_features
-from privfeat.linear._target_rows import TargetRows
+from privfeat.linear.least_squares_regressor import TargetRows
 from privfeat.persistence import load, save
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
@@ -242,7 +242,6 @@ def test_a_row_does_not_depend_on_how_many_follow(order):
         TargetRows(
             np.array(X[:n], order=order),
             np.zeros(n),
-            row_scaling="unit",
             unit_norm=1.0,
             target_scale=1.0,
             clip_norm=2.0,

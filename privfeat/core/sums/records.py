@@ -1,6 +1,6 @@
 """How a fit hands its records to the core: chunks of one shape, any number of times."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
@@ -60,6 +60,6 @@ class Rows(Protocol):
     step: float | None
     n_columns: int
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield all records that this process holds, in order."""
+    def chunks(self) -> Iterable[Chunk]:
+        """Return all records that this process holds, in order."""
         ...

@@ -1,7 +1,7 @@
 """From a user's array or feature file to bounded rows in fixed-size chunks."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from functools import partial
@@ -35,7 +35,7 @@ class BoundedRows:
     labels : int array of shape (n_samples, max_labels)
         Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
-        See ``core.clipping.clip_rows``.
+        As of `clip_rows`.
     kept : bool array of shape (n_samples,), optional
         Which records count; the others become empty slots. Default: all.
     private : bool
@@ -63,17 +63,13 @@ class BoundedRows:
         self._features = features
         self._kept = np.ones(n_samples, bool) if kept is None else kept
         self._labels = np.where(self._kept[:, None], labels, -1).astype(np.int32)
-        self._row_scaling = row_scaling
-        self._clip_norm = clip_norm
-        self._intercept_scaling = intercept_scaling
-        self._private = private
-        self._team = current_team()
+        self.row_scaling, self.clip_norm = row_scaling, clip_norm
+        self._intercept_scaling, self._private = intercept_scaling, private
         self._center, self._shifted = np.zeros(n_features), False
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
-        size = 4 * n_samples * self.n_columns
-        self._keep = in_memory or size <= _CACHE_BYTES
+        self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
         self._cache: list[Chunk] | None = None
 
     def centred(self, center: NDArray[np.float64]) -> Self:
@@ -99,16 +95,14 @@ class BoundedRows:
         rows._keep, rows._cache = False, None
         return rows
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield all records that this process holds, in order.
+    def chunks(self) -> Iterable[Chunk]:
+        """Return all records that this process holds, in order."""
+        return self._bounded_chunks() if self._cache is None else self._cache
 
-        The next chunk of each device is read and bounded while this one is used.
-        """
-        if self._cache is not None:
-            yield from self._cache
-            return
+    def _bounded_chunks(self) -> Iterator[Chunk]:
+        """Yield chunks; the next of each device is bounded while this one is used."""
         cache = []
-        part = self._team.part(-(-self._features.shape[0] // CHUNK_ROWS))
+        part = current_team().part(-(-self._features.shape[0] // CHUNK_ROWS))
         devices = jax.local_devices()
         with ThreadPoolExecutor(1) as ahead:
             chunks = (
@@ -144,8 +138,8 @@ class BoundedRows:
             bounded, norms, finite = _bounded(
                 *placed[:3],
                 shifted=self._shifted,
-                row_scaling=self._row_scaling,
-                clip_norm=self._clip_norm,
+                row_scaling=self.row_scaling,
+                clip_norm=self.clip_norm,
                 intercept_scaling=self._intercept_scaling,
                 private=self._private,
             )

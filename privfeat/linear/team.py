@@ -13,7 +13,6 @@ from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
-from privfeat.estimation.users import Users
 from privfeat.exceptions import PrivacyError
 from privfeat.linear.problem import LinearProblem
 
@@ -21,13 +20,6 @@ from privfeat.linear.problem import LinearProblem
 # for one process.
 _NOT_COMPARED = ("random_state", "ledger", "verbose")
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
-
-
-def count_units(n_samples: int, users: Users | None, team: Team) -> int:
-    """Return the number of records, or of users, of all processes. Sensitive."""
-    # asked first: every process takes part, whether or not it has users
-    n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
-    return n_records if users is None else len(set(users.ids.tolist()))
 
 
 def check_team(

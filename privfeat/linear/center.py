@@ -18,7 +18,7 @@ from privfeat.core.bounds import replacement, sensitivity
 from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_class_sums
-from privfeat.linear._rows import BoundedRows
+from privfeat.linear.rows import BoundedRows
 
 NAME = "feature_mean"
 # Part of rho that the mean gets: all other releases have 5 % more noise for it.
@@ -28,15 +28,10 @@ SHARE = 0.1
 COUNT_SCALE = 0.5
 
 
-def is_released(center: Any) -> bool:
-    """Return whether the mean is to be released: the parameter is True."""
-    return isinstance(center, bool | np.bool_) and bool(center)
-
-
 def public_center(
     center: Any, n_features: int, row_scaling: RowScaling
 ) -> NDArray[np.float64]:
-    """Return what is public of the center, (n_features,): the array given, or zeros.
+    """Return a center that is public, (n_features,): the array given, or zeros.
 
     Raises
     ------
@@ -81,19 +76,16 @@ def mean_query(
     A sampled release costs ``sampling_prob**2`` of a full one, to leading order.
     """
     cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
-    bound = sensitivity.class_sums(clip_norm, adjacency)
     if row_scaling == "unit":
         features = clip_norm / math.hypot(1.0, COUNT_SCALE)
         bound = replacement.row_sum(features, COUNT_SCALE * features, adjacency)
+    else:
+        bound = sensitivity.class_sums(clip_norm, adjacency)
     return Query(NAME, bound, weight=SHARE / (1.0 - SHARE) * cost)
 
 
 def release_mean(
-    rows: BoundedRows,
-    mechanism: GaussianMechanism,
-    *,
-    clip_norm: float,
-    row_scaling: RowScaling,
+    rows: BoundedRows, mechanism: GaussianMechanism
 ) -> NDArray[np.float64]:
     """Return a private mean of the rows, (n_features,), after scaling, before a clip.
 
@@ -105,7 +97,8 @@ def release_mean(
     so it is cut to the ball as well (not without privacy, where rows are not clipped).
     All of this uses the release alone.
     """
-    radius = 1.0 if row_scaling == "unit" else clip_norm
+    clip_norm = rows.clip_norm
+    radius = 1.0 if rows.row_scaling == "unit" else clip_norm
     constant = max(COUNT_SCALE * radius, CLIP_RANGE[0])
     released = mechanism.release(
         NAME, exact_class_sums(rows.with_constant(constant), 1)
