@@ -141,40 +141,38 @@ def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     return without_data(np.asarray, values, dtype)
 
 
-def refuse_dates(**tables: Any) -> None:
-    """Raise TypeError for columns of dates, which would become numbers unnoticed.
+def check_columns(**tables: Any) -> list[list[Any]]:
+    """Return the names of the columns of each table; an array has none.
 
-    The message names the column: names are part of the public schema.
+    Raises
+    ------
+    TypeError
+        For a column of dates, which would become numbers unnoticed. The message names
+        it: names are part of the public schema.
     """
+    names = []
     for name, table in tables.items():
-        column = without_data(_column_of_dates, table)
-        if column is not None:
-            where = column and f" in column {column}"
+        columns, dates = without_data(_columns_of, table)
+        if dates is not None:
             raise TypeError(
-                f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
+                f"{name} must hold numbers, got dates{dates}. Leave them out, or pass "
                 "the days since a public date."
             )
+        names.append(columns)
+    return names
 
 
-def _column_of_dates(table: Any) -> str | None:
-    """Return the first column of dates, "" if it has no name, None if there is none."""
+def _columns_of(table: Any) -> tuple[list[Any], str | None]:
+    """Return the names of columns, and where the first one of dates is, if any is."""
     types = getattr(table, "dtypes", getattr(table, "dtype", ()))
     columns = getattr(table, "columns", None)
     if columns is None:
-        return "" if str(types).lower().startswith(_DATES) else None
-    for column, kind in zip(columns, types, strict=False):
+        return [], "" if str(types).lower().startswith(_DATES) else None
+    names = list(columns)
+    for name, kind in zip(names, types, strict=False):
         if str(kind).lower().startswith(_DATES):
-            return repr(column)
-    return None
-
-
-def column_names(table: Any) -> list[Any]:
-    """Return the names of the columns of a data frame; of anything else none."""
-    return without_data(_columns, table)
-
-
-def _columns(table: Any) -> list[Any]:
-    return list(getattr(table, "columns", ()))
+            return names, f" in column {name!r}"
+    return names, None
 
 
 def _category(text: str) -> type[Warning]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._messages import array_of, refuse_dates, without_data
+from privfeat._messages import array_of, check_columns, without_data
 
 
 def as_columns(
@@ -42,7 +42,7 @@ def as_columns(
     TypeError, ValueError
         If a shape, type or value does not fit. Messages hold no data.
     """
-    refuse_dates(features=features)
+    check_columns(features=features)
     rows = array_of(features)
     if rows.ndim != 2 or rows.shape[1] != n_features:
         got = f"(m, {rows.shape[1]})" if rows.ndim == 2 else f"{rows.ndim} dimensions"

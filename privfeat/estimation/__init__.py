@@ -1,6 +1,6 @@
 """What estimators share, and nothing that decides a statement.
 
-``parameters`` declares what a constructor takes, ``inputs`` checks arrays and seeds,
-``labels`` turns labels into classes, ``users`` says which records of a user count, and
-``problem`` holds what a fit makes of ``y``.
+``parameters`` declares what a constructor takes. ``inputs`` checks what ``fit`` is
+given, and says which records of a user count. ``labels`` turns labels into classes,
+``problem`` holds what a fit makes of ``y``, and ``scores`` makes probabilities.
 """

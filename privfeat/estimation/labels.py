@@ -13,7 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._messages import without_data
-from privfeat._types import Loss, LossOption
 from privfeat.exceptions import PrivacyWarning
 
 
@@ -171,24 +170,6 @@ def places_of(y: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.intp], b
     """
     codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
     return codes, bool(np.all(known[codes] == y))
-
-
-def resolve_loss(loss: LossOption, *, multilabel: bool) -> Loss:
-    """Return the loss that ``"auto"`` stands for: the one that the labels allow.
-
-    Raises
-    ------
-    ValueError
-        For a softmax over labels that do not exclude each other.
-    """
-    if loss == "auto":
-        return "sigmoid" if multilabel else "softmax"
-    if loss == "softmax" and multilabel:
-        raise ValueError(
-            "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. Pass "
-            "'auto' or 'sigmoid'."
-        )
-    return loss
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[Any]:

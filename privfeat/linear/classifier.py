@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_int, optional
-from privfeat._types import Loss
+from privfeat._types import Loss, LossOption
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
@@ -17,13 +17,15 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import ScoredClassifier
-from privfeat.estimation.labels import read_labels, resolve_loss
-from privfeat.estimation.probabilities import class_probabilities, label_probabilities
-from privfeat.linear.center import NAME, mean_query, public_center
+from privfeat.estimation.labels import read_labels
+from privfeat.estimation.scores import (
+    ScoredClassifier,
+    class_probabilities,
+    label_probabilities,
+)
 from privfeat.linear.model import Checks, DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
-from privfeat.linear.rows import BoundedRows
+from privfeat.linear.rows import MEAN, BoundedRows, mean_query, public_center
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -90,8 +92,16 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         return tags
 
     def _loss(self, *, multilabel: bool) -> Loss:
-        """Return the loss of the scores: the parameter ``loss``, if there is one."""
-        return resolve_loss(getattr(self, "loss", "auto"), multilabel=multilabel)
+        """Return the loss of the scores: of the parameter ``loss``, if there is one."""
+        loss: LossOption = getattr(self, "loss", "auto")
+        if loss == "auto":
+            return "sigmoid" if multilabel else "softmax"
+        if loss == "softmax" and multilabel:
+            raise ValueError(
+                "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. "
+                "Pass 'auto' or 'sigmoid'."
+            )
+        return loss
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
         """Return which of `_queries` is released in one stack with Gram matrices.
@@ -172,7 +182,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         Its scales are such that one noise gives every query its part of rho; that of
         ``products``, whose factors have a norm of at most ``factor_norm``, is 1.
         """
-        mean = [Query(NAME, 1.0)] if with_mean else []
+        mean = [Query(MEAN, 1.0)] if with_mean else []
         shares = budget_shares([*mean, *queries], self.budget_split)
         scales = {q.name: math.sqrt(shares[q.name]) / q.l2_sensitivity for q in queries}
         scales = {name: scale / scales[products] for name, scale in scales.items()}

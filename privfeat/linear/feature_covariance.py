@@ -170,7 +170,7 @@ class DPFC(DPLinearClassifier):
             return float(self.ridge)
         return step_noise_ridge(
             gram,
-            step_noise_stddev=mechanism.noise_stddev("gradient"),
+            step_noise_stddev=mechanism.noise_stddevs["gradient"],
             n_steps=int(self.n_iter),
             learning_rate=float(self.learning_rate),
             row_norm=float(self.clip_norm),

@@ -16,11 +16,12 @@ from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import ScoredRegressor
+from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.docs import document
 from privfeat.linear.model import Checks, DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.rows import BoundedRows, unit_rows
+from privfeat.linear.rows import BoundedRows
+from privfeat.linear.scaling import unit_rows
 from privfeat.solvers.regression import centred_ridge
 from privfeat.solvers.spectrum import noise_ridge
 
@@ -39,7 +40,7 @@ class TargetRows(BoundedRows):
         The norm to which the features of each row are scaled, in feature units.
     target_scale : float
         ``s``, in feature units.
-    clip_norm, intercept_scaling, kept, private
+    clip_norm, intercept_scaling, team, kept, private
         As for `BoundedRows`; ``intercept_scaling`` is ``c`` in feature units.
     """
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real, optional
 from privfeat._compilation import kept_compiled_code
-from privfeat._messages import refuse_dates, without_data
+from privfeat._messages import check_columns, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
     ARITHMETICS,
@@ -30,12 +30,11 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import FLOATS, public_facts, seed_of, validated
+from privfeat.estimation.inputs import FLOATS, seed_of, validated
 from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.users import check_users
-from privfeat.linear.center import release_mean
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.rows import BoundedRows, scaled_rows
+from privfeat.linear.rows import BoundedRows
+from privfeat.linear.scaling import scaled_rows
 from privfeat.linear.team import check_team
 
 Checks = Mapping[str, Callable[[str, Any], object]]
@@ -120,10 +119,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
         keys = KeyStream(seed, team.index)
-        features, targets = validated(self, X, y)
+        features, targets, users = validated(self, X, y, groups)
         n_samples, n_features = features.shape
         problem = self._problem(targets, n_features)
-        users = check_users(groups, self.max_group_size, n_samples, X)
         queries = problem.queries
         if users is not None:
             queries = [query.per_user(users.max_group_size) for query in queries]
@@ -143,9 +141,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             self,
             plan,
             keys,
-            public=public_facts(
-                n_features, problem.public, self.max_group_size, self.adjacency
-            ),
+            public=self._public(n_features, problem),
             n_units=n_records if users is None else users.n_users,
             forget=("coef_", "intercept_"),
             unit="record" if users is None else "user",
@@ -163,13 +159,11 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 team.check_same("groups", kept.tobytes())
         with kept_compiled_code():
             rows = problem.bounded(
-                features, problem.targets, kept=kept, private=plan.private
+                features, problem.targets, team=team, kept=kept, private=plan.private
             )
             with fit.drawing() as mechanism:
-                center = problem.center
-                if center is None:
-                    center = release_mean(rows, mechanism)
-                self.center_, rows = center, rows.centred(center)
+                rows = rows.centred(problem.center, mechanism)
+                self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)
                 if not np.all(np.isfinite(coef)):
                     raise FloatingPointError(
@@ -203,6 +197,20 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
+    def _public(self, n_features: int, problem: LinearProblem) -> tuple[str, ...]:
+        """Return what the guarantee of a fit assumes to be known to everyone."""
+        facts = [
+            f"the number of features ({n_features})",
+            *problem.public,
+            "all constructor parameters but random_state",
+            "that all values are finite",
+        ]
+        if (most := self.max_group_size) is not None:
+            facts.append(f"that of a user's records at most {most} count")
+        if self.adjacency == "replace_one":
+            facts.append(f"the number of {'records' if most is None else 'users'}")
+        return tuple(facts)
+
     def _check_parameters(self) -> None:
         for name, check in self._checks.items():
             check(name, getattr(self, name))
@@ -224,7 +232,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             starts = range(0, len(X), _PREDICT_ROWS)
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
-        refuse_dates(X=X)
+        check_columns(X=X)
         features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)

@@ -80,7 +80,7 @@ class LinearProblem(Problem):
     budget_split : mapping of name to float, optional
         Their shares of rho.
     bounded : callable
-        Makes `BoundedRows` of features and targets, with ``kept`` and ``private``.
+        Makes `BoundedRows` of features and targets, ``team``, ``kept`` and ``private``.
     center : array of shape (n_features,), optional
         What rows are shifted by, public. None: their mean, which is released.
     """

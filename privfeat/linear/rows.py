@@ -1,29 +1,44 @@
-"""From a user's array or feature file to bounded rows in fixed-size chunks."""
+"""The records of a fit: bounded rows in chunks of one size, and their center.
 
+Features of networks are far from centred: most of a row of unit norm is the mean of all
+rows, which says nothing about its class. Subtracting it and scaling to unit norm again
+makes what is left much larger, at the same sensitivity and noise.
+"""
+
+import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from functools import partial
 from itertools import islice
 from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 
-from privfeat._types import RowScaling
-from privfeat.core.bounds.clipping import clip_rows
+from privfeat._types import Adjacency, RowScaling
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import replacement, sensitivity
+from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.devices import check_devices
-from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
+from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
+from privfeat.linear.scaling import bounded_rows
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
+# The release of the mean.
+MEAN = "feature_mean"
+# Part of rho that the mean gets: all other releases have 5 % more noise for it.
+SHARE = 0.1
+# The constant coordinate that counts records, in units of the norm of a row; it takes
+# 11 % of the norm from the features.
+COUNT_SCALE = 0.5
 
 
 class BoundedRows:
@@ -36,6 +51,8 @@ class BoundedRows:
         Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
         As of `clip_rows`.
+    team : Team
+        The processes that fit together, of which each reads its part of the rows.
     kept : bool array of shape (n_samples,), optional
         Which records count; the others become empty slots. Default: all.
     private : bool
@@ -50,6 +67,7 @@ class BoundedRows:
         row_scaling: RowScaling,
         clip_norm: float,
         intercept_scaling: float | None,
+        team: Team,
         kept: NDArray[np.bool_] | None = None,
         private: bool,
     ) -> None:
@@ -65,21 +83,24 @@ class BoundedRows:
         self._labels = np.where(self._kept[:, None], labels, -1).astype(np.int32)
         self.row_scaling, self.clip_norm = row_scaling, clip_norm
         self._intercept_scaling, self._private = intercept_scaling, private
-        self._center, self._shifted = np.zeros(n_features), False
+        self.center = np.zeros(n_features)
+        self._chunk_numbers = team.part(-(-n_samples // CHUNK_ROWS))
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
         self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
         self._cache: list[Chunk] | None = None
 
-    def centred(self, center: NDArray[np.float64]) -> Self:
+    def centred(
+        self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism
+    ) -> Self:
         """Return the records as rows from which ``center``, public, is subtracted.
 
-        Rows of unit norm are scaled to unit norm again, and the bound holds for the
-        rows that result.
+        None: their mean, which is released. Rows of unit norm are scaled to unit norm
+        again, and the bound holds for the rows that result.
         """
         rows = copy(self)
-        rows._center, rows._shifted = center, bool(np.any(center))
+        rows.center = release_mean(self, mechanism) if center is None else center
         rows._cache = None
         return rows
 
@@ -97,27 +118,23 @@ class BoundedRows:
 
     def chunks(self) -> Iterable[Chunk]:
         """Return all records that this process holds, in order."""
+        if self._keep and self._cache is None:
+            self._cache = list(self._bounded_chunks())
         return self._bounded_chunks() if self._cache is None else self._cache
 
     def _bounded_chunks(self) -> Iterator[Chunk]:
         """Yield chunks; the next of each device is bounded while this one is used."""
-        cache = []
-        part = current_team().part(-(-self._features.shape[0] // CHUNK_ROWS))
         devices = jax.local_devices()
         with ThreadPoolExecutor(1) as ahead:
             chunks = (
                 ahead.submit(self._chunk, number, devices[number % len(devices)])
-                for number in part
+                for number in self._chunk_numbers
             )
             waiting: deque[Future[Chunk]] = deque(islice(chunks, len(devices)))
             while waiting:
                 chunk = waiting.popleft().result()
                 waiting.extend(islice(chunks, 1))
-                if self._keep:
-                    cache.append(chunk)
                 yield chunk
-        if self._keep:
-            self._cache = cache
 
     def _chunk(self, number: int, device: jax.Device) -> Chunk:
         """Return a chunk of one shape, whatever its place and the rows that follow.
@@ -134,10 +151,10 @@ class BoundedRows:
         if padding[0][1] or not rows.flags.c_contiguous:
             rows = np.ascontiguousarray(np.pad(rows, padding))
         with jax.enable_x64(True):
-            placed = jax.device_put((rows, self._center, kept, labels), device)
-            bounded, norms, finite = _bounded(
+            placed = jax.device_put((rows, self.center, kept, labels), device)
+            bounded, norms, finite = bounded_rows(
                 *placed[:3],
-                shifted=self._shifted,
+                shifted=bool(np.any(self.center)),
                 row_scaling=self.row_scaling,
                 clip_norm=self.clip_norm,
                 intercept_scaling=self._intercept_scaling,
@@ -153,78 +170,88 @@ class BoundedRows:
         return self._features[start:stop]
 
 
-def scaled_rows(
-    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
+def public_center(
+    center: Any, n_features: int, row_scaling: RowScaling
 ) -> NDArray[np.float64]:
-    """Return rows as a model sees them, for predictions: not clipped, no constant."""
-    rows = shifted_rows(features, center, row_scaling)
-    return np.asarray(unit_rows(rows) if row_scaling == "unit" else rows)
+    """Return a center that is public, (n_features,): the array given, or zeros.
 
-
-def shifted_rows(
-    features: Any, center: Any, row_scaling: RowScaling, xp: Any = np
-) -> Any:
-    """Return each row, scaled to unit norm for ``"unit"``, minus ``center``.
-
-    In float64, by the array library ``xp``.
+    Raises
+    ------
+    TypeError, ValueError
+        If ``center`` is neither a bool nor a finite array of this shape, or too long to
+        be a mean of rows of unit norm.
     """
-    rows = features.astype(xp.float64)
-    return (unit_rows(rows, xp) if row_scaling == "unit" else rows) - center[None, :]
-
-
-def unit_rows(rows: Any, xp: Any = np) -> Any:
-    """Return rows divided by their norms; zero rows stay zero."""
-    largest = xp.max(xp.abs(rows), axis=1, keepdims=True, initial=0.0)
-    rows = rows / xp.where(largest > 0.0, largest, 1.0)  # no overflow of squares
-    norms = xp.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / xp.where(norms > 0.0, norms, 1.0)
-
-
-@partial(
-    jax.jit,
-    static_argnames=(
-        "shifted",
-        "row_scaling",
-        "clip_norm",
-        "intercept_scaling",
-        "private",
-    ),
-)
-def _bounded(
-    features: Array,
-    center: Array,
-    kept: Array,
-    *,
-    shifted: bool,
-    row_scaling: RowScaling,
-    clip_norm: float,
-    intercept_scaling: float | None,
-    private: bool,
-) -> tuple[Array, Array, Array]:
-    """Return bounded rows, their norms in feature units, and if all was finite.
-
-    Slots that are not kept are empty: they have no constant coordinate either.
-    """
-    finite = jnp.all(jnp.isfinite(features))
-    step = grid_step(clip_norm)
-    if shifted:
-        features = shifted_rows(features, center, row_scaling, jnp)
-    elif features.dtype == jnp.float16:
-        features = features.astype(jnp.float32)
-    if private or row_scaling == "unit":
-        rows = clip_rows(
-            features,
-            clip_norm=clip_norm,
-            row_scaling=row_scaling,
-            intercept_scaling=intercept_scaling,
+    if isinstance(center, bool | np.bool_):
+        return np.zeros(n_features)
+    values = np.asarray(center)
+    if values.dtype.kind not in "iuf":
+        raise TypeError(
+            f"center must be a bool or an array of numbers, got {center!r}."
         )
-        if not private:
-            rows, step = rows * jnp.float32(step), 1.0
+    if values.shape != (n_features,):
+        raise ValueError(
+            f"center must have shape ({n_features},), got {values.shape}. Pass the "
+            "mean of public rows, or True."
+        )
+    norm = float(np.linalg.norm(values))
+    longest = 1.0 + 1e-6 if row_scaling == "unit" else CLIP_RANGE[1]
+    if not norm <= longest:
+        raise ValueError(
+            f"center must have norm at most {longest:.6g}, got {norm:.6g}. Divide each "
+            "public row by its norm before the mean, for row_scaling='unit'."
+        )
+    return values.astype(np.float64)
+
+
+def mean_query(
+    others: Sequence[Query],
+    clip_norm: float,
+    adjacency: Adjacency,
+    row_scaling: RowScaling,
+) -> Query:
+    """Return the query for the mean; ``others`` are the other releases of the fit.
+
+    The statistic is the sum of the bounded rows with their constant coordinate:
+    sensitivity ``clip_norm``, and twice that under replace-one, as of one class sum.
+    Next to a row of unit norm the constant is the same in every bounded row, and two of
+    them differ by less; a row that is clipped with its constant may have lost it.
+    A sampled release costs ``sampling_prob**2`` of a full one, to leading order.
+    """
+    cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
+    if row_scaling == "unit":
+        features = clip_norm / math.hypot(1.0, COUNT_SCALE)
+        bound = replacement.row_sum(features, COUNT_SCALE * features, adjacency)
     else:
-        rows, step = features.astype(jnp.float32), 1.0
-        if intercept_scaling is not None:
-            constant = jnp.full((len(rows), 1), intercept_scaling, jnp.float32)
-            rows = jnp.concatenate([rows, constant], axis=1)
-    rows = jnp.where(kept[:, None], rows, jnp.float32(0.0))
-    # a float64 norm can round down, the clip factor allows for it
-    return rows, jnp.linalg.norm(rows.astype(jnp.float64), axis=1) * step, finite
+        bound = sensitivity.class_sums(clip_norm, adjacency)
+    return Query(MEAN, bound, weight=SHARE / (1.0 - SHARE) * cost)
+
+
+def release_mean(
+    rows: BoundedRows, mechanism: GaussianMechanism
+) -> NDArray[np.float64]:
+    """Return a private mean of the rows, (n_features,), after scaling, before a clip.
+
+    Notes
+    -----
+    The noisy sum over the noisy count, at least one record. The sum is shrunk by the
+    factor ``max(0, 1 - d s**2 / norm(sum)**2)`` of James and Stein for noise of stddev
+    ``s``: without signal, nothing is subtracted. The mean of rows in a ball lies in it,
+    so it is cut to the ball as well (not without privacy, where rows are not clipped).
+    All of this uses the release alone.
+    """
+    clip_norm = rows.clip_norm
+    radius = 1.0 if rows.row_scaling == "unit" else clip_norm
+    constant = max(COUNT_SCALE * radius, CLIP_RANGE[0])
+    released = mechanism.release(
+        MEAN, exact_class_sums(rows.with_constant(constant), 1)
+    )
+    total, count = released.value[0, :-1], released.value[0, -1] / constant
+    # of one row in the sum
+    scale = clip_norm / np.hypot(1.0, constant / radius) / radius
+    energy = float(total @ total)
+    noise = len(total) * released.noise_stddev**2
+    shrink = max(0.0, 1.0 - noise / energy) if energy > 0.0 else 0.0
+    mean = total * shrink / max(count, scale)
+    if released.noise_stddev > 0.0:
+        mean *= radius / max(float(np.linalg.norm(mean)), radius)
+    return np.asarray(mean)

@@ -14,9 +14,8 @@ from privfeat._compilation import kept_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
-from privfeat.estimation.inputs import seed_of
+from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
-from privfeat.estimation.users import Users, check_users
 from privfeat.networks._resuming import ResumedRuns
 from privfeat.networks.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.networks.augment import Views, check_images

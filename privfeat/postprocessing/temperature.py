@@ -24,9 +24,9 @@ from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import ScoredClassifier, seed_of
+from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
-from privfeat.estimation.users import warn_of_unused_groups
+from privfeat.estimation.scores import ScoredClassifier
 from privfeat.persistence import is_ours
 
 # Base-2 logarithms of the temperatures to choose from.

@@ -80,7 +80,7 @@ class HoldoutScore:
 
     def records(self) -> tuple[ReleaseRecord, ...]:
         """Return what the statement of the search says of the released score."""
-        return self._plan.records()
+        return self._plan.records
 
 
 def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:

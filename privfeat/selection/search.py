@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
-from privfeat._messages import refuse_dates, without_data
+from privfeat._messages import check_columns, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
@@ -25,10 +25,10 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.inputs import (
     FLOATS,
-    ScoredClassifier,
     seed_of,
+    warn_of_unused_groups,
 )
-from privfeat.estimation.users import warn_of_unused_groups
+from privfeat.estimation.scores import ScoredClassifier
 from privfeat.selection._inputs import (
     check_candidates,
     check_estimator,
@@ -209,7 +209,7 @@ class DPRandomizedSearch(
             )
         features: NDArray[Any]
         labels: NDArray[Any]
-        refuse_dates(X=X)
+        check_columns(X=X)
         features, labels = without_data(
             validate_data, self, in_memory(X), y, dtype=FLOATS
         )

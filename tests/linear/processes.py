@@ -62,6 +62,7 @@ def fit_all(X, y, **fit_options):
         row_scaling="unit",
         clip_norm=1.0,
         intercept_scaling=0.1,
+        team=current_team(),
         private=True,
     )
     coef = np.linspace(-2.0, 2.0, N_CLASSES * rows.n_columns).reshape(N_CLASSES, -1)
@@ -139,6 +140,10 @@ def different(X, y, index, name):
     return "fitted"
 
 
+def total_of(shape, unit, private):
+    return Total(private, shape).sum(unit).over(current_team())
+
+
 def mismatched_sums(index):
     """Return what totals raise that differ in one thing: nothing is added."""
     found = {}
@@ -151,7 +156,7 @@ def mismatched_sums(index):
         for name, both in cases.items():
             shape, unit, private = both[index]
             try:
-                found[f"sum_{name}"] = str(Total(private, shape).sum(unit).unit)
+                found[f"sum_{name}"] = str(total_of(shape, unit, private).unit)
             except PrivacyError as error:
                 found[f"sum_{name}"] = str(error)
         for name, both in {"name": ("mean", "gram"), "value": ("mean", "mean")}.items():
@@ -163,7 +168,7 @@ def mismatched_sums(index):
         if index:  # one sum more than the other: at the next, positions differ
             next(current_team()._positions)
         try:
-            found["position"] = str(Total(True, (2, 3)).sum(1.0).unit)
+            found["position"] = str(total_of((2, 3), 1.0, True).unit)
         except PrivacyError as error:
             found["position"] = str(error)
     return found

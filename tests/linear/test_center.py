@@ -14,17 +14,16 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.release import Release
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.statistics import (
     exact_class_grams,
     exact_class_sums,
     exact_gradient,
     exact_gram,
 )
-from privfeat.linear import center as center_of
-from privfeat.linear import classifier, model
+from privfeat.linear import classifier, scaling
 from privfeat.linear import rows as rows_of
-from privfeat.linear.center import mean_query, release_mean
-from privfeat.linear.rows import BoundedRows
+from privfeat.linear.rows import BoundedRows, mean_query, release_mean
 from tests import reference
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 from tests.planting import plant_clip
@@ -70,6 +69,7 @@ def bounded(X, *, row_scaling="unit", clip_norm=1.0, intercept_scaling=None):
         row_scaling=row_scaling,
         clip_norm=clip_norm,
         intercept_scaling=intercept_scaling,
+        team=Team(),
         private=True,
     )
 
@@ -142,7 +142,7 @@ def test_one_more_record_leaves_the_others_centred_rows_alone(
 
     def sums(part):
         features = np.asarray(part, order=order)
-        rows = bounded(features, row_scaling=row_scaling).centred(center)
+        rows = bounded(features, row_scaling=row_scaling).centred(center, Stub())
         return [
             exact_gram(rows).value,
             next(exact_class_grams(rows, 1)).value,
@@ -166,7 +166,7 @@ def test_one_more_record_leaves_the_others_shifted_rows_alone(
 
     NumPy sums a row of many columns in another order where columns are contiguous.
     """
-    seen, genuine = [], rows_of.clip_rows
+    seen, genuine = [], scaling.clip_rows
 
     def clip_rows(features, **options):
         seen.append(np.array(features))
@@ -176,7 +176,7 @@ def test_one_more_record_leaves_the_others_shifted_rows_alone(
     X = np.random.default_rng(0).normal(size=(1025, 40))
     for n_rows in (1024, 1025, 500):
         part = np.asarray(X[:n_rows], order=order)
-        rows = bounded(part, row_scaling=row_scaling).centred(np.full(40, 0.1))
+        rows = bounded(part, row_scaling=row_scaling).centred(np.full(40, 0.1), Stub())
         list(rows.chunks())
     full, first, _, half = seen
     np.testing.assert_array_equal(full, first)
@@ -409,19 +409,19 @@ def assert_noticed(spy, three_classes):
 
 def test_replay_notices_a_center_without_noise(three_classes, spy, monkeypatch):
     """It releases a mean, and then takes the exact one."""
-    genuine = model.release_mean
+    genuine = rows_of.release_mean
 
     def exact_mean(rows, mechanism):
         genuine(rows, mechanism)
         return genuine(rows, Stub())
 
-    monkeypatch.setattr(model, "release_mean", exact_mean)
+    monkeypatch.setattr(rows_of, "release_mean", exact_mean)
     assert_noticed(spy, three_classes)
 
 
 def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeypatch):
     """The number of records beside a sum of rows that already have the whole norm."""
-    genuine = center_of.exact_class_sums
+    genuine = rows_of.exact_class_sums
 
     def counted(rows, n_outputs):
         exact = genuine(rows, n_outputs)
@@ -429,12 +429,12 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeyp
         total[0, -1] *= 10
         return replace(exact, total=total)
 
-    monkeypatch.setattr(center_of, "exact_class_sums", counted)
+    monkeypatch.setattr(rows_of, "exact_class_sums", counted)
     assert_noticed(spy, three_classes)
 
 
 def test_fit_fails_on_a_center_that_is_not_released(three_classes, monkeypatch):
-    monkeypatch.setattr(model, "release_mean", lambda rows, mechanism: np.ones(4))
+    monkeypatch.setattr(rows_of, "release_mean", lambda rows, mechanism: np.ones(4))
     with pytest.raises(PrivacyError, match="feature_mean"):
         DPLeastSquares().fit(*three_classes)
 

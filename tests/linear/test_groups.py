@@ -8,7 +8,7 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.data import write_features
-from privfeat.estimation.users import check_users
+from privfeat.estimation.inputs import check_users
 from privfeat.exceptions import UnsupportedEventError
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 

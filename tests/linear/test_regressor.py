@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfeat import DPLeastSquaresRegressor, open_features
+from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
 from privfeat.linear.least_squares_regressor import TargetRows
 from privfeat.persistence import load, save
@@ -246,6 +247,7 @@ def test_a_row_does_not_depend_on_how_many_follow(order):
             target_scale=1.0,
             clip_norm=2.0,
             intercept_scaling=0.5,
+            team=Team(),
             private=True,
         )
         for n in (1, 2)

@@ -11,6 +11,7 @@ import pytest
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import LazyFeatures, write_features
@@ -18,7 +19,12 @@ from privfeat.linear import rows as rows_of
 from privfeat.linear.rows import BoundedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-OPTIONS = {"row_scaling": "unit", "clip_norm": 1.0, "intercept_scaling": None}
+OPTIONS = {
+    "row_scaling": "unit",
+    "clip_norm": 1.0,
+    "intercept_scaling": None,
+    "team": Team(),
+}
 
 
 @pytest.fixture

@@ -30,6 +30,11 @@ class GaussianMechanism:
         Continuous noise in float64, or discrete noise on the grid of the sums: see
         ``exact`` for what it costs (nothing that shows).
 
+    Attributes
+    ----------
+    noise_stddevs : dict of float
+        Stddev of the noise in a release, by the name of its query, in its units.
+
     Notes
     -----
     Settings that make products less exact are refused (`devices.check_settings`).
@@ -42,14 +47,13 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
-        planned = plan.records()
-        self._private = all(record.noise_multiplier > 0.0 for record in planned)
+        self._private = plan.private
         if self._private:
             check_settings()
         self._keys, self._team = keys, current_team()
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
-        self._stddevs = {record.name: record.noise_stddev for record in planned}
-        self._sampling = {record.name: record.sampling_prob for record in planned}
+        self.noise_stddevs = {each.name: each.noise_stddev for each in plan.records}
+        self._sampling = {each.name: each.sampling_prob for each in plan.records}
         queries = [release.query for release in plan.releases]
         self._blocks_left = Counter({q.name: q.count * q.n_blocks for q in queries})
 
@@ -58,7 +62,7 @@ class GaussianMechanism:
     ) -> Release:
         """Return ``exact`` plus noise: one block of the query ``name``.
 
-        Several processes have one exact sum; the first adds the noise for all.
+        Of several processes each passes its own sum; the first adds the noise for all.
 
         Parameters
         ----------
@@ -79,7 +83,9 @@ class GaussianMechanism:
             raise PrivacyError(
                 f"{name} must be released as often as planned, not more."
             )
-        stddev, team = self.noise_stddev(name), self._team
+        stddev, team = self.noise_stddevs[name], self._team
+        if team.size > 1:
+            exact = exact.over(team)
         if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
         if self._private and not np.all(np.isfinite(exact.value)):
@@ -119,10 +125,6 @@ class GaussianMechanism:
                 f"{self._blocks_left[name]}, as planned, got {count!r}."
             )
         self._blocks_left[name] -= count
-
-    def noise_stddev(self, name: str) -> float:
-        """Return the stddev of the noise in a release of ``name``, in its units."""
-        return self._stddevs[name]
 
     def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.
