@@ -108,7 +108,7 @@ RULES = {
             "privfeat.selection",
         },
     ),
-    "privfeat/postprocessing": rule(
+    "privfeat/recalibration": rule(
         ["sklearn"],
         ours=SHARED
         | {
@@ -117,7 +117,7 @@ RULES = {
             "privfeat.data",
             "privfeat.estimation",
             "privfeat.persistence",
-            "privfeat.postprocessing",
+            "privfeat.recalibration",
         },
     ),
     "privfeat/networks": rule(

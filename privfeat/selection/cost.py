@@ -18,8 +18,8 @@ from privfeat.core.accounting.folds import learns
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.selection._inputs import BUDGET
 from privfeat.selection.folds import HashKFold
+from privfeat.selection.inputs import BUDGET
 
 NOT_COVERED = (
     "cv_results_ and best_score_: exact scores of records",

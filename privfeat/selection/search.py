@@ -1,13 +1,13 @@
 """DPRandomizedSearch: the best of a random number of private fits."""
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
@@ -28,19 +28,19 @@ from privfeat.estimation.inputs import (
     seed_of,
     warn_of_unused_groups,
 )
+from privfeat.estimation.labels import encode_labels
+from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.selection._inputs import (
+from privfeat.selection.inputs import (
     check_candidates,
     check_estimator,
-    classes_of,
-    in_memory,
     statement_of,
 )
-from privfeat.selection._runs import HoldoutScore, PublicScore, Runner
+from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
 
 
 class DPRandomizedSearch(
-    ShowsPrivacy, MetaEstimatorMixin, ScoredClassifier, BaseEstimator
+    ShowsPrivacy, MetaEstimatorMixin, ScoredClassifier, Parameters
 ):
     """Private classifier with hyperparameters chosen on the private records.
 
@@ -129,30 +129,18 @@ class DPRandomizedSearch(
     8.0
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        mean_runs: float = 10.0,
-        eta: float = 1.0,
-        validation_fraction: float = 0.1,
-        scoring: str | Callable[..., float] | None = None,
-        ledger: PrivacyLedger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mean_runs = mean_runs
-        self.eta = eta
-        self.validation_fraction = validation_fraction
-        self.scoring = scoring
-        self.ledger = ledger
-        self.random_state = random_state
+    estimator: Any = field(kw_only=False)
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(
+        kw_only=False
+    )
+    epsilon: float | None = None
+    delta: float = 1e-5
+    mean_runs: float = 10.0
+    eta: float = 1.0
+    validation_fraction: float = 0.1
+    scoring: str | Callable[..., float] | None = None
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
 
     def fit(
         self,
@@ -211,10 +199,11 @@ class DPRandomizedSearch(
         labels: NDArray[Any]
         check_columns(X=X)
         features, labels = without_data(
-            validate_data, self, in_memory(X), y, dtype=FLOATS
+            validate_data, self, _in_memory(X), y, dtype=FLOATS
         )
         given = self.estimator.classes
-        classes = classes_of(labels) if given is None else given
+        # so that every run knows the same
+        classes = encode_labels(labels, None).classes if given is None else given
         runner = Runner(
             self.estimator, self.param_distributions, classes, selection.run_mu, keys
         )
@@ -247,12 +236,12 @@ class DPRandomizedSearch(
             score = HoldoutScore(scored, labels[held_out], plan, fit)
             labels = labels[~held_out]
         else:
-            score = PublicScore(in_memory(X_val), y_val, self.scoring)
+            score = PublicScore(_in_memory(X_val), y_val, self.scoring)
         title = f"{type(self).__name__}({type(self.estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
-        releases = best.estimator.privacy_.releases + score.records()
-        self.privacy_ = dataclasses.replace(statement, releases=releases)
+        releases = best.estimator.privacy_.releases + score.records
+        self.privacy_ = replace(statement, releases=releases)
         best.estimator.privacy_ = self.privacy_
         self.best_estimator_ = best.estimator
         self.best_params_ = best.params
@@ -292,6 +281,10 @@ class DPRandomizedSearch(
 
     def _epsilon(self) -> Any:
         return DEFAULT_EPSILON if self.epsilon is None else self.epsilon
+
+
+def _in_memory(X: Any) -> Any:
+    return X[:] if isinstance(X, LazyFeatures) else X
 
 
 def _parted(

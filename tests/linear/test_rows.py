@@ -73,6 +73,7 @@ def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
         row_scaling=row_scaling,
         clip_norm=1.0,
         intercept_scaling=0.5,
+        team=Team(),
         private=private,
     )
     (chunk,) = rows.chunks()
@@ -95,6 +96,7 @@ def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
         row_scaling="clip",
         clip_norm=1e-3,
         intercept_scaling=None,
+        team=Team(),
         private=False,
     )
     (chunk,) = rows.chunks()

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,9 @@ from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
 
+# How good a fit is, as privately as a run must be; higher is better.
+Score = Callable[[Any], float]
+
 
 @dataclass(frozen=True)
 class Run:
@@ -37,24 +40,14 @@ class Run:
     score: float
 
 
-class Score(Protocol):
-    """Tells how good a fit is, as privately as a run must be."""
-
-    def __call__(self, fitted: Any) -> float:
-        """Return the score; higher is better."""
-
-
 class HoldoutScore:
-    """Correct minus incorrect held-out records, with Gaussian noise."""
+    """Correct minus incorrect held-out records, with Gaussian noise: a release."""
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        y: NDArray[Any],
-        plan: ReleasePlan,
-        fit: PrivateFit,
+        self, X: NDArray[Any], y: NDArray[Any], plan: ReleasePlan, fit: PrivateFit
     ) -> None:
         self._X, self._y, self._plan, self._fit = X, y, plan, fit
+        self.records = plan.records
 
     def __call__(self, fitted: Any) -> float:
         """Return one release of the sum, under the plan of a run."""
@@ -78,10 +71,6 @@ class HoldoutScore:
             calls = [chunk] if is_ours(fitted) else np.split(chunk, len(chunk))
             yield from (without_data(_predicted, fitted, rows) for rows in calls)
 
-    def records(self) -> tuple[ReleaseRecord, ...]:
-        """Return what the statement of the search says of the released score."""
-        return self._plan.records
-
 
 def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:
     predicted = np.asarray(fitted.predict(rows))
@@ -100,6 +89,7 @@ class PublicScore:
         scoring: str | Callable[..., float] | None,
     ) -> None:
         self._X, self._y = X, y
+        self.records: tuple[ReleaseRecord, ...] = ()  # the score is none of its own
         self._scorer = get_scorer("accuracy" if scoring is None else scoring)
 
     def __call__(self, fitted: Any) -> float:
@@ -109,44 +99,40 @@ class PublicScore:
             raise TypeError(f"scoring must return a number, got {type(score)!r}.")
         return -math.inf if math.isnan(score) else float(score)
 
-    def records(self) -> tuple[ReleaseRecord, ...]:
-        """Return nothing: the score is no release of its own."""
-        return ()
 
-
+@dataclass(frozen=True)
 class Runner:
     """Runs of the same cost, independent of each other given the held-out records."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Any,
-        classes: ArrayLike,
-        run_mu: float,
-        keys: KeyStream,
-    ) -> None:
-        self._estimator, self._candidates = estimator, candidates
-        self._classes, self._run_mu, self._keys = classes, run_mu, keys
+    estimator: Any
+    candidates: Any
+    classes: ArrayLike
+    run_mu: float
+    keys: KeyStream
 
     def _budget(self) -> dict[str, float | None]:
-        if math.isfinite(self._run_mu):
-            return {"epsilon": None, "rho": rho_from_mu(self._run_mu)}
+        if math.isfinite(self.run_mu):
+            return {"epsilon": None, "rho": rho_from_mu(self.run_mu)}
         return {"epsilon": math.inf, "rho": None}
 
     def score_plan(self) -> ReleasePlan:
         """Return the plan of one score: as much noise as a fit has in total."""
-        adjacency = self._estimator.adjacency
+        adjacency = self.estimator.adjacency
         query = Query("score", score_sensitivity(adjacency))
         return plan_releases([query], **self._budget(), adjacency=adjacency)  # type: ignore[arg-type]
 
     def best(
-        self, X: NDArray[Any], y: NDArray[Any], score: Score, runs: RunCount
+        self,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        score: Callable[[Any], float],
+        runs: RunCount,
     ) -> Run:
         """Return the first run of the highest score among a secret number of runs."""
         best: Run | None = None
         # a warning of a run that is not released would tell of it
         with without_warnings():
-            n_runs = draws.number_of_runs(self._keys.draw_noise_key(), runs)
+            n_runs = draws.number_of_runs(self.keys.draw_noise_key(), runs)
             for _ in range(n_runs):
                 run = self._run(X, y, score)
                 if best is None or run.score > best.score:
@@ -155,18 +141,18 @@ class Runner:
             raise PrivacyError("the number of runs must be at least 1.")
         return best
 
-    def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
-        seed = self._keys.draw_integer() % 2**32
-        sampler = ParameterSampler(self._candidates, 1, random_state=seed)
-        params = dict(next(iter(sampler)))
-        seeded = self._keys.seeded
-        fitted = clone(self._estimator).set_params(
+    def _run(
+        self, X: NDArray[Any], y: NDArray[Any], score: Callable[[Any], float]
+    ) -> Run:
+        seed = self.keys.draw_integer() % 2**32
+        (params,) = ParameterSampler(self.candidates, 1, random_state=seed)
+        fitted = clone(self.estimator).set_params(
             **params,
             **self._budget(),
             noise_multiplier=None,
-            classes=self._classes,
+            classes=self.classes,
             verbose=0,  # a progress bar for each run would show their number
-            random_state=self._keys.draw_integer() if seeded else None,
+            random_state=self.keys.draw_integer() if self.keys.seeded else None,
         )
         fitted.fit(X, y)
         self._check(fitted)
@@ -180,13 +166,13 @@ class Runner:
         mu = said.mu
         if (
             mu is None
-            or not mu <= self._run_mu * (1.0 + SLACK / 2)
-            or said.adjacency != self._estimator.adjacency
-            or said.seeded != self._keys.seeded
+            or not mu <= self.run_mu * (1.0 + SLACK / 2)
+            or said.adjacency != self.estimator.adjacency
+            or said.seeded != self.keys.seeded
             or getattr(said, "unit", "record") != "record"
-            or said.arithmetic != getattr(self._estimator, "arithmetic", "float64")
+            or said.arithmetic != getattr(self.estimator, "arithmetic", "float64")
         ):
             raise PrivacyError(
-                f"every fit must cost mu = {self._run_mu:.6g} and be independent of "
+                f"every fit must cost mu = {self.run_mu:.6g} and be independent of "
                 f"the others, got a statement of mu = {mu!r}."
             )

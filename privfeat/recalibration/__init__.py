@@ -7,6 +7,6 @@ releases alone and costs nothing: that is `privfeat.solvers`.) Tools that draw n
 are in `privfeat.analysis`.
 """
 
-from privfeat.postprocessing.temperature import TemperatureScaling
+from privfeat.recalibration.temperature import TemperatureScaling
 
 __all__ = ["TemperatureScaling"]

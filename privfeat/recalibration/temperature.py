@@ -1,13 +1,14 @@
 """Temperature scaling of a fitted classifier, private or on public records."""
 
 import math
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
@@ -26,6 +27,7 @@ from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
+from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.persistence import is_ours
 
@@ -40,7 +42,7 @@ _NO_MEMORY = (
 
 
 class TemperatureScaling(
-    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, BaseEstimator
+    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, Parameters
 ):
     """Make a fitted classifier as confident as it is accurate.
 
@@ -112,26 +114,14 @@ class TemperatureScaling(
     1.0
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        public: bool = False,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        adjacency: Adjacency = "add_remove",
-        n_steps: int = 6,
-        ledger: PrivacyLedger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.public = public
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.n_steps = n_steps
-        self.ledger = ledger
-        self.random_state = random_state
+    estimator: Any = field(kw_only=False)
+    public: bool = False
+    epsilon: float | None = None
+    delta: float = 1e-5
+    adjacency: Adjacency = "add_remove"
+    n_steps: int = 6
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Choose the temperature on ``(X, y)``.
