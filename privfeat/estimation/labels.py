@@ -124,16 +124,6 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
     They read the labels from ``y`` and hand each fit 0 and 1. A fit with other classes
     would pass, since some may have no record, and fail at the first prediction. One
     without classes warns as any does.
-
-    Raises
-    ------
-    ValueError
-        If they call, and there are classes, not two of them.
-
-    Warns
-    -----
-    PrivacyWarning
-        If they call, and there are two.
     """
     if classes is None or not _inside_one_vs_rest():
         return

@@ -79,16 +79,16 @@ class TemperatureScaling(
 
     Notes
     -----
-    **Guarantee.** ``n_steps`` adaptive releases of the query
-    ``confidence_gap``: the sum over records of the confidence at the temperature in
-    question, minus 1 where the prediction is correct; sensitivity 1, and under
-    replace-one 2 minus one over the number of classes
+    **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
+    sum over records of the confidence at a temperature, minus 1 where the prediction is
+    correct; sensitivity 1, and under replace-one 2 minus one over the number of classes
     (`privfeat.core.sums.confidence.confidence_gap`). What is computed of a record must
     depend on that record alone: estimators of privfeat see to that, and all others are
-    called with one row at a time, so that batch statistics, ranks or padding cannot mix
-    records. Confidence falls as ``T`` grows and correctness stays, so the sign of the
-    sum says on which side of ``T`` mean confidence equals accuracy, the condition of
-    [2]_. A wrong sign costs little: it happens where the two are nearly equal.
+    called with one row at a time.
+
+    Confidence falls as ``T`` grows and correctness stays, so the sign of the sum says
+    on which side of ``T`` mean confidence equals accuracy, the condition of [2]_. A
+    wrong sign costs little: it happens where the two are nearly equal.
 
     **Public.** ``estimator``, ``classes_``, that all labels are among them and all
     values finite, all parameters but ``random_state``; and of an ``estimator`` that is
@@ -147,10 +147,9 @@ class TemperatureScaling(
         check_is_fitted(self.estimator)
         public = check_bool("public", self.public)
         for name in ("epsilon", "ledger"):
-            if public and getattr(self, name) is not None:
+            if public and (got := getattr(self, name)) is not None:
                 raise ValueError(
-                    f"{name} must be None for public records, got "
-                    f"{getattr(self, name)!r}."
+                    f"{name} must be None for public records, got {got!r}."
                 )
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
@@ -166,18 +165,18 @@ class TemperatureScaling(
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             warn_of_unused_groups(X, None)
-            replaces = self.adjacency == "replace_one"
+            known = [
+                "the classifier, its classes, and all constructor parameters but "
+                "random_state",
+                "that all values are finite and all labels among the classes",
+            ]
+            known += ["the number of records"] * (self.adjacency == "replace_one")
+            known += [_NO_MEMORY] * one_by_one
             fit = private_fit(
                 self,
                 plan,
                 keys,
-                public=(
-                    "the classifier, its classes, and all constructor parameters but "
-                    "random_state",
-                    "that all values are finite and all labels among the classes",
-                    *(["the number of records"] if replaces else []),
-                    *([_NO_MEMORY] if one_by_one else []),
-                ),
+                public=tuple(known),
                 n_units=len(features),
                 forget=("temperature_",),
             )
@@ -201,10 +200,11 @@ class TemperatureScaling(
     def _plan(self) -> ReleasePlan:
         n_steps = check_int("n_steps", self.n_steps, low=1, high=20)
         gap = confidence_gap(self.adjacency, len(self.estimator.classes_))
-        query = Query("confidence_gap", gap, count=n_steps)
-        epsilon, delta = self.epsilon, self.delta
         return plan_releases(
-            [query], epsilon=epsilon, delta=delta, adjacency=self.adjacency
+            [Query("confidence_gap", gap, count=n_steps)],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
         )
 
     def _log_probabilities(self, X: Any) -> NDArray[np.float64]:
@@ -248,10 +248,7 @@ class TemperatureScaling(
                 "confidence_gap",
                 exact_confidence_gap(confidence, correct, codes >= 0, n_classes),
             )
-            if float(gap.value) > 0.0:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if gap.value > 0.0 else (low, middle)
         return float(2.0 ** (0.5 * (low + high)))
 
 

@@ -195,8 +195,6 @@ class DPRandomizedSearch(
                 "scoring must be None without public validation data, got "
                 f"{self.scoring!r}. The private score is the accuracy."
             )
-        features: NDArray[Any]
-        labels: NDArray[Any]
         check_columns(X=X)
         features, labels = without_data(
             validate_data, self, _in_memory(X), y, dtype=FLOATS
@@ -207,7 +205,6 @@ class DPRandomizedSearch(
         runner = Runner(
             self.estimator, self.param_distributions, classes, selection.run_mu, keys
         )
-        arithmetic = self.estimator.get_params().get("arithmetic", "float64")
         statement = statement_of(
             selection,
             epsilon=self._epsilon(),
@@ -216,23 +213,24 @@ class DPRandomizedSearch(
             n_features=self.n_features_in_,
             classes_given=given is not None,
             seeded=keys.seeded,
-            arithmetic=arithmetic,
+            arithmetic=self.estimator.get_params().get("arithmetic", "float64"),
         )
         warn_of_unused_groups(X, None)
-        forget = ("best_estimator_", "best_params_", "best_score_", "classes_")
         fit = private_selection(
             self,
             statement,
             keys,
             n_units=len(features),
-            forget=forget,
+            forget=("best_estimator_", "best_params_", "best_score_", "classes_"),
             classes_read=given is None,
         )
         score: HoldoutScore | PublicScore
         if X_val is None:
             held_out = bernoulli(keys.draw_noise_key(), len(features), fraction)
             plan = runner.score_plan()
-            scored, features = without_data(_parted, features, held_out)
+            scored, features = without_data(
+                lambda: (features[held_out], features[~held_out])
+            )
             score = HoldoutScore(scored, labels[held_out], plan, fit)
             labels = labels[~held_out]
         else:
@@ -251,24 +249,21 @@ class DPRandomizedSearch(
 
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
         """Return the classes that the best estimator predicts."""
-        return np.asarray(self._best().predict(self._rows(X)))
+        return self._asked("predict", X)
 
     def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return the class probabilities of the best estimator."""
-        return np.asarray(self._best().predict_proba(self._rows(X)))
+        return self._asked("predict_proba", X)
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return the scores of the best estimator."""
-        return np.asarray(self._best().decision_function(self._rows(X)))
+        return self._asked("decision_function", X)
 
-    def _best(self) -> Any:
+    def _asked(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def _rows(self, X: Any) -> Any:
-        if isinstance(X, LazyFeatures):
-            return X
-        return without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+        if not isinstance(X, LazyFeatures):
+            X = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+        return np.asarray(getattr(self.best_estimator_, method)(X))
 
     def _selection(self, scored_on: Any) -> Selection:
         """Return the law of the runs, and how private one must be for the budget."""
@@ -285,9 +280,3 @@ class DPRandomizedSearch(
 
 def _in_memory(X: Any) -> Any:
     return X[:] if isinstance(X, LazyFeatures) else X
-
-
-def _parted(
-    rows: NDArray[Any], chosen: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    return rows[chosen], rows[~chosen]
