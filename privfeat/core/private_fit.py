@@ -111,9 +111,9 @@ def warn_of_weak_choices(
 def is_large_delta(delta: float, n_units: int) -> bool:
     """Return whether ``delta`` promises little to ``n_units`` records, or users.
 
-    From one over their number on, it allows to give one of them away whole. Under
-    add/remove the answer tells of a secret number: it goes to stderr, to whoever runs
-    the fit and holds the records, and into no statement, report or model.
+    A delta of one over their number allows to publish one of them as it is. Under
+    add/remove the answer depends on a secret number: ``fit`` prints it on stderr, for
+    the owner of the records, and writes it into no statement, report or model.
     """
     return delta > LARGE_DELTA or delta * n_units > 1.0
 

@@ -28,7 +28,7 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 def validated(
     estimator: Any, X: Any, y: Any, groups: ArrayLike | None
 ) -> tuple[Any, Any, "Users | None"]:
-    """Return what ``fit`` was given: arrays, or a feature file as it is, and users.
+    """Return rows and targets as arrays, or a feature file unread, and the users.
 
     Sets ``n_features_in_``, and ``feature_names_in_`` where columns have names.
     """
@@ -170,8 +170,7 @@ def check_users(
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
     """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
 
-    A warning and no error: to protect each row on its own is a choice, and the
-    statement names the unit.
+    No error: to protect each row by itself is a choice, and the statement names it.
     """
     if groups is None and getattr(X, "has_groups", False):
         warn(

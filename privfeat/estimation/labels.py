@@ -119,11 +119,10 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
 
 
 def _check_one_vs_rest(classes: ArrayLike | None) -> None:
-    """Warn inside ``OneVsRestClassifier`` and its like, and refuse several classes.
+    """Warn inside ``OneVsRestClassifier`` and the like, and refuse several classes.
 
-    They read the labels from ``y`` and hand each fit 0 and 1. A fit with other classes
-    would pass, since some may have no record, and fail at the first prediction. One
-    without classes warns as any does.
+    They read the labels from ``y``, and give each fit 0 and 1. A fit with other classes
+    would pass, since some may have no record, and fail at the first prediction.
     """
     if classes is None or not _inside_one_vs_rest():
         return

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_choice, check_int, check_real
-from privfeat._types import (
-    ITERATES,
-    LOSS_OPTIONS,
-    Iterate,
-    LossOption,
-)
+from privfeat._types import ITERATES, LOSS_OPTIONS, Iterate, LossOption
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism

@@ -78,8 +78,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         ``"softmax"``: the softmax of the scores. ``"sigmoid"``: one-vs-rest sigmoids,
         normalized to sum to one. ``"squared"``: the scores estimate label indicators;
         their Euclidean projection on the probability simplex, which never increases
-        the Brier score. After a fit to several labels a record, each label has a
-        probability of its own: the sigmoid, or the score cut to [0, 1].
+        the Brier score. After a fit to several labels a record: of each label by
+        itself, the sigmoid, or the score cut to [0, 1].
         """
         scores = self.decision_function(X)
         if self.multilabel_:

@@ -13,12 +13,7 @@ from privfeat._checks import (
     check_real,
     optional,
 )
-from privfeat._types import (
-    LOSS_OPTIONS,
-    MATRIX_NOISES,
-    LossOption,
-    MatrixNoise,
-)
+from privfeat._types import LOSS_OPTIONS, MATRIX_NOISES, LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism

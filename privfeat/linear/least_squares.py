@@ -8,11 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_bool, check_choice, check_real, optional
-from privfeat._types import (
-    MATRIX_NOISES,
-    Loss,
-    MatrixNoise,
-)
+from privfeat._types import MATRIX_NOISES, Loss, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism

@@ -199,7 +199,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
                 "all others. Pass the range that is known of the quantity."
             )
         low, high = self._bounds()
-        with np.errstate(over="ignore"):  # a warning would tell of a target
+        with np.errstate(over="ignore"):  # a warning would show a target
             y = y.astype(np.float64)
         targets = (np.clip(y, low, high) - low) / (high - low)
         unit = float(self.clip_norm)

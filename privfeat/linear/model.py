@@ -45,9 +45,9 @@ _PREDICT_ROWS = 2**14
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     """A linear model computed from noisy sums over bounded records.
 
-    ``fit`` is a template: check, plan the releases, state their cost, and only then
-    read data and draw noise. A subclass says what it makes of ``y`` (`_problem`), which
-    sums it wants (`_queries`) and what it makes of the releases (`_solve`).
+    ``fit`` checks, plans the releases and states their cost; only then it reads rows
+    and draws noise. A subclass says what it makes of ``y`` (`_problem`), which sums it
+    wants (`_queries`) and what it makes of the releases (`_solve`).
     """
 
     epsilon: float | None = None
@@ -79,10 +79,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     }
 
     def fit(
-        self,
-        X: ArrayLike | LazyFeatures,
-        y: ArrayLike,
-        groups: ArrayLike | None = None,
+        self, X: ArrayLike | LazyFeatures, y: ArrayLike, groups: ArrayLike | None = None
     ) -> Self:
         """Fit the model with differential privacy for the rows of ``(X, y)``.
 
@@ -109,8 +106,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             If a parameter is out of range, no noise level meets the budget, or the
             data has a wrong shape, NaN, infinity, one class, or a label outside
             ``classes``, or only one of ``groups`` and ``max_group_size`` is given.
-            Nothing has been released then; that a fit is refused tells of the
-            data. Messages hold no data.
+            Nothing has been released then. A refusal itself depends on the data;
+            its message shows none.
         BudgetExceededError, LedgerError
             If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         FloatingPointError
@@ -186,10 +183,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
 
     @abstractmethod
     def _solve(
-        self,
-        rows: BoundedRows,
-        mechanism: GaussianMechanism,
-        shape: Shape,
+        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         """Return coefficients, (n_outputs, n_columns), from the planned releases."""
 

@@ -33,14 +33,14 @@ def check_team(
 ) -> None:
     """Refuse what would count a record or a user in more than one process.
 
-    Of features only the first chunk is compared, of targets all: rows that a process
-    shuffled or drew for itself have their targets in another order.
+    Of the features the first chunk is compared, and all targets: rows that one process
+    has shuffled have their targets in another order.
 
     Raises
     ------
     PrivacyError, ValueError
-        If the processes do not run the same fit; if they hold different rows that they
-        should share; or with rows of their own: if classes are not given, there are
+        If the processes do not run the same fit, or should share rows and hold
+        different ones. Where each has its own rows: if classes are not given, there are
         groups, or two processes hold the same rows.
     """
     description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"

@@ -83,7 +83,7 @@ class TemperatureScaling(
     sum over records of the confidence at a temperature, minus 1 where the prediction is
     correct; sensitivity 1, and under replace-one 2 minus one over the number of classes
     (`privfeat.core.sums.confidence.confidence_gap`). What is computed of a record must
-    depend on that record alone: estimators of privfeat see to that, and all others are
+    depend on that record alone: estimators of privfeat predict so, and all others are
     called with one row at a time.
 
     Confidence falls as ``T`` grows and correctness stays, so the sign of the sum says
@@ -94,8 +94,8 @@ class TemperatureScaling(
     values finite, all parameters but ``random_state``; and of an ``estimator`` that is
     not of privfeat, that a prediction does not depend on the calls before it.
 
-    **Not protected.** As the linear estimators: timing, the low bits of the noise, a
-    seed; and records that the estimator was trained on without privacy.
+    **Not protected.** Timing; a fit whose seed somebody guesses; the low bits of the
+    noise; records that the estimator was trained on without privacy.
 
     References
     ----------
@@ -225,11 +225,8 @@ class TemperatureScaling(
 
         What is computed of a record depends on that record and its slot alone.
         """
-        parts = []
-        for chunk in full_chunks(features):
-            calls = np.split(chunk, len(chunk)) if one_by_one else [chunk]
-            parts += [self._log_probabilities(rows) for rows in calls]
-        log_p = np.concatenate(parts)
+        chunks = full_chunks(features, alone=one_by_one)
+        log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(

@@ -4,11 +4,7 @@ import math
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.model_selection import (
-    GridSearchCV,
-    ParameterGrid,
-    RandomizedSearchCV,
-)
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
 from privfeat._types import Adjacency
 from privfeat._warnings import warn

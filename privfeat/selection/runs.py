@@ -1,7 +1,7 @@
 """The runs of a search: draw a candidate, fit it, score it; keep only the best."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -53,23 +53,15 @@ class HoldoutScore:
         """Return one release of the sum, under the plan of a run."""
         exact = 0
         if len(self._X):
-            predicted = np.concatenate([*self._predictions(fitted)])
-            correct = predicted[: len(self._y)] == self._y
+            # of others, a prediction by ranks or means of a call would mix its rows
+            chunks = full_chunks(self._X, alone=not is_ours(fitted))
+            parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
+            correct = np.concatenate(parts)[: len(self._y)] == self._y
             exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
         mechanism = self._fit.mechanism(self._plan)
         # on a fine grid, where the exact mode adds next to nothing to the noise
         total = ExactSum(np.array(exact * 2**20, np.int64), 2.0**-20)
         return float(mechanism.release("score", total).value)
-
-    def _predictions(self, fitted: Any) -> Iterator[NDArray[Any]]:
-        """Yield predictions, each of a record that depends on that record alone.
-
-        Estimators of privfeat see to that. Others get one row at a time: a prediction
-        by ranks or by means of the rows of a call would move with its neighbours.
-        """
-        for chunk in full_chunks(self._X):
-            calls = [chunk] if is_ours(fitted) else np.split(chunk, len(chunk))
-            yield from (without_data(_predicted, fitted, rows) for rows in calls)
 
 
 def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:
@@ -89,7 +81,7 @@ class PublicScore:
         scoring: str | Callable[..., float] | None,
     ) -> None:
         self._X, self._y = X, y
-        self.records: tuple[ReleaseRecord, ...] = ()  # the score is none of its own
+        self.records: tuple[ReleaseRecord, ...] = ()  # the score releases nothing more
         self._scorer = get_scorer("accuracy" if scoring is None else scoring)
 
     def __call__(self, fitted: Any) -> float:
@@ -130,7 +122,7 @@ class Runner:
     ) -> Run:
         """Return the first run of the highest score among a secret number of runs."""
         best: Run | None = None
-        # a warning of a run that is not released would tell of it
+        # a warning would show a run that is not released
         with without_warnings():
             n_runs = draws.number_of_runs(self.keys.draw_noise_key(), runs)
             for _ in range(n_runs):

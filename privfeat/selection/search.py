@@ -23,19 +23,11 @@ from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import (
-    FLOATS,
-    seed_of,
-    warn_of_unused_groups,
-)
+from privfeat.estimation.inputs import FLOATS, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.selection.inputs import (
-    check_candidates,
-    check_estimator,
-    statement_of,
-)
+from privfeat.selection.inputs import check_candidates, check_estimator, statement_of
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
 
 
@@ -104,7 +96,7 @@ class DPRandomizedSearch(
     Candidates with more releases get more noise, so that all cost the same.
 
     **Public.** The candidates, all constructor parameters, the validation data if given
-    to ``fit``, and what is public to ``estimator``. A refused ``fit`` tells of the
+    to ``fit``, and what is public to ``estimator``. A refusal of ``fit`` depends on the
     data; an error inside a run ends the search and counts as its outcome.
 
     **Not protected.** The time that ``fit`` takes, which shows the number of runs: keep
