@@ -66,13 +66,17 @@ def fit_all(X, y, **fit_options):
         private=True,
     )
     coef = np.linspace(-2.0, 2.0, N_CLASSES * rows.n_columns).reshape(N_CLASSES, -1)
+
+    def whole(exact):
+        return exact.over(current_team()).value
+
+    grams = exact_class_grams(rows, N_CLASSES)
+    gradient = exact_gradient(rows, coef, loss="softmax", clip_norm=1.0)
     found = {
-        "exact_gram": exact_gram(rows).value,
-        "exact_sums": exact_class_sums(rows, N_CLASSES).value,
-        "exact_grams": [g.value for g in exact_class_grams(rows, N_CLASSES)],
-        "exact_gradient": exact_gradient(
-            rows, coef, loss="softmax", clip_norm=1.0
-        ).value,
+        "exact_gram": whole(exact_gram(rows)),
+        "exact_sums": whole(exact_class_sums(rows, N_CLASSES)),
+        "exact_grams": [whole(gram) for gram in grams],
+        "exact_gradient": whole(gradient),
     }
     for name, clf in estimators().items():
         clf.fit(X, y, **fit_options)
