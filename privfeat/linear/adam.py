@@ -1,22 +1,21 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_int, check_real
-from privfeat._types import ITERATES, LOSS_OPTIONS, Iterate, LossOption
+from privfeat._checks import check_positive, optional
+from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gradient
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
-from privfeat.linear.model import CHECK_RADIUS, Checks
 from privfeat.linear.problem import Shape
+from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
@@ -107,16 +106,10 @@ class DPAdamLinear(DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
-    _checks: ClassVar[Checks] = {
-        **DPLinearClassifier._checks,
-        "intercept_init": partial(check_real, low=-1e6, high=1e6),
-        "loss": partial(check_choice, choices=LOSS_OPTIONS),
-        "n_iter": partial(check_int, low=1, high=100_000),
-        "ridge": partial(check_real, low=0.0, include_high=False),
-        "gradient_clip_norm": CHECK_RADIUS,
-        "iterate": partial(check_choice, choices=ITERATES),
-        # uniform draws have 52 bits: far smaller probabilities would round up
-        "sampling_prob": partial(check_real, low=1e-9, high=1.0),
+    _ranges: ClassVar[Ranges] = {
+        **RANGES,
+        "ridge": NOT_NEGATIVE,
+        "learning_rate": optional(check_positive),
     }
 
     def _check_parameters(self) -> None:

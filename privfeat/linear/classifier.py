@@ -3,12 +3,11 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._checks import check_int, optional
 from privfeat._types import Loss, LossOption
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query
@@ -23,7 +22,7 @@ from privfeat.estimation.scores import (
     class_probabilities,
     label_probabilities,
 )
-from privfeat.linear.model import Checks, DPLinearModel
+from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
 from privfeat.linear.rows import MEAN, BoundedRows, mean_query, public_center
 
@@ -34,11 +33,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     classes: ArrayLike | None = None
     max_labels: int | None = None
     center: bool | ArrayLike = True
-
-    _checks: ClassVar[Checks] = {
-        **DPLinearModel._checks,
-        "max_labels": optional(partial(check_int, low=1)),
-    }
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return scores ``Z coef_^T + intercept_`` of scaled and centred rows ``Z``.

@@ -1,19 +1,9 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
-from functools import partial
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import (
-    check_choice,
-    check_int,
-    check_positive,
-    check_real,
-    optional,
-)
-from privfeat._types import LOSS_OPTIONS, MATRIX_NOISES, LossOption, MatrixNoise
+from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -21,7 +11,6 @@ from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
-from privfeat.linear.model import CHECK_RADIUS, Checks
 from privfeat.linear.problem import Shape
 from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
@@ -110,18 +99,6 @@ class DPFC(DPLinearClassifier):
     gram_clip_norm: float | None = None
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
-
-    _checks: ClassVar[Checks] = {
-        **DPLinearClassifier._checks,
-        "intercept_init": partial(check_real, low=-1e6, high=1e6),
-        "loss": partial(check_choice, choices=LOSS_OPTIONS),
-        "n_iter": partial(check_int, low=1, high=100_000),
-        "learning_rate": check_positive,
-        "ridge": optional(partial(check_real, low=0.0, include_high=False)),
-        "gram_clip_norm": optional(CHECK_RADIUS),
-        "gradient_clip_norm": CHECK_RADIUS,
-        "gram_noise": partial(check_choice, choices=MATRIX_NOISES),
-    }
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm

@@ -2,13 +2,11 @@
 
 import math
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_bool, check_choice, check_real, optional
-from privfeat._types import MATRIX_NOISES, Loss, MatrixNoise
+from privfeat._types import Loss, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -20,7 +18,6 @@ from privfeat.core.sums.statistics import (
 )
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
-from privfeat.linear.model import Checks
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
 from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
@@ -97,14 +94,6 @@ class DPLeastSquares(DPLinearClassifier):
     alpha: float = 1.0
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
-
-    _checks: ClassVar[Checks] = {
-        **DPLinearClassifier._checks,
-        "class_gram": check_bool,
-        "alpha": partial(check_real, low=0.0, include_high=False),
-        "ridge": optional(partial(check_real, low=0.0, include_high=False)),
-        "gram_noise": partial(check_choice, choices=MATRIX_NOISES),
-    }
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"

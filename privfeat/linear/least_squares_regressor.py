@@ -18,8 +18,9 @@ from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
 from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.docs import document
-from privfeat.linear.model import Checks, DPLinearModel
+from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.ranges import RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.linear.scaling import unit_rows
 from privfeat.solvers.regression import centred_ridge
@@ -164,14 +165,13 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     target_scaling: float = 0.7
     ridge: float | None = None
 
-    _checks: ClassVar[Checks] = {
-        **DPLinearModel._checks,
+    _ranges: ClassVar[Ranges] = {
+        **RANGES,
         # so that whole rows and the constant stay inside the range of ``clip_rows``
         "clip_norm": partial(check_real, low=1e-4, high=1e4),
         "intercept_scaling": partial(check_real, low=0.02, high=50.0),
         "target_scaling": partial(check_real, low=0.02, high=50.0),
         "target_bounds": optional(_check_bounds),
-        "ridge": optional(partial(check_real, low=0.0, include_high=False)),
     }
 
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:

@@ -1,29 +1,19 @@
 """The base class of linear models: parameters, one private fit, and scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfeat._checks import check_bool, check_choice, check_int, check_real, optional
 from privfeat._compilation import kept_compiled_code
 from privfeat._messages import check_columns, without_data
 from privfeat._notebook import ShowsPrivacy
-from privfeat._types import (
-    ARITHMETICS,
-    ROW_SCALINGS,
-    Accounting,
-    Adjacency,
-    Arithmetic,
-    RowScaling,
-)
+from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -33,12 +23,11 @@ from privfeat.data import LazyFeatures
 from privfeat.estimation.inputs import FLOATS, seed_of, validated
 from privfeat.estimation.parameters import Parameters
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.ranges import RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.linear.scaling import scaled_rows
 from privfeat.linear.team import check_team
 
-Checks = Mapping[str, Callable[[str, Any], object]]
-CHECK_RADIUS = partial(check_real, low=CLIP_RANGE[0], high=CLIP_RANGE[1])
 _PREDICT_ROWS = 2**14
 
 
@@ -67,16 +56,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     random_state: Any = None
     verbose: int = 0
 
-    # of the parameters that ``plan_releases`` does not check
-    _checks: ClassVar[Checks] = {
-        "arithmetic": partial(check_choice, choices=ARITHMETICS),
-        "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
-        "clip_norm": CHECK_RADIUS,
-        "fit_intercept": check_bool,
-        "intercept_scaling": partial(check_real, low=1e-6, high=1e6),
-        "verbose": partial(check_int, low=0),
-        "max_group_size": optional(partial(check_int, low=1)),
-    }
+    _ranges: ClassVar[Ranges] = RANGES
 
     def fit(
         self, X: ArrayLike | LazyFeatures, y: ArrayLike, groups: ArrayLike | None = None
@@ -206,8 +186,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         return tuple(facts)
 
     def _check_parameters(self) -> None:
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        for name, check in self._ranges.items():
+            if hasattr(self, name):
+                check(name, getattr(self, name))
 
     def _steps(self, n_steps: int) -> Iterable[int]:
         """Return the step numbers, behind a progress bar if ``verbose``."""

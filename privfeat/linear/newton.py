@@ -7,14 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import (
-    check_choice,
-    check_int,
-    check_positive,
-    check_real,
-    optional,
-)
-from privfeat._types import MATRIX_NOISES, LossOption, MatrixNoise
+from privfeat._checks import check_choice, check_positive, optional
+from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -26,13 +20,11 @@ from privfeat.core.sums.statistics import (
 )
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
-from privfeat.linear.model import CHECK_RADIUS, Checks
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
+from privfeat.linear.ranges import IN_CLIP_RANGE, RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized
-
-NEWTON_LOSSES: tuple[LossOption, ...] = ("auto", "softmax", "sigmoid")
 
 
 @document
@@ -125,15 +117,11 @@ class DPNewton(DPLinearClassifier):
     gradient_clip_norm: float | None = 1.0
     hessian_noise: MatrixNoise = "symmetric"
 
-    _checks: ClassVar[Checks] = {
-        **DPLinearClassifier._checks,
-        "intercept_init": partial(check_real, low=-1e6, high=1e6),
-        "loss": partial(check_choice, choices=NEWTON_LOSSES),
-        "n_iter": partial(check_int, low=1, high=100_000),
+    _ranges: ClassVar[Ranges] = {
+        **RANGES,
+        "loss": partial(check_choice, choices=("auto", "softmax", "sigmoid")),
         "learning_rate": optional(check_positive),
-        "ridge": optional(partial(check_real, low=0.0, include_high=False)),
-        "gradient_clip_norm": optional(CHECK_RADIUS),
-        "hessian_noise": partial(check_choice, choices=MATRIX_NOISES),
+        "gradient_clip_norm": optional(IN_CLIP_RANGE),
     }
 
     def _queries(self, shape: Shape) -> list[Query]:
