@@ -197,7 +197,7 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
         if given.dtype.kind in "iu":
             return np.asarray(given)
-    values = without_data(_listed, given)
+    values = without_data(as_list, given)
     for kind, plain in _PLAIN.items():
         if all(isinstance(value, kind) for value in values):
             ids = np.empty(len(values), object)
@@ -209,5 +209,6 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     )
 
 
-def _listed(groups: Any) -> list[Any]:
+def as_list(groups: Any) -> list[Any]:
+    """Return users or ids as a list; to be called by `without_data`."""
     return list(groups.tolist() if hasattr(groups, "tolist") else groups)

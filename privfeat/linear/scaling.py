@@ -41,16 +41,10 @@ def unit_rows(rows: Any, xp: Any = np) -> Any:
     return rows / xp.where(norms > 0.0, norms, 1.0)
 
 
-@partial(
-    jax.jit,
-    static_argnames=(
-        "shifted",
-        "row_scaling",
-        "clip_norm",
-        "intercept_scaling",
-        "private",
-    ),
-)
+_PUBLIC = ("shifted", "row_scaling", "clip_norm", "intercept_scaling", "private")
+
+
+@partial(jax.jit, static_argnames=_PUBLIC)
 def bounded_rows(
     features: Array,
     center: Array,

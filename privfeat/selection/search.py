@@ -38,8 +38,8 @@ class DPRandomizedSearch(
 
     A random number of times a candidate is drawn, fitted with differential privacy and
     scored; the best of these runs is released and all others are forgotten. The stated
-    epsilon is that of the **whole search**. It pays when no default is good and the
-    score tells candidates apart: each fit has 1.3 to 2 times the noise of a single one.
+    epsilon is that of the **whole search**. It pays when no default is good and scores
+    differ clearly: each fit has 1.3 to 2 times the noise of a single one.
 
     Parameters
     ----------
