@@ -124,14 +124,8 @@ class DPAdamLinear(DPLinearClassifier):
             self.adjacency,
             self.gradient_clip_norm,
         )
-        return [
-            Query(
-                "gradient",
-                bound,
-                count=int(self.n_iter),
-                sampling_prob=float(self.sampling_prob),
-            )
-        ]
+        probability = float(self.sampling_prob)
+        return [Query("gradient", bound, int(self.n_iter), sampling_prob=probability)]
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape

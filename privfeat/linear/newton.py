@@ -133,7 +133,8 @@ class DPNewton(DPLinearClassifier):
         if shape.loss == "softmax":
             n_hessians -= 1
             gram = sensitivity.gram(radius, self.adjacency)
-            weight = STACKED_GRAM_WEIGHT if self._stacks(shape) else GRAM_WEIGHT
+            stacked = self._products(shape) is not None
+            weight = STACKED_GRAM_WEIGHT if stacked else GRAM_WEIGHT
             queries.append(Query("gram", gram, weight=weight))
         if n_hessians:
             hessian = sensitivity.curvature_grams(*bounds)
@@ -143,27 +144,21 @@ class DPNewton(DPLinearClassifier):
         return queries
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
-        if not self._stacks(shape):
-            return None
-        return "gradient", self._residual_bound(shape)
-
-    def _stacks(self, shape: Shape) -> bool:
-        """Return whether a gradient and a matrix are all that is released, as a stack.
-
-        No two records move both the most, unless gradients are clipped further.
-        """
-        longest = self._residual_bound(shape) * float(self.clip_norm)
-        return (
+        # no two records move both the most, unless gradients are clipped further
+        residual = self._residual_bound(shape)
+        stacks = (
             self.adjacency == "replace_one"
             and shape.loss == "softmax"
             and self.n_iter == 1
-            and self._gradient_bound(shape) == longest
+            and self._gradient_bound(shape) == residual * float(self.clip_norm)
         )
+        return ("gradient", residual) if stacks else None
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         bound, residual = self._gradient_bound(shape), self._residual_bound(shape)
+        release = partial(self._release, mechanism, shape)
         symmetric = self.hessian_noise == "symmetric"
         coef = self._initial_coef(shape, self.intercept_init)
         for step in self._steps(int(self.n_iter)):
@@ -174,11 +169,9 @@ class DPNewton(DPLinearClassifier):
                 clip_norm=bound,
                 residual_clip_norm=residual,
             )
-            gradient = self._release(mechanism, shape, "gradient", exact)
+            gradient = release("gradient", exact)
             if step == 0 and shape.loss == "softmax":
-                gram = self._release(
-                    mechanism, shape, "gram", exact_gram(rows), symmetric=symmetric
-                )
+                gram = release("gram", exact_gram(rows), symmetric=symmetric)
                 moved = self._first_step(gradient, gram)
             else:
                 moved = self._step(rows, mechanism, gradient, coef, shape)
