@@ -16,7 +16,6 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, ReleasePlan
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
@@ -219,17 +218,10 @@ def make(
 def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
     """Return the plan that ``fit`` of an estimator makes, without any record."""
     # every class once: the smallest labels that show them all, and hold no data
-    problem = estimator._problem(np.arange(n_classes), n_features)
-    return plan_releases(
-        problem.queries,
-        epsilon=estimator.epsilon,
-        delta=estimator.delta,
-        rho=estimator.rho,
-        noise_multiplier=estimator.noise_multiplier,
-        accounting=estimator.accounting,
-        adjacency=estimator.adjacency,
-        budget_split=problem.budget_split,
+    plan: ReleasePlan = estimator._plan(
+        estimator._problem(np.arange(n_classes), n_features)
     )
+    return plan
 
 
 def _estimator_plan(

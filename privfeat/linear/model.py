@@ -13,7 +13,7 @@ from privfeat._messages import check_columns, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
-from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -99,19 +99,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         features, targets, users = validated(self, X, y, groups)
         n_samples, n_features = features.shape
         problem = self._problem(targets, n_features)
-        queries = problem.queries
-        if users is not None:
-            queries = [query.per_user(users.max_group_size) for query in queries]
-        plan = plan_releases(
-            queries,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            noise_multiplier=self.noise_multiplier,
-            accounting=self.accounting,
-            adjacency=self.adjacency,
-            budget_split=problem.budget_split,
-        )
+        plan = self._plan(problem)
         # every process takes part, whether or not it has users
         n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
         fit = private_fit(
@@ -170,6 +158,22 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     @abstractmethod
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
+
+    def _plan(self, problem: LinearProblem) -> ReleasePlan:
+        """Return all that a fit draws, with its noise."""
+        queries = problem.queries
+        if self.max_group_size is not None:
+            queries = [query.per_user(int(self.max_group_size)) for query in queries]
+        return plan_releases(
+            queries,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            noise_multiplier=self.noise_multiplier,
+            accounting=self.accounting,
+            adjacency=self.adjacency,
+            budget_split=problem.budget_split,
+        )
 
     def _public(self, n_features: int, problem: LinearProblem) -> tuple[str, ...]:
         """Return what the guarantee of a fit assumes to be known to everyone."""
