@@ -1,14 +1,14 @@
-"""What a budget will buy, said before any private record is read.
+"""What a budget will buy, before any private record is read.
 
 The noise of every release is exact: it is what ``fit`` will draw. The loss of accuracy
-is a **rough estimate** from that noise and an assumption about the features, that says
-whether a budget is hopeless, tight or ample; for more, pass public features to
-`privfeat.analysis.public_trials`.
+is a **rough estimate** from that noise and an assumption about the features. It tells
+whether a budget is hopeless, tight or ample; `privfeat.analysis.public_trials` tells
+more, from public features.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,21 +16,20 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.core.accounting.plan import PlannedRelease, ReleasePlan
+from privfeat.core.accounting.plan import PlannedRelease
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
-# Leads of real features, rows of unit norm about their mean, reach about this far.
+# The largest lead, about, of features that were centred and scaled to unit norm.
 LARGEST_LEAD = 0.5
-# Memory of one matrix, in float64, that is still at ease on a laptop.
+# The matrices of an estimator, in float64, that fit well into a laptop.
 _MATRIX_BYTES = 2**30
-# The queries that tell classes apart, the last two in units of the first two; the
-# others are the mean and curvature.
+# The queries that separate classes, the last two in units of the first two.
 _EVIDENCE = ("class_sums", "gradient", "class_sums_and_gram", "gradient_and_gram")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 
 @dataclass(frozen=True)
-class EstimatorPlan:
+class EstimatorOutlook:
     """What one estimator will draw, and what to expect of it.
 
     Attributes
@@ -56,7 +55,7 @@ class EstimatorPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Outlook:
     """What `plan` found.
 
     Attributes
@@ -64,8 +63,8 @@ class Plan:
     n_samples, n_features, n_classes : int
     epsilon, delta : float
     adjacency : {"add_remove", "replace_one"}
-    estimators : tuple of EstimatorPlan
-    doubled : tuple of EstimatorPlan
+    estimators : tuple of EstimatorOutlook
+    doubled : tuple of EstimatorOutlook
         The same with twice the records.
     recommended : str
     reason : str
@@ -77,8 +76,8 @@ class Plan:
     epsilon: float
     delta: float
     adjacency: Adjacency
-    estimators: tuple[EstimatorPlan, ...]
-    doubled: tuple[EstimatorPlan, ...]
+    estimators: tuple[EstimatorOutlook, ...]
+    doubled: tuple[EstimatorOutlook, ...]
     recommended: str
     reason: str
 
@@ -93,7 +92,8 @@ def delta_warnings(delta: float, n_samples: int) -> tuple[str, ...]:
         return ()
     return (
         f"delta should be well below one over the number of records, got {delta:g} for "
-        f"{n_samples:,}: it allows to give one of them away whole. Pass a smaller one.",
+        f"{n_samples:,}: a method with such a delta may publish one whole record. Pass "
+        "a smaller one.",
     )
 
 
@@ -106,7 +106,7 @@ def plan(
     delta: float = 1e-5,
     adjacency: Adjacency = "add_remove",
     estimators: Sequence[str] = ESTIMATORS,
-) -> Plan:
+) -> Outlook:
     """Return the noise of every estimator and what to expect of it.
 
     Parameters
@@ -138,32 +138,18 @@ def plan(
     check_positive("epsilon", epsilon, remedy="Without privacy there is no noise.")
     for name in estimators:
         check_choice("estimator", name, ESTIMATORS)
+    sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
     rows = [
-        _estimator_plan(
-            name,
-            releases_of(
-                make(name, n_classes, epsilon, delta, adjacency), n_features, n_classes
-            ),
-            n_samples,
-            n_features,
-            n_classes,
-        )
+        _estimator_outlook(make(name, n_classes, *budget), *sizes)
         for name in estimators
     ]
-    twice = [_with_samples(row, 2 * n_samples, n_samples, n_classes) for row in rows]
+    halves = [row.score_noise / 2.0 for row in rows]
+    twice = [
+        replace(row, score_noise=noise, expected_loss=expected_loss(noise, n_classes))
+        for row, noise in zip(rows, halves, strict=True)
+    ]
     best, reason = _recommend(rows)
-    return Plan(
-        n_samples,
-        n_features,
-        n_classes,
-        epsilon,
-        delta,
-        adjacency,
-        tuple(rows),
-        tuple(twice),
-        best,
-        reason,
-    )
+    return Outlook(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
 
 
 def expected_loss(
@@ -189,10 +175,9 @@ def expected_loss(
     Notes
     -----
     With the lead ``g``, the own class stays first with probability ``E Phi(Z + g /
-    t)^(k-1)``, ``Z`` standard normal. **What it cannot say**: how far apart *your*
-    classes are, what a ridge or rows in few directions change, and what the estimator
-    makes of its noisy curvature. On features whose classes are close the loss is
-    larger, on easy ones smaller.
+    t)^(k-1)``, ``Z`` standard normal. The estimate does not know how far apart *your*
+    classes are, nor what a ridge, rows in few directions or noisy curvature change. If
+    classes are close the loss is larger, if they are far apart it is smaller.
     """
     check_int("n_classes", n_classes, low=2)
     check_positive("largest_lead", largest_lead)
@@ -215,57 +200,29 @@ def make(
     )
 
 
-def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
-    """Return the plan that ``fit`` of an estimator makes, without any record."""
-    # every class once: the smallest labels that show them all, and hold no data
-    plan: ReleasePlan = estimator._plan(
-        estimator._problem(np.arange(n_classes), n_features)
-    )
-    return plan
-
-
-def _estimator_plan(
-    name: str,
-    releases: ReleasePlan,
-    n_samples: int,
-    n_features: int,
-    n_classes: int,
-) -> EstimatorPlan:
-    # averaging all releases that tell of classes: precisions add
+def _estimator_outlook(
+    estimator: Any, n_samples: int, n_features: int, n_classes: int
+) -> EstimatorOutlook:
+    name = type(estimator).__name__
+    releases = estimator.planned(n_features).releases
+    # their mean, weighted by precision, has the sum of all precisions
     precision = sum(
         release.query.count / release.noise_stddev**2
-        for release in releases.releases
+        for release in releases
         if release.query.name in _EVIDENCE
     )
     noise = n_classes / (n_samples * math.sqrt(precision))
     matrices = {"DPAdamLinear": 0, "DPNewton": n_classes}.get(name, 1)
-    return EstimatorPlan(
-        name,
-        releases.releases,
-        noise,
-        expected_loss(noise, n_classes),
-        8 * matrices * (n_features + 1) ** 2,
-    )
+    n_bytes = 8 * matrices * (n_features + 1) ** 2
+    loss = expected_loss(noise, n_classes)
+    return EstimatorOutlook(name, releases, noise, loss, n_bytes)
 
 
-def _with_samples(
-    row: EstimatorPlan, n_samples: int, n_before: int, n_classes: int
-) -> EstimatorPlan:
-    noise = row.score_noise * n_before / n_samples
-    return EstimatorPlan(
-        row.estimator,
-        row.releases,
-        noise,
-        expected_loss(noise, n_classes),
-        row.matrix_bytes,
-    )
-
-
-def _recommend(rows: Sequence[EstimatorPlan]) -> tuple[str, str]:
+def _recommend(rows: Sequence[EstimatorOutlook]) -> tuple[str, str]:
     """Return the first estimator, in the order given, that fits in memory."""
-    for row in rows:
-        if row.matrix_bytes <= _MATRIX_BYTES:
-            if row is rows[0]:
-                return row.estimator, "the first choice for nearly everything"
-            return row.estimator, "its matrices fit in 1 GiB, unlike those before it"
-    return rows[0].estimator, "no estimator's matrices fit in 1 GiB"
+    first, fits = rows[0], [row for row in rows if row.matrix_bytes <= _MATRIX_BYTES]
+    if not fits:
+        return first.estimator, "no estimator's matrices fit in 1 GiB"
+    if fits[0] is first:
+        return first.estimator, "the first choice for nearly everything"
+    return fits[0].estimator, "its matrices fit in 1 GiB, unlike those before it"

@@ -4,8 +4,8 @@
     with fit.drawing() as mechanism:
         self.sum_ = mechanism.release("sum", exact).value
 
-Nothing is spent before ``drawing``. From there on the budget is, whatever happens:
-``privacy_`` says so, and what an earlier fit had set is gone.
+Before ``drawing`` nothing is spent. Once it has begun the budget is spent, whatever
+happens: ``privacy_`` says so, and what an earlier fit had set is gone.
 """
 
 import math
@@ -21,6 +21,7 @@ from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.devices import check_settings
 from privfeat.exceptions import PrivacyError
 
 LARGE_DELTA = 1e-4
@@ -39,7 +40,9 @@ def private_fit(
     arithmetic: Arithmetic = "float64",
     classes_read: bool = False,
 ) -> "PrivateFit":
-    """Return the fit that draws ``plan``: stated, and warned of, but not yet charged.
+    """Return the fit that draws ``plan``: it is stated, but not yet charged.
+
+    Warns of legal choices that weaken its privacy.
 
     Parameters
     ----------
@@ -49,14 +52,12 @@ def private_fit(
         All that the fit draws.
     keys : KeyStream
         The source of its noise.
-    public : tuple of str
-        What the guarantee takes to be known to everyone.
     n_units : int
-        The number of records, or users. Sensitive: a warning alone depends on it.
+        The number of records, or users. Sensitive: only a warning depends on it.
     forget : tuple of str
-        Attributes that an earlier fit may have set, and ``privacy_`` does not cover.
-    unit, arithmetic
-        As `PrivacyStatement` has them.
+        Attributes that an earlier fit may have set, which ``privacy_`` will not cover.
+    public, unit, arithmetic
+        As in `PrivacyStatement`.
     classes_read : bool
         Whether the labels were read to find the classes.
     """
@@ -111,9 +112,9 @@ def warn_of_weak_choices(
 def is_large_delta(delta: float, n_units: int) -> bool:
     """Return whether ``delta`` promises little to ``n_units`` records, or users.
 
-    A delta of one over their number allows to publish one of them as it is. Under
-    add/remove the answer depends on a secret number: ``fit`` prints it on stderr, for
-    the owner of the records, and writes it into no statement, report or model.
+    A delta of one over their number allows publishing one of them whole. Under
+    add/remove the number is secret, and the answer depends on it: it goes to stderr of
+    the owner of the records, and into no statement, report or model.
     """
     return delta > LARGE_DELTA or delta * n_units > 1.0
 
@@ -151,9 +152,9 @@ class PrivateFit:
     def drawing(
         self, *, number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator[GaussianMechanism]:
-        """Charge the fit. The body draws what is planned; less is an error.
+        """Charge the fit. The body must draw all that is planned.
 
-        A fit that goes on passes ``number`` and ``tokens``, as `charged` says.
+        A fit that goes on passes ``number`` and ``tokens``: see `charged`.
         """
         if self._plan is None:
             raise PrivacyError("a selection draws in its runs, not by itself.")
@@ -166,10 +167,15 @@ class PrivateFit:
     def charging(
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator["PrivateFit"]:
-        """Charge the fit, under the name of its class if no other is given."""
+        """Charge the fit, under the name of its class if no other is given.
+
+        Settings under which no mechanism would draw are refused before the charge.
+        """
         if self._begun:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
+        if self.statement.private:
+            check_settings()
         name = name or type(self._estimator).__name__
         with charged(
             self._ledger, self.statement, estimator=name, number=number, tokens=tokens

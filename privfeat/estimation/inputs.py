@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._messages import check_columns, without_data
+from privfeat._messages import check_columns, list_of, without_data
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
 
@@ -190,14 +190,15 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     TypeError
-        If they are not all integers, or all strings or bytes.
+        If they are not all integers, or all strings or bytes; for a mapping or a set,
+        whose keys would pass for users of one record each.
     """
     given: Any = groups
     masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
         if given.dtype.kind in "iu":
             return np.asarray(given)
-    values = without_data(as_list, given)
+    values = list_of("groups", given)
     for kind, plain in _PLAIN.items():
         if all(isinstance(value, kind) for value in values):
             ids = np.empty(len(values), object)
@@ -207,8 +208,3 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
         "groups must be one-dimensional and hold integers only or strings only, "
         "got another type or a missing value."
     )
-
-
-def as_list(groups: Any) -> list[Any]:
-    """Return users or ids as a list; to be called by `without_data`."""
-    return list(groups.tolist() if hasattr(groups, "tolist") else groups)

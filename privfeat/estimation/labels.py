@@ -1,7 +1,6 @@
 """From a user's labels, single or several a record, to class indices."""
 
 import sys
-import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -13,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._messages import without_data
-from privfeat.exceptions import PrivacyWarning
+from privfeat._warnings import warn
 
 
 @dataclass(frozen=True)
@@ -133,12 +132,10 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
             f"which ask each fit for 0 and 1, got {n_classes}. Fit this "
             "estimator itself: it takes all classes, for the budget of one fit."
         )
-    warnings.warn(
+    warn(
         "OneVsRestClassifier and its like read the set of labels from y, whatever "
         "classes says, and show a rare one. Fit this estimator itself, with every "
-        "possible label in classes.",
-        PrivacyWarning,
-        stacklevel=5,
+        "possible label in classes."
     )
 
 

@@ -8,18 +8,19 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_positive, optional
 from privfeat._types import Iterate, LossOption
-from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gradient
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
-from privfeat.linear.problem import Shape
+from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
+    rehearse,
     start_optimizer,
     takes_unit_steps,
 )
@@ -115,6 +116,11 @@ class DPAdamLinear(DPLinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_optimizer(self.optimizer, self.learning_rate)
+
+    def _plan(self, problem: LinearProblem) -> ReleasePlan:
+        shape = problem.shape
+        rehearse(self.optimizer, (shape.n_outputs, shape.n_columns))
+        return super()._plan(problem)
 
     def _queries(self, shape: Shape) -> list[Query]:
         bound = sensitivity.loss_gradient(

@@ -20,6 +20,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import FLOATS, seed_of, validated
 from privfeat.estimation.parameters import Parameters
 from privfeat.linear.problem import LinearProblem, Shape
@@ -58,6 +59,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
 
     _ranges: ClassVar[Ranges] = RANGES
 
+    @fitted_apart
     def fit(
         self, X: ArrayLike | LazyFeatures, y: ArrayLike, groups: ArrayLike | None = None
     ) -> Self:

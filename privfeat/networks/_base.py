@@ -14,6 +14,7 @@ from privfeat._compilation import kept_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
 from privfeat.networks._resuming import ResumedRuns
@@ -33,7 +34,7 @@ from privfeat.networks.engine import (
 from privfeat.networks.federated import whole_users
 from privfeat.networks.images import TO_UNIT_RANGE, as_records, pixel_scale, to_inputs
 from privfeat.networks.loop import Trainer
-from privfeat.networks.model import Network, check_separate
+from privfeat.networks.model import Network, check_scores, check_separate
 from privfeat.networks.models import build
 from privfeat.networks.prediction import scores_of
 from privfeat.networks.rows import check_rows
@@ -51,6 +52,7 @@ class DPSGDModel(ResumedRuns, ABC):
     draw a batch or noise. A subclass says what it makes of ``y``.
     """
 
+    @fitted_apart
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Train the network with differential privacy for the records of ``(X, y)``.
 
@@ -95,7 +97,7 @@ class DPSGDModel(ResumedRuns, ABC):
         users = check_users(groups, self.max_group_size, len(records), X)
         with kept_compiled_code():
             network = self._network(records.shape[1:], n_outputs, keys)
-            units, microbatch_size = self._units(network, records, targets, users, keys)
+            units, microbatch_size = self._units(network, records, problem, users, keys)
         n_iter, batch_size = self._schedule(len(units))
         optimizer = self._optimizer(n_iter, units, keys)
         plan = self._plan(n_iter, batch_size / len(units))
@@ -222,15 +224,17 @@ class DPSGDModel(ResumedRuns, ABC):
         self,
         network: Network,
         records: NDArray[Any],
-        targets: NDArray[Any],
+        problem: Problem,
         users: Users | None,
         keys: KeyStream,
     ) -> tuple[Units, int]:
         """Return what is protected as one, and how many of it are worked on at once."""
+        targets, n_outputs = problem.targets, problem.n_outputs
         inputs = to_inputs(records[:1])
         tape = dry_run(network, inputs)
         named = isinstance(self.model, str)
         if not named:
+            check_scores(network, inputs, n_outputs)
             check_separate(network, inputs.shape[1:])
         scale = pixel_scale(self.model, self.weights)
         views = Views(self.augmentation, self.n_copies, scale)

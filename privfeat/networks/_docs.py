@@ -9,7 +9,7 @@ _PARAMETERS = """model : str, callable or nnx.Module, optional
         parameters are public.
     epsilon : float, optional
         Total budget, > 0; ``inf`` turns noise and clipping off. 1 if no budget is
-        given. The noise is found by bracketing and bisection.
+        given. The noise is found by bracketing and Brent's method.
     delta : float, default=1e-5
         In [1e-9, 1).
     noise_multiplier : float, optional

@@ -23,7 +23,8 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
     the norms of the first record must not move with the second, which is not a number
     once. And the gradients of both must add up to what differentiation finds: a
     parameter that is used outside of its layer as well, or by two, has a part there
-    that no layer knows of.
+    that no layer knows of. Nor may the norm that a layer states of a gradient be below
+    that of what it sums: a layer of a user may err.
 
     Parameters
     ----------
@@ -53,6 +54,18 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
         pairs = [jnp.stack([_length(a - b), _length(b)]) for a, b in rows]
         return jnp.stack(pairs, axis=1)
 
+    @jax.jit
+    def understated(second: Float[Array, "1 ..."]) -> Float[Array, " m"]:
+        records = jnp.concatenate([first, second])[:, None]
+        own = parts(moved, records, jnp.concatenate([labels, labels]), jnp.ones(2) > 0)
+        sums = {n: own.found[n].weighted_sum(jnp.array([1.0, 0.0])) for n in moved}
+        lengths = [
+            _length(jnp.stack([_length(sums[name]) for name in names]))
+            for names in own.names.values()
+        ]
+        stated = jnp.stack([norm[0] for norm in own.norms.values()])
+        return stated < jnp.stack(lengths) * (1.0 - 2.0**-8)
+
     seen = dry_run(network, jnp.concatenate([first, first])).shapes.values()
     divided = all(shape and shape[0] % 2 == 0 for shape in seen)
     others = (-2.0 * first, jnp.full_like(first, jnp.nan))
@@ -61,6 +74,11 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
             "model must show its layers the rows of a record side by side, and those "
             "of records alone, for engine='fast', got another order, or what belongs "
             "to all records. Pass engine='reference'."
+        )
+    if jnp.any(understated(-2.0 * first)):
+        raise FastEngineError(
+            "layers must state the norm of a record's gradient in full for "
+            "engine='fast', got one that is too small. Pass engine='reference'."
         )
     errors, lengths = differences(-2.0 * first)
     if not jnp.all(errors <= 1e-2 * lengths + 1e-4 * jnp.max(lengths)):

@@ -25,6 +25,7 @@ from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
 from privfeat.estimation.parameters import Parameters
@@ -123,6 +124,7 @@ class TemperatureScaling(
     ledger: PrivacyLedger | None = None
     random_state: Any = None
 
+    @fitted_apart
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Choose the temperature on ``(X, y)``.
 

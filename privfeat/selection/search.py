@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
@@ -23,6 +23,7 @@ from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import FLOATS, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.parameters import Parameters
@@ -134,6 +135,7 @@ class DPRandomizedSearch(
     ledger: PrivacyLedger | None = None
     random_state: Any = None
 
+    @fitted_apart
     def fit(
         self,
         X: ArrayLike | LazyFeatures,
@@ -187,25 +189,26 @@ class DPRandomizedSearch(
                 "scoring must be None without public validation data, got "
                 f"{self.scoring!r}. The private score is the accuracy."
             )
-        check_columns(X=X)
+        check_columns(X=X, y=y)
         features, labels = without_data(
             validate_data, self, _in_memory(X), y, dtype=FLOATS
         )
-        given = self.estimator.classes
-        # so that every run knows the same
-        classes = encode_labels(labels, None).classes if given is None else given
+        estimator = clone(self.estimator)  # nobody else can change it now
+        given = estimator.classes
+        read = encode_labels(labels, given).classes
+        classes = read if given is None else given  # the same in every run
         runner = Runner(
-            self.estimator, self.param_distributions, classes, selection.run_mu, keys
+            estimator, self.param_distributions, classes, selection.run_mu, keys
         )
         statement = statement_of(
             selection,
             epsilon=self._epsilon(),
             delta=self.delta,
-            adjacency=self.estimator.adjacency,
+            adjacency=estimator.adjacency,
             n_features=self.n_features_in_,
             classes_given=given is not None,
             seeded=keys.seeded,
-            arithmetic=self.estimator.get_params().get("arithmetic", "float64"),
+            arithmetic=estimator.get_params().get("arithmetic", "float64"),
         )
         warn_of_unused_groups(X, None)
         fit = private_selection(
@@ -227,7 +230,8 @@ class DPRandomizedSearch(
             labels = labels[~held_out]
         else:
             score = PublicScore(_in_memory(X_val), y_val, self.scoring)
-        title = f"{type(self).__name__}({type(self.estimator).__name__})"
+        runner.check(self.n_features_in_, score)
+        title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records

@@ -1,4 +1,4 @@
-"""The trainers of whole networks: rows 15, 22, 23, 29, 30 once more."""
+"""Full networks: rows 15, 22, 23, 29 and 30."""
 
 import dataclasses
 import itertools

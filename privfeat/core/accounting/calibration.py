@@ -42,22 +42,21 @@ def plan_releases(
     queries : sequence of Query
         Their sensitivities are for ``adjacency``.
     epsilon : float, optional
-        Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
+        Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget is given.
     delta : float
-        In [1e-10, 1), or [1e-9, 1) with sampled records. Also where epsilon is
-        evaluated for the other budgets.
+        In [1e-10, 1), or [1e-9, 1) with sampled records. The other budgets get the
+        epsilon at this delta.
     rho : float, optional
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional
-        The noise multiplier of every single release of weight 1 instead of
-        ``epsilon``; a release of weight ``w`` gets it divided by ``sqrt(w)``.
+        Instead of ``epsilon``; a release of weight ``w`` gets it over ``sqrt(w)``.
     accounting : {"exact", "zcdp", "pld"}
         The exact curve of the composed Gaussian, the bound of Bun & Steinke, or
         dp-accounting's privacy loss distribution (needed for sampled records).
     adjacency : {"add_remove", "replace_one"}
     budget_split : mapping of query name to fraction of rho, optional
-        Fractions > 0 that sum to 1. Default: to each release in proportion to its
-        query's weight, hence equal noise multipliers where weights are equal.
+        Fractions > 0 that sum to 1. Default: each release in proportion to the weight
+        of its query.
 
     Raises
     ------
@@ -69,11 +68,11 @@ def plan_releases(
 
     Notes
     -----
-    Let query ``q`` have ``count_q`` releases and the share ``f_q`` of rho. Each of its
-    releases gets ``mu_q**2 = f_q mu**2 / count_q``, so the squares sum to ``mu**2``,
-    and adaptive composition of Gaussian releases is ``mu``-GDP (Dong, Roth & Su 2022,
-    Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7). By default
-    ``f_q`` is ``count_q weight_q`` over the sum of these products.
+    Query ``q`` with ``count_q`` releases has the share ``f_q`` of rho: by default
+    ``count_q weight_q`` over the sum of these products. Each of its releases gets
+    ``mu_q**2 = f_q mu**2 / count_q``. These squares sum to ``mu**2``, so the releases
+    compose adaptively to ``mu``-GDP (Dong, Roth & Su 2022, Corollary 2) and ``mu**2 /
+    2``-zCDP (Bun & Steinke 2016, Lemma 1.7).
     """
     check_choice("accounting", accounting, ACCOUNTINGS)
     check_choice("adjacency", adjacency, ADJACENCIES)
@@ -87,14 +86,7 @@ def plan_releases(
     if not named:
         epsilon = DEFAULT_EPSILON
     sampled = any(query.sampling_prob < 1.0 for query in queries)
-    delta = check_real(
-        "delta",
-        delta,
-        low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA,
-        high=1.0,
-        include_high=False,
-        remedy="Pass a probability such as 1e-5.",
-    )
+    delta = convert.check_delta(delta, low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA)
     if epsilon is not None:
         epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
     if rho is not None:
@@ -159,7 +151,8 @@ def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> fl
         return convert.gaussian_mu(epsilon, delta)
     if accounting == "zcdp":
         return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
-    return 1.0 / pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    return 1.0 / noise_multiplier
 
 
 def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:

@@ -53,7 +53,7 @@ class Query:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range: a sensitivity of NaN would mean no noise."""
+        """Check all ranges: a sensitivity of 0 or NaN would mean no noise."""
         check_positive("l2_sensitivity", self.l2_sensitivity)
         check_int("count", self.count, low=1)
         check_int("n_blocks", self.n_blocks, low=1)

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt64
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.noise.threefish import NoiseKey, blocks
 
-# Sizes have so many leading bits, and zeros: few to compile, near to what was asked.
+# Sizes are rounded up to so many leading bits: few are compiled, few words wasted.
 _SIZE_BITS = 4
 _FEWEST_BLOCKS = 16
 _PIECE_BLOCKS = 2**12
@@ -29,12 +29,12 @@ def gaussian(
 ) -> Float[np.ndarray, "..."]:
     """Return independent draws from ``N(0, stddev^2)`` in float64.
 
-    By inversion, a sign and a uniform number of 127 bits below 1/2, so that the law is
-    the normal one up to 13 standard deviations. The 52 bits of ``jax.random.normal``
-    end at 8: outputs beyond, which a neighbour can have and this data set cannot, would
-    weigh more than a delta of 1e-10 at an epsilon of 13. With 13 they weigh less than a
-    thousandth of any delta for noise multipliers of at least 0.18; below, epsilon is
-    above 20, where ``fit`` warns.
+    Drawn by inversion of a sign and a uniform number of 127 bits below 1/2: the law is
+    normal up to 13 standard deviations. With 52 bits, as in ``jax.random.normal``, it
+    ends at 8. A neighbour has outputs beyond that end, this data set has not, and at an
+    epsilon of 13 they weigh more than a delta of 1e-10. Beyond 13 standard deviations
+    they weigh less than a thousandth of any delta, for noise multipliers of at least
+    0.18. Smaller ones have an epsilon above 20, of which ``fit`` warns.
 
     Continuous noise in floating point has known weaknesses in its low bits (Mironov
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+from jaxtyping import Bool
 
 from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
@@ -21,23 +22,14 @@ from privfeat.exceptions import PrivacyError
 class GaussianMechanism:
     """Draws the releases of one plan, each no more often than planned.
 
-    Parameters
-    ----------
-    plan : ReleasePlan
-        Its cost has been stated, and charged, before the first draw.
-    keys : KeyStream
-    arithmetic : {"float64", "exact"}
-        Continuous noise in float64, or discrete noise on the grid of the sums: see
-        ``exact`` for what it costs (nothing that shows).
+    Only `private_fit` makes one, of a plan that is charged. With ``arithmetic="exact"``
+    the noise is discrete, on the grid of the sums (see ``exact``). Settings that make
+    products less exact are refused (`devices.check_settings`).
 
     Attributes
     ----------
     noise_stddevs : dict of float
         Stddev of the noise in a release, by the name of its query, in its units.
-
-    Notes
-    -----
-    Settings that make products less exact are refused (`devices.check_settings`).
 
     **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
     between neighbours (given the earlier releases), all releases together satisfy the
@@ -60,18 +52,10 @@ class GaussianMechanism:
     def release(
         self, name: str, exact: ExactSum, *, symmetric: bool = False
     ) -> Release:
-        """Return ``exact`` plus noise: one block of the query ``name``.
+        """Return ``exact`` plus noise: one block of the query ``name`` of the plan.
 
-        Of several processes each passes its own sum; the first adds the noise for all.
-
-        Parameters
-        ----------
-        name : str
-            A query of the plan.
-        exact : ExactSum
-            Not modified. Sensitive.
-        symmetric : bool
-            Whether the sum is a symmetric matrix, to be released as one.
+        The sum of a ``symmetric`` matrix gets symmetric noise. Of several processes
+        each passes its own sum; the first adds the noise for all.
 
         Raises
         ------
@@ -109,15 +93,10 @@ class GaussianMechanism:
         return release if observer is None else observer(exact, release)
 
     def count_as_drawn(self, name: str, count: int) -> None:
-        """Leave out releases of ``name`` that an interrupted run has drawn.
+        """Count releases of ``name`` that an interrupted run of the fit has drawn.
 
-        They belong to the plan as if they were drawn here, so that both runs together
-        draw no more than it counts.
-
-        Raises
-        ------
-        PrivacyError
-            If the plan does not hold (any more of) so many, or they are below zero.
+        Both runs together draw no more than the plan counts: to count more is a
+        PrivacyError.
         """
         if not 0 <= count <= self._blocks_left[name]:
             raise PrivacyError(
@@ -129,20 +108,17 @@ class GaussianMechanism:
     def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
-        The sampling probability is the plan's, so what is accounted is what is drawn.
-        The sampler maps a number of records to a fresh inclusion mask, one key a call.
+        It maps a number of records to a fresh mask, with the probability of the plan:
+        what is accounted is what is drawn.
         """
         probability = self._sampling[name]
-        if probability == 1.0:
-            return not_left_out(None)
-        if self._exact:
-            return not_left_out(
-                lambda n: discrete.bernoulli(self._keys, n, probability)
-            )
-        keys = self._keys
-        return not_left_out(
-            lambda n: draws.bernoulli(keys.draw_noise_key(), n, probability)
-        )
+
+        def sample(n: int) -> Bool[np.ndarray, " n"]:
+            if self._exact:
+                return discrete.bernoulli(self._keys, n, probability)
+            return draws.bernoulli(self._keys.draw_noise_key(), n, probability)
+
+        return not_left_out(sample if probability < 1.0 else None)
 
     def check_complete(self) -> None:
         """Raise `PrivacyError` unless exactly the planned releases were drawn."""

@@ -51,7 +51,7 @@ def blocks(
         w, x, y, z = (
             word + schedule[(turn + place) % 5] for place, word in enumerate(block)
         )
-        return w, x, y, z + turn.astype(jnp.uint64)
+        return w, x, y, z + jnp.uint64(turn)
 
     def eight_rounds(pair: Array, block: _Block) -> _Block:
         block = inject(_mixed(block, _ROTATIONS[:4]), 2 * pair + 1)

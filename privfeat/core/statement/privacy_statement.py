@@ -47,8 +47,8 @@ class PrivacyStatement:
     public : tuple of str
         What the guarantee assumes to be known to everyone.
     seeded : bool
-        Whether the noise can be reproduced from a seed: then nothing is protected
-        from whoever knows or guesses the seed.
+        Whether the noise can be reproduced from a seed: then nothing is protected from
+        those who know or guess the seed.
     version : str
         Version of privfeat.
     selection : Selection or None

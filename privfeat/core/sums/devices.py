@@ -1,8 +1,8 @@
 """Whether the devices of this process compute as the proofs suppose.
 
-Exact sums need float64 products that lose no bit. Some libraries replace them by sums
-of shorter ones, scaled by the largest number in sight: a record would then change what
-is lost of another.
+Exact sums need float64 products without rounding. Some libraries replace such products
+by sums of shorter ones, scaled by the largest factor: then one record changes how
+another is rounded.
 """
 
 import os
@@ -21,12 +21,14 @@ from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.exceptions import PrivacyError
 
 EXACT_BACKENDS = ("cpu", "gpu")
-# By these cuBLAS emulates float64 and float32, or shortens the factors of float32.
+# By these cuBLAS emulates float64 and float32, or shortens the factors of float32; by
+# the flags XLA does, or takes the larger of a number and NaN to be the number.
 _VARIABLES = re.compile(
     r"CUBLAS(LT)?_EMULAT\w*|CUBLAS(LT)?_FIXEDPOINT_EMULATION\w*|NVIDIA_TF32_OVERRIDE"
 )
 _FLAGS = re.compile(
-    r"--(xla_\w*(?:fast_math|emulat|ozaki|tf32|bf16_\dway)\w*)(?!\S*=(?:false|0))"
+    r"--(xla_\w*(?:fast_m(?:ath|in_max)|emulat|ozaki|tf32|bf16_(?:\dway|bf16))\w*)"
+    r"(?!\S*=(?:false|0))"
 )
 _N_OUTPUTS = 4
 
