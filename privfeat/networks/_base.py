@@ -15,9 +15,8 @@ from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
-from privfeat.estimation.users import Users, check_users
 from privfeat.networks._resuming import ResumedRuns
 from privfeat.networks.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.networks.augment import Views, check_images
@@ -95,8 +94,7 @@ class DPSGDModel(ResumedRuns, ABC):
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
         check_images(self.augmentation, records.shape[1:])
-        warn_of_unused_groups(X, groups)
-        users = check_users(groups, self.max_group_size, len(records))
+        users = check_users(groups, self.max_group_size, len(records), X)
         with kept_compiled_code():
             network = self._network(records.shape[1:], n_outputs, keys)
             units, microbatch_size = self._units(network, records, problem, users, keys)

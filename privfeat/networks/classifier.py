@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import array_of
-from privfeat.estimation.inputs import ScoredClassifier
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.problem import Problem
+from privfeat.estimation.scores import ScoredClassifier
 from privfeat.networks import losses
 from privfeat.networks._base import DPSGDModel
 from privfeat.networks._docs import document

@@ -32,7 +32,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import NDArray
 
-from privfeat.estimation.users import Users
+from privfeat.estimation.inputs import Users
 from privfeat.networks.augment import Views
 from privfeat.networks.contributions import Contribution, kept
 from privfeat.networks.engine import RecordLoss

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of
-from privfeat.estimation.inputs import ScoredRegressor
 from privfeat.estimation.problem import Problem
+from privfeat.estimation.scores import ScoredRegressor
 from privfeat.networks import losses
 from privfeat.networks._base import DPSGDModel
 from privfeat.networks._docs import document

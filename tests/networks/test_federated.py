@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
-from privfeat.estimation.users import Users
+from privfeat.estimation.inputs import Users
 from privfeat.networks import engine
 from privfeat.networks.augment import Views
 from privfeat.networks.batches import flatten

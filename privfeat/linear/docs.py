@@ -23,17 +23,16 @@ BUDGET = """epsilon : float, optional
         distribution.
     arithmetic : {"float64", "exact"}, default="float64"
         Continuous Gaussian noise in float64, or discrete Gaussian noise, drawn exactly
-        from the operating system's random bits and added to whole numbers: then no low
-        bits of a release tell of the records. The budget buys the same.
+        from the operating system's random bits and added to whole numbers: then the low
+        bits of a release show nothing either. The budget buys the same.
     budget_split : mapping of release name to fraction, optional
         Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
         where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
         a classifier releases it. Of parts that are released as one stack, the shares
         set the ratio of the noise.
     max_group_size : int, optional
-        For the privacy of users with several records, together with ``groups`` in
-        ``fit``: how many records of a user count, >= 1, others being dropped at random.
-        The noise grows in proportion.
+        How many records of a user count, >= 1, together with ``groups`` in ``fit``;
+        others are dropped at random. The noise grows in proportion.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget."""
@@ -98,11 +97,10 @@ MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of
 GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
     constructor parameters, and under replace-one the number of records (or users).
 
-    **Not protected.** Timing and memory use; a fit with a seed, from whoever guesses
-    it; the low bits of floating-point noise, without ``arithmetic="exact"``; several
-    fits on the same records, unless a ``ledger`` adds their costs; predictions on the
-    training records count as use of the released coefficients and cost nothing
-    more."""
+    **Not protected.** Timing and memory use; a fit whose seed somebody guesses; the low
+    bits of floating-point noise, without ``arithmetic="exact"``; several fits on the
+    same records, unless a ``ledger`` adds their costs. Predictions on the training
+    records use the released coefficients, and cost nothing more."""
 
 
 def document(cls: T) -> T:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,9 @@ from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
 
+# How good a fit is, as privately as a run must be; higher is better.
+Score = Callable[[Any], float]
+
 # Candidates that are looked at before a search is charged.
 _LOOKED_AT = 100
 
@@ -40,50 +43,28 @@ class Run:
     score: float
 
 
-class Score(Protocol):
-    """Tells how good a fit is, as privately as a run must be."""
-
-    def __call__(self, fitted: Any) -> float:
-        """Return the score; higher is better."""
-
-
 class HoldoutScore:
-    """Correct minus incorrect held-out records, with Gaussian noise."""
+    """Correct minus incorrect held-out records, with Gaussian noise: a release."""
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        y: NDArray[Any],
-        plan: ReleasePlan,
-        fit: PrivateFit,
+        self, X: NDArray[Any], y: NDArray[Any], plan: ReleasePlan, fit: PrivateFit
     ) -> None:
         self._X, self._y, self._plan, self._fit = X, y, plan, fit
+        self.records = plan.records
 
     def __call__(self, fitted: Any) -> float:
         """Return one release of the sum, under the plan of a run."""
         exact = 0
         if len(self._X):
-            predicted = np.concatenate([*self._predictions(fitted)])
-            correct = predicted[: len(self._y)] == self._y
+            # of others, a prediction by ranks or means of a call would mix its rows
+            chunks = full_chunks(self._X, alone=not is_ours(fitted))
+            parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
+            correct = np.concatenate(parts)[: len(self._y)] == self._y
             exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
         mechanism = self._fit.mechanism(self._plan)
         # on a fine grid, where the exact mode adds next to nothing to the noise
         total = ExactSum(np.array(exact * 2**20, np.int64), 2.0**-20)
         return float(mechanism.release("score", total).value)
-
-    def _predictions(self, fitted: Any) -> Iterator[NDArray[Any]]:
-        """Yield predictions, each of a record that depends on that record alone.
-
-        Estimators of privfeat see to that. Others get one row at a time: a prediction
-        by ranks or by means of the rows of a call would move with its neighbours.
-        """
-        for chunk in full_chunks(self._X):
-            calls = [chunk] if is_ours(fitted) else np.split(chunk, len(chunk))
-            yield from (without_data(_predicted, fitted, rows) for rows in calls)
-
-    def records(self) -> tuple[ReleaseRecord, ...]:
-        """Return what the statement of the search says of the released score."""
-        return self._plan.records()
 
 
 def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:
@@ -103,6 +84,7 @@ class PublicScore:
         scoring: str | Callable[..., float] | None,
     ) -> None:
         self._X, self._y = X, y
+        self.records: tuple[ReleaseRecord, ...] = ()  # the score releases nothing more
         self._scorer = get_scorer("accuracy" if scoring is None else scoring)
 
     def __call__(self, fitted: Any) -> float:
@@ -112,28 +94,20 @@ class PublicScore:
             raise TypeError(f"scoring must return a number, got {type(score)!r}.")
         return -math.inf if math.isnan(score) else float(score)
 
-    def records(self) -> tuple[ReleaseRecord, ...]:
-        """Return nothing: the score is no release of its own."""
-        return ()
 
-
+@dataclass(frozen=True)
 class Runner:
     """Runs of the same cost, independent of each other given the held-out records."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Any,
-        classes: ArrayLike,
-        run_mu: float,
-        keys: KeyStream,
-    ) -> None:
-        self._estimator, self._candidates = estimator, candidates
-        self._classes, self._run_mu, self._keys = classes, run_mu, keys
+    estimator: Any
+    candidates: Any
+    classes: ArrayLike
+    run_mu: float
+    keys: KeyStream
 
     def _budget(self) -> dict[str, float | None]:
-        if math.isfinite(self._run_mu):
-            return {"epsilon": None, "rho": rho_from_mu(self._run_mu)}
+        if math.isfinite(self.run_mu):
+            return {"epsilon": None, "rho": rho_from_mu(self.run_mu)}
         return {"epsilon": math.inf, "rho": None}
 
     def check(self, n_features: int, score: Score) -> None:
@@ -150,12 +124,12 @@ class Runner:
             fitted.planned(n_features)
         if isinstance(score, PublicScore):
             with without_warnings():
-                labels = np.asarray(self._classes)
+                labels = np.asarray(self.classes)
                 fitted.fit(np.eye(len(labels), n_features), labels)
             score(fitted)
 
     def _looked_at(self) -> Iterator[dict[str, Any]]:
-        listed = self._candidates
+        listed = self.candidates
         listed = [listed] if isinstance(listed, Mapping) else listed
         drawn = any(hasattr(v, "rvs") for one in listed for v in one.values())
         if not drawn and len(ParameterGrid(listed)) <= _LOOKED_AT:
@@ -165,18 +139,22 @@ class Runner:
 
     def score_plan(self) -> ReleasePlan:
         """Return the plan of one score: as much noise as a fit has in total."""
-        adjacency = self._estimator.adjacency
+        adjacency = self.estimator.adjacency
         query = Query("score", score_sensitivity(adjacency))
         return plan_releases([query], **self._budget(), adjacency=adjacency)  # type: ignore[arg-type]
 
     def best(
-        self, X: NDArray[Any], y: NDArray[Any], score: Score, runs: RunCount
+        self,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        score: Callable[[Any], float],
+        runs: RunCount,
     ) -> Run:
         """Return the first run of the highest score among a secret number of runs."""
         best: Run | None = None
-        # a warning of a run that is not released would tell of it
+        # a warning would show a run that is not released
         with without_warnings():
-            n_runs = draws.number_of_runs(self._keys.draw_noise_key(), runs)
+            n_runs = draws.number_of_runs(self.keys.draw_noise_key(), runs)
             for _ in range(n_runs):
                 run = self._run(X, y, score)
                 if best is None or run.score > best.score:
@@ -186,22 +164,21 @@ class Runner:
         return best
 
     def _candidate(self, params: dict[str, Any]) -> Any:
-        return clone(self._estimator).set_params(
+        return clone(self.estimator).set_params(
             **params,
             **self._budget(),
             noise_multiplier=None,
-            classes=self._classes,
+            classes=self.classes,
             verbose=0,  # a progress bar for each run would show their number
             random_state=None,
         )
 
     def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
-        seed = self._keys.draw_integer() % 2**32
-        sampler = ParameterSampler(self._candidates, 1, random_state=seed)
-        params = dict(next(iter(sampler)))
-        seeded = self._keys.seeded
+        seed = self.keys.draw_integer() % 2**32
+        (params,) = ParameterSampler(self.candidates, 1, random_state=seed)
+        seeded = self.keys.seeded
         fitted = self._candidate(params)
-        fitted.set_params(random_state=self._keys.draw_integer() if seeded else None)
+        fitted.set_params(random_state=self.keys.draw_integer() if seeded else None)
         fitted.fit(X, y)
         self._check(fitted)
         return Run(fitted, params, score(fitted))
@@ -214,13 +191,13 @@ class Runner:
         mu = said.mu
         if (
             mu is None
-            or not mu <= self._run_mu * (1.0 + SLACK / 2)
-            or said.adjacency != self._estimator.adjacency
-            or said.seeded != self._keys.seeded
+            or not mu <= self.run_mu * (1.0 + SLACK / 2)
+            or said.adjacency != self.estimator.adjacency
+            or said.seeded != self.keys.seeded
             or getattr(said, "unit", "record") != "record"
-            or said.arithmetic != getattr(self._estimator, "arithmetic", "float64")
+            or said.arithmetic != getattr(self.estimator, "arithmetic", "float64")
         ):
             raise PrivacyError(
-                f"every fit must cost mu = {self._run_mu:.6g} and be independent of "
+                f"every fit must cost mu = {self.run_mu:.6g} and be independent of "
                 f"the others, got a statement of mu = {mu!r}."
             )

@@ -13,7 +13,6 @@ from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
-from privfeat.estimation.users import Users
 from privfeat.exceptions import PrivacyError
 from privfeat.linear.problem import LinearProblem
 
@@ -21,13 +20,6 @@ from privfeat.linear.problem import LinearProblem
 # for one process.
 _NOT_COMPARED = ("random_state", "ledger", "verbose")
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
-
-
-def count_units(n_samples: int, users: Users | None, team: Team) -> int:
-    """Return the number of records, or of users, of all processes. Sensitive."""
-    # asked first: every process takes part, whether or not it has users
-    n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
-    return n_records if users is None else len(set(users.ids.tolist()))
 
 
 def check_team(
@@ -41,14 +33,14 @@ def check_team(
 ) -> None:
     """Refuse what would count a record or a user in more than one process.
 
-    Of features only the first chunk is compared, of targets all: rows that a process
-    shuffled or drew for itself have their targets in another order.
+    Of the features the first chunk is compared, and all targets: rows that one process
+    has shuffled have their targets in another order.
 
     Raises
     ------
     PrivacyError, ValueError
-        If the processes do not run the same fit; if they hold different rows that they
-        should share; or with rows of their own: if classes are not given, there are
+        If the processes do not run the same fit, or should share rows and hold
+        different ones. Where each has its own rows: if classes are not given, there are
         groups, or two processes hold the same rows.
     """
     description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"

@@ -3,48 +3,38 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterSampler
-from sklearn.utils.multiclass import check_classification_targets
 
-from privfeat._messages import without_data
 from privfeat._types import Adjacency, Arithmetic
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
-from privfeat.data import LazyFeatures
 from privfeat.exceptions import UnsupportedEventError
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
-SHARED = (
-    "arithmetic",
-    "classes",
-    "ledger",
-    "max_group_size",
-    "random_state",
-    "sampling_prob",
-    "verbose",
-)
-RESERVED = (*BUDGET, *SHARED)
+RESERVED = {
+    *BUDGET,
+    *("arithmetic", "classes", "ledger", "max_group_size"),
+    *("random_state", "sampling_prob", "verbose"),
+}
 
 
 def check_estimator(estimator: Any) -> None:
     """Raise TypeError unless a private classifier can be given a budget by ``rho``."""
     is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
-    params = set(estimator.get_params()) if is_object else set()
-    if not {*BUDGET, "classes"} <= params or not is_classifier(estimator):
+    params = estimator.get_params() if is_object else {}
+    if not {*BUDGET, "classes"} <= set(params) or not is_classifier(estimator):
         raise TypeError(
             "estimator must be a private classifier with the parameters "
             f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
         )
-    if estimator.get_params().get("ledger") is not None:
+    if params.get("ledger") is not None:
         raise ValueError(
             "ledger must be None in the estimator of a search, which is charged as a "
             "whole, got a ledger. Pass it to the search."
         )
-    if estimator.get_params().get("max_group_size") is not None:
+    if params.get("max_group_size") is not None:
         raise UnsupportedEventError(
             "max_group_size must be None in a search, which protects records, not "
             f"users, got {estimator.max_group_size!r}."
@@ -68,33 +58,13 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     ):
         raise ValueError("param_distributions must hold values to draw, got none.")
     names = {name for one in listed for name in one}
-    known = set(estimator.get_params()) - set(RESERVED)
+    known = set(estimator.get_params()) - RESERVED
     if not names <= known:
         raise ValueError(
             f"param_distributions must hold parameters among {sorted(known)}, got "
             f"{sorted(names - known)}."
         )
     ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
-
-
-def in_memory(X: Any) -> Any:
-    """Return the rows of a feature file as an array, anything else as it is."""
-    return X[:] if isinstance(X, LazyFeatures) else X
-
-
-def classes_of(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels in ``y``, so that every run knows the same classes."""
-    without_data(check_classification_targets, y)
-    if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
-        y = y.astype(str)
-    return without_data(np.unique, y)
-
-
-def parted(
-    rows: NDArray[Any], chosen: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the rows that are chosen, and the others."""
-    return rows[chosen], rows[~chosen]
 
 
 def statement_of(

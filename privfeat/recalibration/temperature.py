@@ -1,13 +1,14 @@
 """Temperature scaling of a fitted classifier, private or on public records."""
 
 import math
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
@@ -25,8 +26,10 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import ScoredClassifier, seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
+from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.scores import ScoredClassifier
 from privfeat.persistence import is_ours
 
 # Base-2 logarithms of the temperatures to choose from.
@@ -40,7 +43,7 @@ _NO_MEMORY = (
 
 
 class TemperatureScaling(
-    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, BaseEstimator
+    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, Parameters
 ):
     """Make a fitted classifier as confident as it is accurate.
 
@@ -77,23 +80,23 @@ class TemperatureScaling(
 
     Notes
     -----
-    **Guarantee.** ``n_steps`` adaptive releases of the query
-    ``confidence_gap``: the sum over records of the confidence at the temperature in
-    question, minus 1 where the prediction is correct; sensitivity 1, and under
-    replace-one 2 minus one over the number of classes
+    **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
+    sum over records of the confidence at a temperature, minus 1 where the prediction is
+    correct; sensitivity 1, and under replace-one 2 minus one over the number of classes
     (`privfeat.core.sums.confidence.confidence_gap`). What is computed of a record must
-    depend on that record alone: estimators of privfeat see to that, and all others are
-    called with one row at a time, so that batch statistics, ranks or padding cannot mix
-    records. Confidence falls as ``T`` grows and correctness stays, so the sign of the
-    sum says on which side of ``T`` mean confidence equals accuracy, the condition of
-    [2]_. A wrong sign costs little: it happens where the two are nearly equal.
+    depend on that record alone: estimators of privfeat predict so, and all others are
+    called with one row at a time.
+
+    Confidence falls as ``T`` grows and correctness stays, so the sign of the sum says
+    on which side of ``T`` mean confidence equals accuracy, the condition of [2]_. A
+    wrong sign costs little: it happens where the two are nearly equal.
 
     **Public.** ``estimator``, ``classes_``, that all labels are among them and all
     values finite, all parameters but ``random_state``; and of an ``estimator`` that is
     not of privfeat, that a prediction does not depend on the calls before it.
 
-    **Not protected.** As the linear estimators: timing, the low bits of the noise, a
-    seed; and records that the estimator was trained on without privacy.
+    **Not protected.** Timing; a fit whose seed somebody guesses; the low bits of the
+    noise; records that the estimator was trained on without privacy.
 
     References
     ----------
@@ -112,26 +115,14 @@ class TemperatureScaling(
     1.0
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        public: bool = False,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        adjacency: Adjacency = "add_remove",
-        n_steps: int = 6,
-        ledger: PrivacyLedger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.public = public
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.n_steps = n_steps
-        self.ledger = ledger
-        self.random_state = random_state
+    estimator: Any = field(kw_only=False)
+    public: bool = False
+    epsilon: float | None = None
+    delta: float = 1e-5
+    adjacency: Adjacency = "add_remove"
+    n_steps: int = 6
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
 
     @fitted_apart
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -158,10 +149,9 @@ class TemperatureScaling(
         check_is_fitted(self.estimator)
         public = check_bool("public", self.public)
         for name in ("epsilon", "ledger"):
-            if public and getattr(self, name) is not None:
+            if public and (got := getattr(self, name)) is not None:
                 raise ValueError(
-                    f"{name} must be None for public records, got "
-                    f"{getattr(self, name)!r}."
+                    f"{name} must be None for public records, got {got!r}."
                 )
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
@@ -177,18 +167,18 @@ class TemperatureScaling(
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             warn_of_unused_groups(X, None)
-            replaces = self.adjacency == "replace_one"
+            known = [
+                "the classifier, its classes, and all constructor parameters but "
+                "random_state",
+                "that all values are finite and all labels among the classes",
+            ]
+            known += ["the number of records"] * (self.adjacency == "replace_one")
+            known += [_NO_MEMORY] * one_by_one
             fit = private_fit(
                 self,
                 plan,
                 keys,
-                public=(
-                    "the classifier, its classes, and all constructor parameters but "
-                    "random_state",
-                    "that all values are finite and all labels among the classes",
-                    *(["the number of records"] if replaces else []),
-                    *([_NO_MEMORY] if one_by_one else []),
-                ),
+                public=tuple(known),
                 n_units=len(features),
                 forget=("temperature_",),
             )
@@ -212,10 +202,11 @@ class TemperatureScaling(
     def _plan(self) -> ReleasePlan:
         n_steps = check_int("n_steps", self.n_steps, low=1, high=20)
         gap = confidence_gap(self.adjacency, len(self.estimator.classes_))
-        query = Query("confidence_gap", gap, count=n_steps)
-        epsilon, delta = self.epsilon, self.delta
         return plan_releases(
-            [query], epsilon=epsilon, delta=delta, adjacency=self.adjacency
+            [Query("confidence_gap", gap, count=n_steps)],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
         )
 
     def _log_probabilities(self, X: Any) -> NDArray[np.float64]:
@@ -236,11 +227,8 @@ class TemperatureScaling(
 
         What is computed of a record depends on that record and its slot alone.
         """
-        parts = []
-        for chunk in full_chunks(features):
-            calls = np.split(chunk, len(chunk)) if one_by_one else [chunk]
-            parts += [self._log_probabilities(rows) for rows in calls]
-        log_p = np.concatenate(parts)
+        chunks = full_chunks(features, alone=one_by_one)
+        log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(
@@ -259,10 +247,7 @@ class TemperatureScaling(
                 "confidence_gap",
                 exact_confidence_gap(confidence, correct, codes >= 0, n_classes),
             )
-            if float(gap.value) > 0.0:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if gap.value > 0.0 else (low, middle)
         return float(2.0 ** (0.5 * (low + high)))
 
 

@@ -1,10 +1,35 @@
-"""From the scores of a linear model to class probabilities."""
+"""What predictions are worth, and probabilities from the scores of a linear model."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 
+from privfeat._messages import without_data
 from privfeat._types import Loss
+
+
+class ScoredClassifier(ClassifierMixin):
+    """Has the accuracy as its score, and shows no data if that fails."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on ``(X, y)``; no statement covers it."""
+        predicted = self.predict(X)
+        return float(
+            without_data(accuracy_score, y, predicted, sample_weight=sample_weight)
+        )
+
+
+class ScoredRegressor(RegressorMixin):
+    """Has R squared as its score, and shows no data if that fails."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R squared on ``(X, y)``; no statement covers it."""
+        predicted = self.predict(X)
+        return float(without_data(r2_score, y, predicted, sample_weight=sample_weight))
 
 
 def class_probabilities(loss: Loss, scores: NDArray[np.float64]) -> NDArray[np.float64]:

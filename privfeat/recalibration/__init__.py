@@ -2,11 +2,9 @@
 
 The classifier is used as it is. The records, best those that it was not trained on, are
 bounded and summed, noise is drawn, and their ledger is charged, as in a fit; so each
-tool has a privacy statement. (In the theory, "post-processing" is what works on
-releases alone and costs nothing: that is `privfeat.solvers`.) Tools that draw no noise
-are in `privfeat.analysis`.
+tool has a privacy statement. Tools that draw no noise are in `privfeat.analysis`.
 """
 
-from privfeat.postprocessing.temperature import TemperatureScaling
+from privfeat.recalibration.temperature import TemperatureScaling
 
 __all__ = ["TemperatureScaling"]
