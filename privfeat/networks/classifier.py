@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import optax
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,11 +11,9 @@ from privfeat._messages import array_of
 from privfeat.estimation.inputs import ScoredClassifier
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.problem import Problem
-from privfeat.networks import losses
-from privfeat.networks._base import DPSGDModel
-from privfeat.networks._docs import document
-from privfeat.networks._parameters import Model
-from privfeat.networks.engine import RecordLoss
+from privfeat.networks.docstrings import document
+from privfeat.networks.model import DPSGDModel
+from privfeat.networks.parameters import Model
 
 
 @document
@@ -100,5 +99,6 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
             classes_read=self.classes is None,
         )
 
-    def _loss(self) -> RecordLoss:
-        return losses.cross_entropy
+    @staticmethod
+    def _loss(scores: Any, targets: Any) -> Any:
+        return optax.softmax_cross_entropy_with_integer_labels(scores, targets)

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+import optax
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of
 from privfeat.estimation.inputs import ScoredRegressor
 from privfeat.estimation.problem import Problem
-from privfeat.networks import losses
-from privfeat.networks._base import DPSGDModel
-from privfeat.networks._docs import document
-from privfeat.networks.engine import RecordLoss
+from privfeat.networks.docstrings import document
+from privfeat.networks.model import DPSGDModel
 
 
 @document
@@ -50,5 +50,6 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
         public = (f"the number of outputs ({n_outputs})",)
         return Problem(targets=targets, n_outputs=n_outputs, fitted={}, public=public)
 
-    def _loss(self) -> RecordLoss:
-        return losses.half_squared_error
+    @staticmethod
+    def _loss(scores: Any, targets: Any) -> Any:
+        return jnp.sum(optax.l2_loss(scores, targets), axis=1)
