@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat.core.noise import draws
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
 from privfeat.networks.training.loop import flatten

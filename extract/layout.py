@@ -52,8 +52,8 @@ def read_layout(
         Relative paths with forward slashes: ``[split/]class/.../file``. One folder
         around everything is ignored.
     splits : sequence of str or None
-        Names of split folders. None takes the folders among ``SPLIT_NAMES``, and if
-        there is none, all images as the split ``train``.
+        Names of split folders. None takes the folders among ``SPLIT_NAMES`` that hold
+        images, and if there is no such folder, all images as the split ``train``.
     data : str
         Name of the data for messages.
     folders : sequence of str
@@ -68,22 +68,23 @@ def read_layout(
     found = {path: PurePosixPath(path).parts for path in sorted(paths)}
     if not found:
         raise ExtractError(f"--data must hold images, but {data} holds none.")
-    tops = {parts[0] for parts in found.values()}
-    inside = [PurePosixPath(path).parts for path in folders]
+    # folders alone say what is a split and what a class: no image decides it
+    inside = {PurePosixPath(path).parts for path in folders} - {()}
+    inside |= {q[:depth] for q in found.values() for depth in range(1, len(q))}
+    tops = {parts[0] for parts in inside}
     while (
         len(tops) == 1
         and not tops & {*SPLIT_NAMES, *(splits or ())}
-        and all(len(parts) >= 3 for parts in found.values())
-        and len({parts[1] for parts in found.values()}) > 1
+        and len({parts[1] for parts in inside if len(parts) > 1}) > 1
     ):
-        found = {path: parts[1:] for path, parts in found.items()}
-        inside = [parts[1:] for parts in inside if parts[0] in tops]
-        tops = {parts[0] for parts in found.values()}
+        found = {path: parts[1:] or parts for path, parts in found.items()}
+        inside = {parts[1:] for parts in inside} - {()}
+        tops = {parts[0] for parts in inside}
     wanted = list(splits or [name for name in SPLIT_NAMES if name in tops])
     if not wanted or (splits == ["train"] and not tops & set(SPLIT_NAMES)):
         wanted = ["train"]
         found = {path: ("train", *parts) for path, parts in found.items()}
-        inside = [("train", *parts) for parts in inside]
+        inside = {("train", *parts) for parts in inside}
         tops = {"train"}
     missing = [name for name in wanted if name not in tops]
     if missing:
@@ -98,9 +99,13 @@ def read_layout(
                 "images must lie in class folders, [split/]class/file, "
                 f"but {data} holds {path}."
             )
-    empty = {q[1] for q in inside if len(q) == 2 and q[0] in wanted}
-    class_names = sorted({parts[1] for parts in chosen.values()} | empty)
+    if not chosen:
+        raise ExtractError(f"{data} must hold images in {' or '.join(wanted)}.")
+    class_names = sorted({q[1] for q in inside if len(q) == 2 and q[0] in wanted})
     number = {name: i for i, name in enumerate(class_names)}
     files = {name: [p for p, q in chosen.items() if q[0] == name] for name in wanted}
+    if splits is None:  # a folder for a split may be empty, and its classes count
+        wanted = [name for name in wanted if files[name]]
+        files = {name: files[name] for name in wanted}
     labels = {name: [number[chosen[p][1]] for p in files[name]] for name in wanted}
     return Layout(files, labels, class_names)

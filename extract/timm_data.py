@@ -51,8 +51,8 @@ class TimmImages:
             else:
                 found, label = reader[index][:2]
             image = as_bytes(found) if hasattr(found, "convert") else _decoded(found)
-        except (OSError, SyntaxError, ValueError, EOFError) as error:
-            raise BadImageError(str(error)) from error
+        except Exception as error:  # of any reader of timm, hub or torchvision
+            raise BadImageError(str(error) or type(error).__name__) from error
         return image, _number(label)
 
 

@@ -51,11 +51,11 @@ def _cache_is_ours() -> bool:
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "off" or jax.config.values[_FOLDER]:
         return False
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(chosen or Path(root) / "privfeat" / "compiled")
     try:
+        root = chosen or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(root) if chosen else Path(root, "privfeat", "compiled")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # the latter where nobody has a home
         return False
     _set(_LEAST_SECONDS, math.inf)
     _set(_FOLDER, str(folder))

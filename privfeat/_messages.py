@@ -10,7 +10,7 @@ that is not known is dropped.
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -136,7 +136,46 @@ class _OfThisThread:
 
 def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     """Return what ``numpy.asarray`` makes of private values, without its words."""
+    refuse_masked(values)
     return without_data(np.asarray, values, dtype)
+
+
+def list_of(name: str, values: Any) -> list[Any]:
+    """Return private values, one for each record, as a list.
+
+    Raises
+    ------
+    TypeError
+        For what is iterated over in another order, or gives something else than
+        values: the keys of a mapping, the columns of a table, the letters of a text.
+    """
+    table = without_data(getattr, values, "ndim", 1) != 1
+    if table or isinstance(values, Mapping | Set | str | bytes):
+        raise TypeError(
+            f"{name} must be one-dimensional: a list, an array or a column, got "
+            f"{type(values).__name__}. Pass one value for each record, in their order."
+        )
+    return without_data(_listed, values)
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def refuse_masked(*tables: Any) -> None:
+    """Raise TypeError for masked arrays that hide an entry, or lists of such.
+
+    NumPy and scikit-learn drop the mask, and take what is under it.
+    """
+    for table in tables:
+        parts = table if isinstance(table, list | tuple) else [table]
+        masked = (part for part in parts if isinstance(part, np.ma.MaskedArray))
+        if any(map(np.ma.is_masked, masked)):
+            raise TypeError(
+                "X, y and groups must not be masked arrays with hidden entries, since "
+                "what is under a mask would count. Leave those records out, or fill "
+                "in a public constant."
+            )
 
 
 def _category(text: str) -> type[Warning]:

@@ -4,7 +4,9 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import jax
 import pytest
@@ -197,3 +199,15 @@ def test_code_is_kept_by_one_who_asks_jax(ours):
     with kept_compiled_code():
         pass
     assert least_seconds() == 7.0
+
+
+def test_who_has_no_home_fits_without_a_cache(monkeypatch):
+    def fail():
+        raise RuntimeError("Could not determine home directory.")
+
+    unset = SimpleNamespace(values={_compilation._FOLDER: None})
+    monkeypatch.setattr(Path, "home", fail)
+    monkeypatch.setattr(_compilation, "jax", SimpleNamespace(config=unset))
+    for name in ("XDG_CACHE_HOME", _compilation.VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    assert _compilation._cache_is_ours.__wrapped__() is False

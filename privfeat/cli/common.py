@@ -3,8 +3,10 @@
 import argparse
 import ast
 import inspect
+import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -194,6 +196,41 @@ def interrupt_explained() -> Iterator[list[Any]]:
             spent = any(hasattr(estimator, "privacy_") for estimator in begun)
             error.add_note("Its budget is spent." if spent else "No budget was spent.")
         raise
+
+
+def save_fit(
+    args: argparse.Namespace, model: Any, class_names: Sequence[str] | None
+) -> None:
+    """Save a fitted model in ``--out`` or, since its budget is spent, anywhere.
+
+    Raises
+    ------
+    CommandError
+        If it is not in ``--out``, as when its disk is full by now, or another command
+        has saved a model there. The message says where it is.
+    """
+    from privfeat import persistence
+
+    folder = Path(args.out)
+    try:
+        persistence.save(
+            model, folder, overwrite=args.overwrite, class_names=class_names
+        )
+        return
+    except OSError as error:
+        why = error.strerror or str(error).rstrip(".")
+    rescued = Path(tempfile.gettempdir(), f"privfeat-{uuid.uuid4().hex}")
+    try:
+        persistence.save(model, rescued, class_names=class_names)
+    except OSError:
+        shutil.rmtree(rescued, ignore_errors=True)
+        where = "It is lost"
+    else:
+        where = f"It is in {rescued}: move it"
+    raise CommandError(
+        f"the model could not be saved in {args.out} ({why}). {where}. Its budget is "
+        "spent."
+    )
 
 
 def print_fit(

@@ -18,6 +18,7 @@ from privfeat.cli.common import (
     print_fit,
     progress,
     refuse_to_replace,
+    save_fit,
     warn,
 )
 from privfeat.cli.job import all_of_job, joined_job
@@ -115,7 +116,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     from privfeat import persistence
 
     persistence.written_before(estimator, train.class_names)
-    with output_folder(args.out) as folder:
+    with output_folder(args.out):
         progress(args, f"fitting {args.estimator} on {args.train} ...")
         if "verbose" not in settings and not args.quiet and sys.stderr.isatty():
             estimator.set_params(verbose=1)
@@ -127,9 +128,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
             return
         if "verbose" not in settings:
             estimator.set_params(verbose=0)
-        persistence.save(
-            estimator, folder, overwrite=args.overwrite, class_names=train.class_names
-        )
+        save_fit(args, estimator, train.class_names)
     tested = None if test is None else (test.X, test.y, args.test)
     print_fit(args, estimator, tested)
     if train.class_names is not None and not args.quiet:
@@ -197,13 +196,21 @@ def _count_classes(args: argparse.Namespace, train: "FeatureSplit") -> int:
     return int(n_classes)
 
 
-def _is_same(test: "FeatureSplit", train: "FeatureSplit") -> bool:
-    """Return whether two splits are one, under whatever names, or copies of one."""
+def _share_rows(test: "FeatureSplit", train: "FeatureSplit") -> bool:
+    """Return whether two splits are one, or have a shard, or a copy, in common."""
     if samefile(test.X.path, train.X.path) and test.X.dataset == train.X.dataset:
         return True
-    checksums = ("features_crc32", "labels_crc32")  # joined files have none
-    known = [split.metadata.get(name) for split in (test, train) for name in checksums]
-    return known[:2] == known[2:] and None not in known
+    return not _checksums(test).isdisjoint(_checksums(train))
+
+
+def _checksums(split: "FeatureSplit") -> set[int]:
+    """Return the checksums of a split's features, of each shard where it is joined."""
+    from privfeat.data import open_features
+
+    shards = open_features(split.X.path).shards
+    parts = [open_features(shard)[split.name] for shard in shards] or [split]
+    found = (part.metadata.get("features_crc32") for part in parts if len(part))
+    return {checksum for checksum in found if checksum is not None}
 
 
 def _open_test(
@@ -213,10 +220,10 @@ def _open_test(
     if args.test is None:
         return None
     test = open_split(args.test, preferred="test")
-    if _is_same(test, train):
+    if _share_rows(test, train):
         raise CommandError(
-            f"--test must not be the training split, got {args.test}. An accuracy on "
-            "training records tells of them."
+            f"--test must not be the training split, or share a shard with it, got "
+            f"{args.test}. An accuracy on training records tells of them."
         )
     if test.y.shape[1:] != train.y.shape[1:]:
         raise CommandError(f"{args.test} must have labels as {args.train} has them.")

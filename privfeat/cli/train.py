@@ -18,6 +18,7 @@ from privfeat.cli.common import (
     print_fit,
     progress,
     refuse_to_replace,
+    save_fit,
     warn,
 )
 
@@ -131,12 +132,8 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     _report_empty_classes(root / below, names, y)
     test = None
     if split.is_dir() and (root / "test").is_dir():
-        if split.samefile(root / "test"):
-            raise CommandError(
-                f"test/ must not be train/, got one folder for both in {args.data!r}. "
-                "An accuracy on training images tells of them."
-            )
         test = read(root / "test")
+        _refuse_links(split, files, root / "test", test.files)
         other = sorted({*names} ^ {*test.class_names})
         if other:
             raise CommandError(
@@ -154,7 +151,7 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
     clf = DPSGDClassifier(**({"verbose": int(bar)} | params))
     begun.append(clf)
     persistence.written_before(clf, names)
-    with output_folder(args.out) as folder:
+    with output_folder(args.out):
         if args.restore:
             clf.restore()
         else:
@@ -164,14 +161,24 @@ def _run(args: argparse.Namespace, begun: list[Any]) -> None:
                 print(_charge(clf, n_units), flush=True)
             progress(args, f"training {args.model} on {args.data} ...")
             clf.fit(X, y, groups=groups)
-        persistence.save(
-            clf.set_params(verbose=0),
-            folder,
-            overwrite=args.overwrite,
-            class_names=names,
-        )
+        save_fit(args, clf.set_params(verbose=0), names)
     tested = None if test is None else (test.images, test.labels, root / "test")
     print_fit(args, clf, tested)
+
+
+def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -> None:
+    """Raise CommandError if an image of ``test/`` is one of ``train/``."""
+    known = {_identity(split / file) for file in train}
+    if any(_identity(other / file) in known for file in test):
+        raise CommandError(
+            f"{other} must not lead to images of {split}, got a link. An accuracy on "
+            "training images tells of them."
+        )
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    state = file.stat()
+    return state.st_dev, state.st_ino
 
 
 def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:

@@ -14,19 +14,21 @@ What a file may hold, and what becomes of it:
 """
 
 import os
-import struct
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import numpy as np
+
+from privfeat._warnings import warn
 
 SUFFIXES = frozenset(
     ".jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .pbm".split()
 )
 # Stored beside features: of another rule, equal files give other features.
 DECODING = "upright; full range of bits; zero as tagged; transparency over white"
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, struct.error)
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
 _ZERO_IS_WHITE, _SIGNED = 0, 2  # their values
 
@@ -52,23 +54,60 @@ def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
 
     Links are followed, but not back to a folder that they are in: each turn of such a
     circle would be one more record of the same image.
+
+    Warns
+    -----
+    PrivacyWarning
+        If links lead to one image under two names, which are two records.
     """
-    images, folders = [], []
-    for folder, inside, files in os.walk(root, followlinks=True):
-        below = Path(folder).relative_to(root)
-        around = {os.path.realpath(Path(root, p)) for p in (below, *below.parents)}
-        inside[:] = [
-            name
-            for name in inside
-            if os.path.realpath(Path(folder, name)) not in around
-        ]
-        folders += _names(below, inside)
-        images += [name for name in _names(below, files) if is_image(name)]
+    images, folders = {}, []
+    for name, identity in _listed(Path(root)):
+        if identity is None:
+            folders.append(name)
+        elif is_image(name):
+            images[name] = identity
+    seen: dict[Any, str] = {}
+    for name in sorted(images):
+        other = seen.setdefault(images[name], name)
+        if other != name:
+            warn(
+                f"{other} and {name} are one image: it counts under each name, and "
+                "each is protected on its own. Remove the links, or name the user of "
+                "every image."
+            )
+            break
     return sorted(images), sorted(name for name in folders if not is_hidden(name))
 
 
-def _names(below: Path, names: Iterable[str]) -> list[str]:
-    return [(below / name).as_posix() for name in names]
+def _listed(
+    root: Path, below: str = "", around: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Any]]:
+    """Yield the relative path of all that is below a folder.
+
+    Beside it None for a folder, and what all names of a file share for a file: from the
+    listing where that says it, since to look at each file takes long on a network.
+    """
+    folder = Path(root, below)
+    around += (os.path.realpath(folder),)
+    device = folder.stat().st_dev
+    with os.scandir(folder) as entries:
+        found = list(entries)
+    for entry in found:
+        name = f"{below}/{entry.name}" if below else entry.name
+        state = None
+        if entry.is_symlink():
+            with suppress(OSError):  # it leads nowhere: to decode it says so
+                state = entry.stat()
+        same = device, entry.inode()
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if state is not None:
+            same = state.st_dev, state.st_ino
+            is_folder = stat.S_ISDIR(state.st_mode)
+        if not is_folder:
+            yield name, same
+        elif os.path.realpath(entry.path) not in around:
+            yield name, None
+            yield from _listed(root, name, around)
 
 
 def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
@@ -82,14 +121,9 @@ def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """
     from PIL import Image
 
-    try:
-        with Image.open(file) as image:
-            image.load()
-            return as_bytes(image)
-    except BadImageError:
-        raise
-    except (*_BROKEN, Image.DecompressionBombError) as error:
-        raise BadImageError(str(error) or type(error).__name__) from error
+    with _refused_if_damaged(), Image.open(file) as image:
+        image.load()
+        return as_bytes(image)
 
 
 def as_bytes(image: Any) -> Any:
@@ -98,8 +132,13 @@ def as_bytes(image: Any) -> Any:
     Raises
     ------
     BadImageError
-        If there is no way from its mode to one of the two.
+        If it cannot be decoded, or there is no way from its mode to one of the two.
     """
+    with _refused_if_damaged():
+        return _as_bytes(image)
+
+
+def _as_bytes(image: Any) -> Any:
     from PIL import Image
 
     depth, tags = _depth(image), _tags(image)  # before it is turned: that drops them
@@ -130,11 +169,21 @@ def converted(image: Any, mode: str) -> Any:
     BadImageError
         If there is no way from its mode to that one.
     """
-    if image.mode == mode:
-        return image
+    with _refused_if_damaged():
+        return image if image.mode == mode else image.convert(mode)
+
+
+@contextmanager
+def _refused_if_damaged() -> Iterator[None]:
+    """Turn whatever Pillow raises into `BadImageError`: its plugins raise anything.
+
+    A file may be of any kind that Pillow knows, whatever its name says.
+    """
     try:
-        return image.convert(mode)
-    except (OSError, ValueError) as error:
+        yield
+    except BadImageError:
+        raise
+    except Exception as error:
         raise BadImageError(str(error) or type(error).__name__) from error
 
 
@@ -143,7 +192,7 @@ def _upright(image: Any) -> Any:
 
     try:
         return ImageOps.exif_transpose(image)
-    except (*_BROKEN, KeyError):  # damaged metadata of an image that is whole
+    except Exception:  # noqa: BLE001 - damaged metadata of an image that is whole
         return image
 
 

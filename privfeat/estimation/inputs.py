@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._messages import without_data
+from privfeat._messages import refuse_masked, without_data
 from privfeat._types import Adjacency
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
@@ -47,6 +47,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """
     refuse_dates("X", X)
     refuse_dates("y", y)
+    refuse_masked(X, y)
     if not isinstance(X, LazyFeatures):
         X, y = without_data(
             validate_data, estimator, X, y, dtype=FLOATS, multi_output=True

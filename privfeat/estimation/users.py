@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._messages import without_data
+from privfeat._messages import list_of, without_data
 
 # Objects that compare themselves could take two users for one.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
@@ -104,14 +104,15 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     TypeError
-        If they are not all integers, or all strings or bytes.
+        If they are not all integers, or all strings or bytes; for a mapping or a set,
+        whose keys would pass for users of one record each.
     """
     given: Any = groups
     masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
         if given.dtype.kind in "iu":
             return np.asarray(given)
-    values = without_data(_listed, given)
+    values = list_of("groups", given)
     for kind, plain in _PLAIN.items():
         if all(isinstance(value, kind) for value in values):
             ids = np.empty(len(values), object)
@@ -121,7 +122,3 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
         "groups must be one-dimensional and hold integers only or strings only, "
         "got another type or a missing value."
     )
-
-
-def _listed(groups: Any) -> list[Any]:
-    return list(groups.tolist() if hasattr(groups, "tolist") else groups)

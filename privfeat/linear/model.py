@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_bool, check_choice, check_int, check_real
 from privfeat._compilation import kept_compiled_code
-from privfeat._messages import without_data
+from privfeat._messages import refuse_masked, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import (
     ARITHMETICS,
@@ -258,6 +258,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         refuse_dates("X", X)
+        refuse_masked(X)
         features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)

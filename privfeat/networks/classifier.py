@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import optax
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +11,7 @@ from privfeat.estimation.inputs import ScoredClassifier
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.problem import Problem
 from privfeat.networks.docstrings import document
+from privfeat.networks.engine import losses
 from privfeat.networks.model import DPSGDModel
 from privfeat.networks.parameters import Model
 
@@ -64,6 +64,7 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
 
     model: Model = "simpleVGG-32(2)-64(2)-128(2)-128"
     classes: ArrayLike | None = None
+    _loss = staticmethod(losses.cross_entropy)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores, (n_samples, n_classes); for two classes their difference."""
@@ -98,7 +99,3 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
             public=public,
             classes_read=self.classes is None,
         )
-
-    @staticmethod
-    def _loss(scores: Any, targets: Any) -> Any:
-        return optax.softmax_cross_entropy_with_integer_labels(scores, targets)

@@ -26,7 +26,7 @@ from privfeat.networks.engine.clipped_sums import (
     record_parts,
 )
 from privfeat.networks.engine.clipping import check_phases
-from privfeat.networks.engine.network import Network, check_separate
+from privfeat.networks.engine.network import Network, check_scores, check_separate
 from privfeat.networks.images.augment import Views, check_images, voted
 from privfeat.networks.images.records import (
     TO_UNIT_RANGE,
@@ -202,7 +202,7 @@ class DPSGDModel(DPSGDParameters, ABC):
 
     @staticmethod
     @abstractmethod
-    def _loss(scores: Any, targets: Any) -> Any:
+    def _loss(scores: Any, targets: Any, /) -> Any:
         """Return the loss of each record."""
 
     def _network(
@@ -233,6 +233,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         inputs, targets = to_inputs(records[:1]), problem.targets
         tape, trial = dry_run(network, inputs), None
         if not isinstance(self.model, str):
+            check_scores(network, inputs, problem.n_outputs)
             check_separate(network, inputs.shape[1:])
             trial = partial(check_rows, network, self._loss, inputs, targets[:1])
         views = Views(self.augmentation, self.n_copies, scale)

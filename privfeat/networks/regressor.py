@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-import optax
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of
 from privfeat.estimation.inputs import ScoredRegressor
 from privfeat.estimation.problem import Problem
 from privfeat.networks.docstrings import document
+from privfeat.networks.engine import losses
 from privfeat.networks.model import DPSGDModel
 
 
@@ -33,6 +32,8 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
     {guarantees}
     """
 
+    _loss = staticmethod(losses.half_squared_error)
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return predictions, (n_samples,) or (n_samples, n_outputs) as ``y`` was."""
         scores = self._scores(X)
@@ -49,7 +50,3 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
         n_outputs = targets.shape[1]
         public = (f"the number of outputs ({n_outputs})",)
         return Problem(targets=targets, n_outputs=n_outputs, fitted={}, public=public)
-
-    @staticmethod
-    def _loss(scores: Any, targets: Any) -> Any:
-        return jnp.sum(optax.l2_loss(scores, targets), axis=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
-from privfeat._messages import without_data
+from privfeat._messages import list_of, without_data
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
 
@@ -115,7 +115,7 @@ class HashKFold(BaseCrossValidator):
                 "key must be None without ids, got a key. Pass the ids of the records "
                 "as groups."
             )
-        ids = range(n_samples) if groups is None else without_data(_as_list, groups)
+        ids = range(n_samples) if groups is None else list_of("groups", groups)
         if len(ids) != n_samples:
             raise ValueError(
                 "groups must hold one id for each record, got another size."
@@ -143,10 +143,6 @@ class HashKFold(BaseCrossValidator):
 
 def _count_rows(X: Any) -> int:
     return int(X.shape[0] if hasattr(X, "shape") else len(X))
-
-
-def _as_list(groups: Any) -> list[Any]:
-    return list(groups.tolist() if hasattr(groups, "tolist") else groups)
 
 
 def _texts(ids: Any) -> list[str]:

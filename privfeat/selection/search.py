@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
-from privfeat._messages import without_data
+from privfeat._messages import refuse_masked, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
@@ -213,6 +213,7 @@ class DPRandomizedSearch(
         features: NDArray[Any]
         labels: NDArray[Any]
         refuse_dates("X", X)
+        refuse_masked(X, y)
         features, labels = without_data(
             validate_data, self, in_memory(X), y, dtype=FLOATS
         )

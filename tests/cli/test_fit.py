@@ -1,4 +1,6 @@
+import shutil
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -132,8 +134,38 @@ def test_fit_that_cannot_save_leaves_nothing(fails, features, tmp_path, monkeypa
         raise OSError(28, "No space left on device", "model.json")
 
     monkeypatch.setattr(_model_files, "write_atomically", fail)
-    assert "No space left" in fails(*fit_arguments(features, tmp_path / "m"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    message = fails(*fit_arguments(features, tmp_path / "m"))
+    assert "(No space left on device). It is lost. Its budget is spent." in message
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_fit_saves_elsewhere_what_it_has_paid_for(
+    fails, features, model, tmp_path, monkeypatch, full
+):
+    """The disk is full by now, or another command was faster."""
+    fit, save = DPLeastSquares.fit, _model_files.write_atomically
+
+    def fit_beside_another(self, *args, **kwargs):
+        shutil.copytree(model, tmp_path / "m", dirs_exist_ok=True)
+        return fit(self, *args, **kwargs)
+
+    def save_on_a_full_disk(path, content):
+        if path.parent == tmp_path / "m":
+            raise OSError(28, "No space left on device", str(path))
+        save(path, content)
+
+    if full:
+        monkeypatch.setattr(_model_files, "write_atomically", save_on_a_full_disk)
+    else:
+        monkeypatch.setattr(DPLeastSquares, "fit", fit_beside_another)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    message = fails(*fit_arguments(features, tmp_path / "m"))
+    assert ("No space left" if full else "must not hold a model") in message
+    (rescued,) = tmp_path.glob("privfeat-*")
+    assert f"It is in {rescued}: move it. Its budget is spent." in message
+    assert persistence.load(rescued).privacy_.epsilon == 20
 
 
 @pytest.mark.usefixtures("fit_is_forbidden")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat import open_features, persistence
-from privfeat.data import write_features
+from privfeat.data import join_features, write_features
 from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split
 
 
@@ -45,7 +45,7 @@ def test_fit_reads_the_number_of_labels_from_their_columns(run, fails, tmp_path)
     X, y = make_split(60, 0)
     indicators = np.eye(4, dtype=np.uint8)[y]
     path = tmp_path / "bare.h5"
-    write_features(path, {"train": (X, indicators), "test": (X, y)})
+    write_features(path, {"train": (X, indicators), "test": make_split(60, 1)})
     assert run(*fit_arguments(path, tmp_path / "m"))[0] == 0
     assert persistence.load(tmp_path / "m").classes_.tolist() == [0, 1, 2, 3]
     wrong = fit_arguments(path, tmp_path / "n", "--n-classes", "5")
@@ -75,6 +75,26 @@ def test_fit_knows_the_training_split_by_other_names(fails, features, tmp_path, 
     split = f"{other}:{'test' if kind == 'other split' else 'train'}"
     argv = ["fit", "--estimator", "DPFC", "--train", features, "--test", split]
     assert "training split" in fails(*argv, "--out", tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [("ab", "a"), ("a", "ab"), ("ab", "ba"), ("ab", "bc"), ("ab", "c")],
+)
+def test_fit_knows_shards_of_the_training_split(run, tmp_path, train, test):
+    """A file joined of some of them holds training records as well."""
+    for seed, name in enumerate("abc"):
+        path, split = tmp_path / f"{name}.h5", {"train": make_split(80, seed)}
+        write_features(path, split, class_names=CLASS_NAMES)
+    for joined in ("ab", "ba", "bc"):
+        shards = [tmp_path / f"{name}.h5" for name in joined]
+        join_features(tmp_path / f"{joined}.h5", shards)
+    files = (f"--train={tmp_path / train}.h5", f"--test={tmp_path / test}.h5")
+    out = tmp_path / "model"
+    status, _, err = run("fit", "--estimator=DPLeastSquares", *files, f"--out={out}")
+    assert (status == 0) == set(train).isdisjoint(test)
+    assert out.exists() == (status == 0)
+    assert status == 0 or "share a shard" in err
 
 
 @pytest.fixture

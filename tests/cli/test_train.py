@@ -101,11 +101,13 @@ def test_train_refuses_what_it_cannot_save_before_it_fits(folder, capsys, more):
     assert not ledger.history
 
 
-def test_train_refuses_the_training_images_as_test(folder, capsys):
-    (folder / "test").rename(folder / "unused")
-    (folder / "test").symlink_to(folder / "train")
+@pytest.mark.parametrize("which", ["", "bright", "bright/0.png"])
+def test_train_refuses_the_training_images_as_test(folder, capsys, which):
+    (folder / "test" / which).rename(folder / "unused")
+    (folder / "test" / which).symlink_to(folder / "train" / which)
     assert command(folder) == 1
-    assert "test/ must not be train/" in capsys.readouterr().err
+    assert "must not lead to images of" in capsys.readouterr().err
+    assert not (folder / "model").exists()
 
 
 def test_train_charges_a_ledger(folder, capsys):

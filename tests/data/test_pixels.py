@@ -4,6 +4,7 @@ import struct
 import numpy as np
 import pytest
 
+from privfeat import PrivacyWarning
 from privfeat.data.pixels import BadImageError, as_bytes, decode, is_image, list_images
 
 Image = pytest.importorskip("PIL.Image")
@@ -174,6 +175,42 @@ def test_list_images_takes_an_image_once_where_links_lead_back(tmp_path):
     (tmp_path / "cat" / "self").symlink_to(tmp_path / "cat")
     (tmp_path / "dog" / "up").symlink_to(tmp_path)
     (tmp_path / "owl").symlink_to(tmp_path / "dog")  # another folder: a class
-    images, folders = list_images(tmp_path)
+    with pytest.warns(PrivacyWarning, match=r"dog/1.png and owl/1.png are one image"):
+        images, folders = list_images(tmp_path)
     assert images == ["cat/1.png", "dog/1.png", "owl/1.png"]
     assert folders == ["cat", "dog", "owl"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "hard link", "each other"])
+def test_list_images_warns_of_an_image_under_two_names(tmp_path, kind):
+    """It is two records, each protected on its own."""
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(b"")
+    (tmp_path / "dog" / "loop.png").symlink_to("loop.png")
+    (tmp_path / "dog" / "gone.png").symlink_to("nothing.png")
+    assert len(list_images(tmp_path)[0]) == 4  # without a warning
+    if kind == "file":
+        (tmp_path / "dog" / "2.png").symlink_to("../cat/1.png")
+    elif kind == "hard link":
+        (tmp_path / "dog" / "2.png").hardlink_to(tmp_path / "cat" / "1.png")
+    else:
+        (tmp_path / "dog" / "more").symlink_to("../cat")
+    if kind == "each other":
+        (tmp_path / "cat" / "more").symlink_to("../dog")
+    with pytest.warns(PrivacyWarning, match="are one image: it counts under each"):
+        list_images(tmp_path)
+
+
+def test_whatever_pillow_raises_is_a_bad_image():
+    """Its plugins raise anything, and it takes no name for a kind of file."""
+    file = io.BytesIO(b"DDS " + struct.pack("<7I", 124, 0, 4, 4, 0, 0, 0) + bytes(96))
+    with pytest.raises(BadImageError, match="pixel format"):  # a NotImplementedError
+        decode(file)
+
+
+def test_as_bytes_refuses_an_image_that_is_read_later_and_cut_off():
+    noise = np.random.default_rng(0).integers(0, 2**16, (64, 64), dtype=np.uint16)
+    whole = stored(Image.fromarray(noise), "PNG").getvalue()
+    with pytest.raises(BadImageError):
+        as_bytes(Image.open(io.BytesIO(whole[: len(whole) // 2])))

@@ -56,6 +56,8 @@ def test_read_layout_ignores_one_folder_around_everything():
     [
         ([], None, "must hold images, but data holds none"),
         (["1.png"], None, "must lie in class folders"),
+        (["1.png", "a/b/1.png", "a/c/1.png"], None, "must lie in class folders"),
+        (["a/1.png", "a/b/1.png", "a/c/1.png"], None, "must lie in class folders"),
         (["train/1.png"], None, "must lie in class folders"),
         (["train/a/1.png"], ["val"], "'val' is not among"),
     ],
@@ -63,3 +65,24 @@ def test_read_layout_ignores_one_folder_around_everything():
 def test_read_layout_refuses(paths, splits, message):
     with pytest.raises(ExtractError, match=message):
         read_layout(paths, splits, "data")
+
+
+@pytest.mark.parametrize(
+    ("paths", "rare", "folders"),
+    [
+        (["p/cat/1.png", "p/cat/2.png"], "p/dog/1.png", ["p", "p/cat", "p/dog"]),
+        (["train/cat/1.png", "train/dog/1.png"], "val/cat/1.png", ["val/rare"]),
+        (["cat/a/1.png", "cat/b/1.png"], "dog/1.png", ["cat", "dog"]),
+    ],
+)
+def test_read_layout_finds_the_same_classes_without_an_image(paths, rare, folders):
+    """The names of the classes are public, so no image may decide what they are."""
+    folders += [rare.rsplit("/", 1)[0]]
+    whole = read_layout([*paths, rare], None, "data", folders)
+    assert read_layout(paths, None, "data", folders).class_names == whole.class_names
+    assert len(whole.class_names) > 1
+
+
+def test_read_layout_refuses_split_folders_without_images():
+    with pytest.raises(ExtractError, match="must hold images in train"):
+        read_layout(["cat/1.png", "dog/1.png"], None, "data", ["train", "cat", "dog"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
@@ -92,6 +92,7 @@ def answered(answer, stddev, *, clip_norm=1.0, row_scaling="unit"):
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+@settings(max_examples=40)
 @given(
     one=ROWS,
     two=ROWS,

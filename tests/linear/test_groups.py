@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPNewton,
+    HashKFold,
+    open_features,
+)
 from privfeat.data import write_features
 from privfeat.estimation.users import check_users
 from privfeat.exceptions import UnsupportedEventError
@@ -270,6 +277,34 @@ def test_fit_refuses_users_that_are_neither_integers_nor_strings(bad):
     clf = DPLeastSquares(classes=range(2), max_group_size=1)
     with pytest.raises(TypeError, match="groups must"):
         clf.fit([[1.0, 0.0], [0.0, 1.0]], [0, 1], groups=bad)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"a.png": "ann", "b.png": "ann"},
+        {"a.png": "ann", "b.png": "ann"}.keys(),
+        {"ann", "bob"},
+        "ab",
+        b"ab",
+        np.array("ann"),
+    ],
+    ids=["dict", "keys", "set", "str", "bytes", "scalar"],
+)
+def test_check_users_refuses_what_is_no_list_of_one_user_for_each_record(bad):
+    """Names of files would pass for users of one record each."""
+    with pytest.raises(TypeError, match="groups must be one-dimensional"):
+        check_users(bad, 1, 2)
+    with pytest.raises(TypeError, match="groups must be one-dimensional"):
+        next(HashKFold(2).split(np.zeros((2, 1)), None, bad))
+
+
+def test_check_users_refuses_a_table_and_takes_values_of_a_dict():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="got DataFrame"):
+        check_users(pandas.DataFrame([["ann", "ann"]], columns=["a", "b"]), 1, 2)
+    users = check_users({"a.png": "ann", "b.png": "ann"}.values(), 1, 2)
+    assert np.sum(users.kept_records(7)) == 1
 
 
 def test_check_users_keeps_nullable_integers_apart():

@@ -1,5 +1,6 @@
 """What `fit` warns of and refuses before it reads a value."""
 
+import math
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from privfeat import (
     DPLeastSquares,
     DPLeastSquaresRegressor,
     DPRandomizedSearch,
+    DPSGDClassifier,
     PrivacyLedger,
     PrivacyWarning,
     open_features,
@@ -181,3 +183,48 @@ def test_a_refusal_of_text_or_of_gaps_names_a_public_remedy(rows):
         clf.fit(frame.assign(ward="north"), y)
     with pytest.raises(ValueError, match="Fill gaps with a public constant"):
         clf.fit(frame.assign(a=np.nan), y)
+
+
+def hidden(values):
+    """Return the values as a masked array that hides the last one."""
+    mask = np.zeros(np.shape(values), bool)
+    mask[-1] = True
+    return np.ma.array(values, mask=mask)
+
+
+@pytest.mark.parametrize("which", ["X", "y", "X in a list"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DPLeastSquares(classes=range(3)),
+        DPLeastSquaresRegressor(target_bounds=(0, 2)),
+        DPRandomizedSearch(DPFC(classes=range(3)), {"n_iter": [1]}),
+        DPSGDClassifier(model="mlp", classes=range(3)),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_fit_refuses_what_a_mask_hides(estimator, which, rows):
+    """NumPy and scikit-learn drop the mask, so a record left out would count."""
+    X, y = rows
+    X = {"X": hidden, "y": lambda X: X, "X in a list": lambda X: [*hidden(X)]}[which](X)
+    with pytest.raises(TypeError, match="must not be masked arrays with hidden"):
+        estimator.fit(X, hidden(y) if which == "y" else y)
+
+
+@pytest.mark.filterwarnings("ignore:epsilon should be at most 20")
+def test_a_mask_that_hides_nothing_is_taken(rows):
+    clf = DPLeastSquares(epsilon=math.inf, classes=range(3))
+    coef = clf.fit(*rows).coef_.copy()
+    X, y = map(np.ma.array, rows)
+    np.testing.assert_array_equal(clf.fit(X, y).coef_, coef)
+    with pytest.raises(TypeError, match="must not be masked arrays"):
+        clf.predict(hidden(X))
+
+
+@pytest.mark.parametrize("column", range(3))
+def test_write_features_refuses_what_a_mask_hides(column, rows, tmp_path):
+    """Of a hidden user what lies under the mask would be another one."""
+    columns = [*rows, np.arange(60)]
+    columns[column] = hidden(columns[column])
+    with pytest.raises(TypeError, match="must not be masked arrays"):
+        write_features(tmp_path / "rows.h5", {"train": tuple(columns)})

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat._compilation import kept_compiled_code
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import MLP
 from tests.networks.tiny import UNOPTIMIZED

@@ -1,4 +1,4 @@
-"""One test for each way in which other libraries broke, and a fault that it notices.
+"""One test for each row of docs/pitfalls.md, and a fault that it notices.
 
 ``check_NN`` states the property, ``test_NN_...`` runs it, and ``test_NN_notices_...``
 plants the fault and expects the check to fail. Numbers are never reused. The planted

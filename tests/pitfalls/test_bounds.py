@@ -1,4 +1,4 @@
-"""What one record can change: rows 2, 3, 10, 11, 12, 16, 20, 21, 22, 23."""
+"""What one record can change: rows 2, 3, 10 to 12, 15, 16 and 20 to 23."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What a ledger holds of fits and searches: rows 5 and 30 once more."""
+"""What a ledger holds of fits and searches: rows 5 and 30."""
 
 import itertools
 import math

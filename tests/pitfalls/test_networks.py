@@ -1,4 +1,4 @@
-"""The trainers of whole networks: rows 15, 22, 23, 29, 30 once more."""
+"""Full networks: rows 15, 22, 23, 29 and 30."""
 
 import dataclasses
 import itertools
@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat import DPSGDClassifier, load, save
 from privfeat.core.noise import draws
@@ -18,6 +17,7 @@ from privfeat.networks import layers, model
 from privfeat.networks.engine import clipped_sums
 from privfeat.networks.engine import network as models
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers import Dense, Norm, contributions
 from privfeat.networks.layers.basic import FastEngineError

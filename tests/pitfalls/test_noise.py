@@ -1,4 +1,4 @@
-"""What noise is drawn, and from what randomness: rows 6, 7, 8, 13, 14, 24, 29."""
+"""What noise is drawn, and from what randomness: rows 6 to 8, 13, 14, 24, 29."""
 
 import dataclasses
 import pickle

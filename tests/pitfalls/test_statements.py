@@ -1,4 +1,4 @@
-"""What is charged and said of a fit: rows 1, 4, 5, 17, 18, 19, 25, 26, 27, 30."""
+"""What a fit is charged and says: rows 1, 4, 5, 17 to 19, 25 to 27, 30."""
 
 import math
 from collections import Counter

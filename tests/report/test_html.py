@@ -84,7 +84,7 @@ def test_texts_are_shown_as_they_are(full_report):
     assert not {"b", "i", "one", "lower"} & {*outline.tags}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.text(min_size=1))
 def test_no_text_becomes_markup(text):
     """Wherever it stands: in a title, an attribute, a name or a value."""

@@ -123,6 +123,23 @@ def refuse_shared_state(module: nnx.Module) -> None:
             )
 
 
+def check_scores(network: Network, inputs: Any, n_outputs: int) -> None:
+    """Raise ValueError unless a network makes one score of a record for each output.
+
+    Of one record and of two: nothing is computed. ``inputs`` has length 1.
+    """
+    for n_records in (1, 2):
+        batch = jnp.repeat(jnp.asarray(inputs), n_records, axis=0)
+        scores = jax.eval_shape(network, network.initial, batch)
+        shape = getattr(scores, "shape", type(scores).__name__)
+        if shape != (n_records, n_outputs):
+            raise ValueError(
+                f"model must return scores of shape (n_records, {n_outputs}), got "
+                f"{shape} for {n_records} of them. Keep the axis of records first, and "
+                "that of outputs also where it is one."
+            )
+
+
 def check_separate(network: Network, input_shape: tuple[int, ...]) -> None:
     """Raise ValueError if a network that is not ours could mix the records of a batch.
 

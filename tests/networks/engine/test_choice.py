@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat import DPSGDClassifier
 from privfeat.audit import replay
 from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network, check_separate
 from privfeat.networks.layers import Dense, Embed
 from privfeat.networks.layers.basic import FastEngineError

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat.networks.engine.clipped_sums import dry_run
 from privfeat.networks.engine.clipping import (
@@ -14,6 +13,7 @@ from privfeat.networks.engine.clipping import (
     MARGIN,
     clip_factors,
 )
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers import Conv, Dense, Embed, Norm, Scale, contributions
 from privfeat.networks.layers.basic import FastEngineError

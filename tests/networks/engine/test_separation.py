@@ -7,9 +7,10 @@ import pytest
 from flax import nnx
 from jax.experimental import pallas
 
-from privfeat import DPSGDClassifier
+from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.audit import replay
 from privfeat.networks import NETWORKS, layers
+from privfeat.networks.engine import losses
 from privfeat.networks.layers.basic import FastEngineError
 from tests.networks.tiny import TINY
 
@@ -84,6 +85,54 @@ def test_the_fast_engine_needs_someone_who_vouches(gated, params):
     clf.set_params(trust_model=1)
     with pytest.raises(TypeError, match="trust_model must be True or False"):
         clf.fit(*gated)
+
+
+class Shaped(nnx.Module):
+    """A layer whose outputs come in another shape."""
+
+    def __init__(self, n_inputs, n_outputs, change, *, rngs):
+        self.head = layers.Dense(n_inputs, n_outputs, rngs=rngs)
+        self.change = change
+
+    def __call__(self, x):
+        return self.change(self.head(x))
+
+
+SHAPES = {
+    "vector": lambda scores: scores[:, 0],
+    "row": lambda scores: scores.T,
+    "axis": lambda scores: scores[:, None],
+    "outputs": lambda scores: jnp.concatenate([scores, scores], axis=1),
+    "pair": lambda scores: (scores, scores),
+}
+
+
+@pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_scores_of_another_shape_are_refused_before_a_draw(gated, change, engine):
+    """A vector of scores met the targets of all: 11 times as far as declared."""
+
+    def model(shape, n_outputs, *, rngs):
+        return Shaped(shape[0], n_outputs, change, rngs=rngs)
+
+    common = {"model": model, "engine": engine, "trust_model": True, "n_iter": 1}
+    for estimator in (
+        DPSGDRegressor(**common, noise_multiplier=1.0, expected_batch_size=8),
+        DPSGDClassifier(**TINY | common | {"classes": range(2)}),
+    ):
+        with pytest.raises(ValueError, match="scores of shape"):
+            estimator.fit(gated[0], gated[1] % 2)
+        assert not hasattr(estimator, "privacy_")
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (4, 1, 1), (1, 1)])
+def test_losses_refuse_scores_that_are_no_row_for_each_record(shape):
+    for loss, targets in (
+        (losses.half_squared_error, jnp.zeros((4, 1))),
+        (losses.cross_entropy, jnp.zeros(4, int)),
+    ):
+        with pytest.raises(ValueError, match="one row for each record"):
+            loss(jnp.zeros(shape), targets)
 
 
 def test_named_networks_cannot_be_exchanged():

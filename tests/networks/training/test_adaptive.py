@@ -7,13 +7,13 @@ import numpy as np
 import optax
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core.accounting.pld import pld_epsilon
 from privfeat.networks.engine import clipped_sums
 from privfeat.networks.engine.clipped_sums import record_parts
 from privfeat.networks.engine.clipping import parts_of
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
 from privfeat.networks.training import adaptive

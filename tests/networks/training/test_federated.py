@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from optax import softmax_cross_entropy_with_integer_labels as cross_entropy
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
 from privfeat.estimation.users import Users
 from privfeat.networks.engine import clipped_sums
+from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.images.augment import Views
 from privfeat.networks.layers import Dense
