@@ -27,12 +27,11 @@ from privfeat.networks.engine.clipped_sums import (
 )
 from privfeat.networks.engine.clipping import check_phases
 from privfeat.networks.engine.network import Network, check_scores, check_separate
-from privfeat.networks.images.augment import Views, check_images, voted
+from privfeat.networks.images.augment import Views, to_inputs, voted
 from privfeat.networks.images.records import (
     TO_UNIT_RANGE,
     as_records,
     pixel_scale,
-    to_inputs,
 )
 from privfeat.networks.models import build
 from privfeat.networks.parameters import DPSGDParameters
@@ -95,7 +94,11 @@ class DPSGDModel(DPSGDParameters, ABC):
         shape, targets = records.shape[1:], problem.targets
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
-        check_images(self.augmentation, shape)
+        if self.augmentation != "none" and len(shape) != 3:
+            raise ValueError(
+                f"augmentation must be 'none' for records of shape {shape}, got "
+                f"{self.augmentation!r}."
+            )
         warn_of_unused_groups(X, groups)
         users = check_users(groups, self.max_group_size, len(records))
         fitted = problem.fitted | {
@@ -111,9 +114,9 @@ class DPSGDModel(DPSGDParameters, ABC):
                 network, records, problem, fitted["pixel_scale_"], users, keys
             )
             n_units = len(units)
-            fitted["n_iter_"], batch_size = self._schedule(n_units)
-            optimizer = self._optimizer(fitted["n_iter_"], units.kind, n_units, keys)
-            plan = self._plan(fitted["n_iter_"], batch_size / n_units)
+            plan, n_iter, batch_size = self._plan(n_units)
+            fitted["n_iter_"], private = n_iter, plan.private
+            optimizer = self._optimizer(n_iter, units.kind, n_units, keys)
             fit = private_fit(
                 self,
                 plan,
@@ -134,7 +137,7 @@ class DPSGDModel(DPSGDParameters, ABC):
             )
             initial, factor, style = network.initial, self.clip_factor, self.clip_style
             phases = check_phases(self.clip_norm)
-            if not plan.private:
+            if not private:
                 factor, style, phases = "abadi", "flat", _UNCLIPPED
             names = tuple(name for name in initial if name not in frozen)
             parts = record_parts(network, self._loss, style, units.engine, names)
@@ -146,11 +149,11 @@ class DPSGDModel(DPSGDParameters, ABC):
                 expected_batch_size=batch_size,
                 microbatch_size=microbatch,
                 clip_phases=phases,
-                n_iter=fitted["n_iter_"],
+                n_iter=n_iter,
                 ema_decay=self.ema_decay,
                 keys=keys,
             )
-            if plan.private and self.clipping == "adaptive":
+            if private and self.clipping == "adaptive":
                 of_one = records[:1], targets[:1], problem.n_outputs
                 trainer, initial = with_adaptive_bounds(
                     trainer, parts, factor, style, initial, *of_one
@@ -185,8 +188,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         Nothing is drawn or charged. The number is of private data: the plan is too.
         """
         self._check_parameters()
-        n_iter, batch_size = self._schedule(n_units)
-        return self._plan(n_iter, batch_size / n_units)
+        return self._plan(n_units)[0]
 
     def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
         """Set the attributes of a fit."""

@@ -176,17 +176,21 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
         return int(steps), batch_size
 
-    def _plan(self, n_iter: int, sampling_prob: float) -> ReleasePlan:
+    def _plan(self, n_units: int) -> tuple[ReleasePlan, int, float]:
+        """Return the plan, the number of steps and the expected batch size."""
+        n_iter, batch_size = self._schedule(n_units)
+        share = batch_size / n_units
         bound = sensitivity.clipped_gradient(1.0, self.adjacency)
-        query = Query(GRADIENT, bound, count=n_iter, sampling_prob=sampling_prob)
-        return plan_releases(
+        query = Query(GRADIENT, bound, count=n_iter, sampling_prob=share)
+        plan = plan_releases(
             [query],
             epsilon=self.epsilon,
             delta=self.delta,
             noise_multiplier=self.noise_multiplier,
-            accounting="pld" if sampling_prob < 1.0 else "exact",
+            accounting="pld" if share < 1.0 else "exact",
             adjacency=self.adjacency,
         )
+        return plan, n_iter, batch_size
 
     def _optimizer(
         self, n_iter: int, unit: Unit, n_units: int, keys: KeyStream

@@ -74,7 +74,7 @@ def mobilenet():
 @pytest.mark.slow
 def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
     """From many groups to few, and each by itself; more images than one part."""
-    from privfeat.networks.images.records import to_inputs
+    from privfeat.networks.images.augment import to_inputs
 
     draw = np.random.default_rng(0)
     splits = tuple(draw.integers(0, 255, (n, 8, 8, 3), np.uint8) for n in (66, 3))

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, load, save
 from privfeat.networks import model
-from privfeat.networks.images.records import to_inputs
+from privfeat.networks.images.augment import to_inputs
 from privfeat.networks.models import build
 from privfeat.persistence import ModelFileError
 

@@ -12,11 +12,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
+from numpy.typing import NDArray
 
 from privfeat.networks.images import color_jitter
 from privfeat.networks.images.color_jitter import Image, RandomKey
-from privfeat.networks.images.records import TO_UNIT_RANGE, to_inputs
+from privfeat.networks.images.records import TO_UNIT_RANGE
 
 Augmentation = Literal["none", "crop_flip", "crop_jitter", "resized_crop", "simclr"]
 AUGMENTATIONS: tuple[Augmentation, ...] = get_args(Augmentation)
@@ -24,6 +26,16 @@ View: TypeAlias = Callable[[RandomKey, Image], Image]
 _PAD = 20
 _AREAS = (0.08, 1.0)
 _ASPECTS = (3.0 / 4.0, 4.0 / 3.0)
+
+
+def to_inputs(
+    records: NDArray[Any], scale: NDArray[np.float32] = TO_UNIT_RANGE
+) -> NDArray[np.float32]:
+    """Return records as the network takes them: bytes scaled, floats as they are."""
+    if records.dtype != np.uint8:
+        return records
+    scaled: NDArray[np.float32] = (records.astype(np.float32) - scale[0]) / scale[1]
+    return scaled
 
 
 @dataclass(frozen=True)
@@ -69,15 +81,6 @@ def augmented(
     keys = jax.vmap(lambda own: jax.random.split(own, n_copies))(of_records)
     over_copies = jax.vmap(_VIEWS[augmentation], in_axes=(0, None))
     return jax.vmap(over_copies)(keys, images)
-
-
-def check_images(augmentation: Augmentation, shape: tuple[int, ...]) -> None:
-    """Raise ValueError if records of this shape are not images to augment."""
-    if augmentation != "none" and len(shape) != 3:
-        raise ValueError(
-            f"augmentation must be 'none' for records of shape {shape}, got "
-            f"{augmentation!r}."
-        )
 
 
 def voted(

@@ -88,16 +88,6 @@ def pixel_scale(model: Any, weights: Any) -> NDArray[np.float32]:
     return np.array([known.mean, known.std], np.float32) * np.float32(255.0)
 
 
-def to_inputs(
-    records: NDArray[Any], scale: NDArray[np.float32] = TO_UNIT_RANGE
-) -> NDArray[np.float32]:
-    """Return records as the network takes them: bytes scaled, floats as they are."""
-    if records.dtype != np.uint8:
-        return records
-    scaled: NDArray[np.float32] = (records.astype(np.float32) - scale[0]) / scale[1]
-    return scaled
-
-
 class ImageFolder(NamedTuple):
     """Images, and what their folders and files are called.
 

@@ -75,7 +75,7 @@ class Tape:
         self, inputs: Mapping[str, Any], cotangents: Mapping[str, Any], n_records: int
     ) -> Contributions:
         """Return the contribution of every parameter of the layers with a tap."""
-        a, e = by_record(inputs, n_records), by_record(cotangents, n_records)
+        a, e = by_record((inputs, cotangents), n_records)
         found = {}
         for name in cotangents:
             # a network that is a single layer has no name before its parameters

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privfeat.networks.images.augment import to_inputs
 from privfeat.networks.images.records import (
     as_records,
     pixel_scale,
     read_folder,
-    to_inputs,
 )
 
 
