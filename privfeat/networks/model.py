@@ -113,10 +113,9 @@ class DPSGDModel(DPSGDParameters, ABC):
             units, microbatch = self._units(
                 network, records, problem, fitted["pixel_scale_"], users, keys
             )
-            n_units = len(units)
-            plan, n_iter, batch_size = self._plan(n_units)
+            plan, n_iter, batch_size = self._plan(units.n_units)
             fitted["n_iter_"], private = n_iter, plan.private
-            optimizer = self._optimizer(n_iter, units.kind, n_units, keys)
+            optimizer = self._optimizer(n_iter, units, keys)
             fit = private_fit(
                 self,
                 plan,
@@ -130,7 +129,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                     *(() if named or units.engine != "fast" else (_VOUCHED,)),
                     "that all values are finite",
                 ),
-                n_units=n_units,
+                n_units=units.n_units,
                 forget=("parameters_",),
                 unit=units.kind,
                 classes_read=problem.classes_read,

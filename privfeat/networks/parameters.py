@@ -32,6 +32,7 @@ from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import Optimizer, Schedule, make_optimizer
 from privfeat.networks.training.resuming import check_folder
+from privfeat.networks.training.units import Units
 
 Model = str | nnx.Module | Callable[..., nnx.Module]
 Clipping = Literal["fixed", "adaptive"]
@@ -192,14 +193,12 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         )
         return plan, n_iter, batch_size
 
-    def _optimizer(
-        self, n_iter: int, unit: Unit, n_units: int, keys: KeyStream
-    ) -> Optimizer:
+    def _optimizer(self, n_iter: int, units: Units, keys: KeyStream) -> Optimizer:
         optimizer, rate = self.optimizer, self.learning_rate
         if optimizer is None:
-            optimizer = _DEFAULT_OPTIMIZERS[unit]
+            optimizer = _DEFAULT_OPTIMIZERS[units.kind]
             # the mean of the updates is what the parameters move by
-            rate = 1.0 if rate is None and unit == "user" else rate
+            rate = 1.0 if rate is None and units.kind == "user" else rate
         return make_optimizer(
             optimizer,
             learning_rate=rate,
@@ -207,6 +206,6 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             warmup_steps=self.warmup_steps,
             n_iter=n_iter,
             weight_decay=self.weight_decay,
-            n_records=n_units,
+            n_records=units.n_units,
             draw_key=keys.draw,
         )

@@ -105,7 +105,7 @@ class Tape:
 
 def recorded(
     model: nnx.Module, inputs: Any, taps: Mapping[str, Float[Array, "..."]]
-) -> tuple[Float[Array, "n m"], Tape]:
+) -> tuple[Any, Tape]:
     """Return the scores of a batch, and the tape of the layers that were called."""
     tape = Tape(model, taps)
     token = _current.set(tape)

@@ -189,9 +189,6 @@ class ByUser:
     values: NDArray[Any]
     slots: Slots
 
-    def __len__(self) -> int:
-        return len(self.slots)
-
     def __getitem__(self, users: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of these users, (n, n_slots, ...)."""
         return self.values[self.slots.records(users)]
@@ -222,6 +219,7 @@ def whole_users(
 
     return Units(
         "user",
+        len(slots),
         ByUser(records, slots),
         ByUser(targets, slots),
         prepare,

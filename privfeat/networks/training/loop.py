@@ -96,7 +96,7 @@ class Trainer:
         ``mechanism`` plans the query ``"gradient"``: a sum of gradients in units of the
         clip norm, once a step.
         """
-        sampler, n = mechanism.sampler(GRADIENT), len(self.units)
+        sampler, n = mechanism.sampler(GRADIENT), self.units.n_units
         for _ in steps:
             drawn = np.arange(n) if sampler is None else np.flatnonzero(sampler(n))
             state = self.step(mechanism, state, drawn)

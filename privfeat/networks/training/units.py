@@ -25,6 +25,8 @@ class Units:
     Attributes
     ----------
     kind : {"record", "user"}
+    n_units : int
+        Public, since samples are drawn by it.
     records, targets : array, or what is indexed like one
         The numbers of some units give what they hold, one slice each. Sensitive.
     prepare : callable
@@ -39,16 +41,13 @@ class Units:
     """
 
     kind: Unit
+    n_units: int
     records: Any
     targets: Any
     prepare: Callable[..., Any]
     engine: UsedEngine
     alone: Callable[[Any, Any], tuple[Any, Any]]
     public: tuple[str, ...]
-
-    def __len__(self) -> int:
-        """Return the number of units: public, since samples are drawn by it."""
-        return len(self.targets)
 
 
 def single_records(
@@ -57,6 +56,7 @@ def single_records(
     """Return every record as one unit."""
     return Units(
         "record",
+        len(records),
         records,
         targets,
         views,

@@ -62,10 +62,10 @@ def exact_sum(network):
     def compute(X, y, users, *, style="flat", factor="abadi"):
         rows = np.asarray(X, np.float32)
         units = whole_users(rows, np.asarray(y), views, Users(users, 3), 5, local)
-        present = np.minimum(numbers, len(units) - 1)
+        present = np.minimum(numbers, units.n_units - 1)
         inputs = units.prepare(units.records[present], present, jax.random.key(1))
         targets = jnp.asarray(units.targets[present])
-        valid = jnp.asarray(numbers < len(units))
+        valid = jnp.asarray(numbers < units.n_units)
         rule = factor, style
         arguments = network.initial, inputs, targets, valid, jnp.float32(0.25)
         if rule not in compiled:
