@@ -76,14 +76,12 @@ class Tape:
     ) -> Contributions:
         """Return the contribution of every parameter of the layers with a tap."""
         a, e = by_record((inputs, cotangents), n_records)
-        found = {}
+        found: Contributions = {}
         for name in cotangents:
+            own = self.layers[name].contributions(a[name], e[name])
             # a network that is a single layer has no name before its parameters
             prefix = f"{name}/" if name else ""
-            for leaf, value in (
-                self.layers[name].contributions(a[name], e[name]).items()
-            ):
-                found[prefix + leaf] = value
+            found |= {prefix + leaf: value for leaf, value in own.items()}
         return found
 
     def check_knows(self, parameters: Iterable[str]) -> None:

@@ -47,7 +47,12 @@ class NormFreeBlock(nnx.Module):
         """Return the weighted sum of both branches."""
         branch = active = jax.nn.relu(x) * self.beta
         if self.shortcut is not None:
-            x = self.shortcut(halved(active) if self.stride == 2 else active)
+            window = (self.stride, self.stride)
+            # at odd ends, the mean over what there is of a window
+            means = nnx.avg_pool(  # type: ignore[no-untyped-call]
+                active, window, window, "SAME", count_include_pad=False
+            )
+            x = self.shortcut(means)
         for place, convolution in enumerate(self.convolutions):
             branch = convolution(jax.nn.relu(branch) if place else branch)
         return x + _ALPHA * branch
@@ -79,16 +84,3 @@ class NFResNet(ResidualNetwork):
             channels = own
         self.blocks = nnx.List(blocks)
         self.head = Dense(channels, n_outputs, rngs=rngs)
-
-
-def halved(x: Float[Array, "n h w c"]) -> Float[Array, "n i j c"]:
-    """Return means over windows of 2 x 2; at odd ends, over what there is of one."""
-    ends = tuple((0, side % 2) for side in x.shape[1:3])
-
-    def sums(values: Float[Array, "b h w d"]) -> Float[Array, "b i j d"]:
-        padded = jnp.pad(values, ((0, 0), *ends, (0, 0)))
-        n, height, width, channels = padded.shape
-        blocks = padded.reshape(n, height // 2, 2, width // 2, 2, channels)
-        return jnp.sum(jnp.sum(blocks, axis=4), axis=2)
-
-    return sums(x) / sums(jnp.ones_like(x))
