@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import array_of
@@ -78,24 +79,21 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the softmax of the scores, of shape (n_samples, n_classes)."""
-        scores = self._scores(X)
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self._scores(X), axis=1))
 
     def _problem(self, y: Any) -> Problem:
         labels = array_of(y)
         if labels.ndim != 1:
             raise ValueError("y must be a 1d array, got another shape.")
-        encoded = encode_labels(labels, self.classes)
-        source = "read from y" if self.classes is None else "given"
-        public = (
-            f"the set of {len(encoded.classes)} classes ({source})",
-            "that all labels are among the classes",
-        )
+        encoded, read = encode_labels(labels, self.classes), self.classes is None
+        n_outputs, source = len(encoded.classes), "read from y" if read else "given"
         return Problem(
             targets=encoded.codes[:, 0],
-            n_outputs=len(encoded.classes),
+            n_outputs=n_outputs,
             fitted={"classes_": encoded.classes},
-            public=public,
-            classes_read=self.classes is None,
+            public=(
+                f"the set of {n_outputs} classes ({source})",
+                "that all labels are among the classes",
+            ),
+            classes_read=read,
         )

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -120,8 +120,8 @@ class Trainer:
         average = state.average
         if average is not None and self.ema_decay is not None:
             # a young average forgets faster, so that it is not of the first values
-            decay = min(self.ema_decay, (1.0 + state.step) / (10.0 + state.step))
-            average = _mix(average, moving, jnp.float32(decay))
+            decay = min(float(self.ema_decay), (1.0 + state.step) / (10.0 + state.step))
+            average = optax.incremental_update(moving, average, 1.0 - decay)
         return TrainState(state.step + 1, state.parameters | moving, optimizer, average)
 
     def _exact(
@@ -184,13 +184,3 @@ def _update(
         updates, state = optimizer.update(gradient, state, moving)
         moved: Parameters = optax.apply_updates(moving, updates)
     return moved, state
-
-
-@jax.jit
-def _mix(
-    average: Parameters, moving: Parameters, decay: Float[Array, ""]
-) -> Parameters:
-    return {
-        name: decay * average[name] + (1.0 - decay) * value
-        for name, value in moving.items()
-    }
