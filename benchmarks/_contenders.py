@@ -1,4 +1,4 @@
-"""The contenders of ``peers.py``, each run in a process of its own.
+"""The contenders of ``peers.py``, each run in a fresh process.
 
 Every one imports what it needs where it needs it: the interpreters of opacus and
 diffprivlib hold neither privfeat's dependencies nor each other's.

@@ -1,4 +1,4 @@
-"""The contenders of ``dpsgd_speed.py --compare``, each run in a process of its own.
+"""The contenders of ``dpsgd_speed.py --compare``, each run in a fresh process.
 
     python _dpsgd_contenders.py "opacus hooks" NETWORK BATCH PART REPEATS
 

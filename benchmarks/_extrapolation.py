@@ -12,8 +12,8 @@ and a fit takes
     (gradient / r_gradient + Gram / r_gram + passes n d (1 / r_bound + bytes / r_disk))
     / devices + systems / r_systems
 
-seconds: records are divided among the devices, each of which reads its share from a
-disk of its own; systems are solved by one. Reading does not overlap with arithmetic.
+seconds: records are divided among the devices, each of which reads its share from
+its own disk; systems are solved by one. Reading does not overlap with arithmetic.
 A pass serves as many matrices of classes as fit into a gibibyte. Left out: noise;
 sending sums of m d or d^2 numbers between devices once a step.
 """

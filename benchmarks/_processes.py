@@ -1,4 +1,4 @@
-"""Measurements in processes of their own, whose peak of memory is theirs alone."""
+"""Measurements in fresh processes, each with its own peak of memory."""
 
 import json
 import os

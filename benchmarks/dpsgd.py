@@ -2,7 +2,7 @@
 
 The yardstick that everyone knows: Poisson batches, clipped gradients of the softmax
 loss, the PRV accountant, and a learning rate tuned on the test set. Opacus and torch
-are needed here alone; in an environment of its own, from the repository:
+are needed here alone; in another environment, from the repository:
 
     pip install -e . opacus
     python benchmarks/dpsgd.py cifar10.h5 --out dpsgd.json

@@ -12,7 +12,7 @@ interleaved; memory is what the compiler reserves for one call.
 
 compares instead, on the two networks of Table 1 of Kurakin et al. 2022, with
 ``vmap(grad)`` and with opacus (see ``peers.py`` for its environment): the least seconds
-of a step with noise, each contender in a process of its own, and its peak of memory,
+of a step with noise, each contender in a fresh process, and its peak of memory,
 also above that of the interpreter with its imports.
 """
 

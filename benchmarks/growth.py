@@ -2,10 +2,10 @@
 
 Fits DPFC, DPLeastSquares (with a Gram matrix per class), DPNewton and DPAdamLinear
 around a base point, of which one size at a time is doubled, each in a fresh process.
-Prints the exponents, slopes of least squares in doubly logarithmic scale, and draws one
-figure for each size:
+Prints the exponents, slopes of least squares in doubly logarithmic scale. ``--plots``
+draws one figure for each size:
 
-    python benchmarks/growth.py --out growth.json
+    python benchmarks/growth.py --out growth.json --plots figures/
     python benchmarks/growth.py --base 4096 32 4 4 --doublings 2      # a first look
 
 Time is the median of fits after one that compiles; memory the peak of the process
@@ -40,7 +40,7 @@ Sizes = tuple[int, int, int, int]
 
 
 def main() -> None:
-    """Print exponents and extrapolation, and draw."""
+    """Print exponents and extrapolation, and draw if asked to."""
     args = parse()
     settings = {"repeats": args.repeats, "rates_at": args.rates_at}
     results = read_earlier(args.out, settings) or {"settings": settings}
@@ -65,7 +65,8 @@ def main() -> None:
             print(f"{key}: {cells[key]['seconds']:.3f} s, {cells[key]['mib']:.0f} MiB")
             save(args.out, results)
     print(f"\n{exponent_table(cells, args)}")
-    draw(cells, args)
+    if args.plots:
+        draw(cells, args)
     print(f"\n{extrapolation(rates, args)}")
     save(args.out, results)
     keep_tables(args.out)
@@ -96,7 +97,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--records", type=float, default=1e9)
     parser.add_argument("--features", nargs="+", type=int, default=[768, 1664])
     parser.add_argument("--classes", type=int, default=1000)
-    parser.add_argument("--plots", type=Path, default=HERE / "plots")
+    parser.add_argument("--plots", type=Path, help="folder for four figures")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
@@ -205,7 +206,7 @@ def draw(cells: Cells, args: argparse.Namespace) -> None:
             panel.set_xlabel(axis)
             panel.set_ylabel(QUANTITIES[quantity])
             panel.legend(title="exponent", fontsize="small")
-        figure.savefig(args.plots / f"growth-{axis}.svg")
+        figure.savefig(args.plots / f"growth-{axis}.png", dpi=150)
 
 
 def extrapolation(rates: Rates, args: argparse.Namespace) -> str:

@@ -1,6 +1,6 @@
 """What do others take for the same features and the same epsilon?
 
-Every contender runs in a process of its own, one after the other: DPFC, DPLeastSquares
+Every contender runs in a fresh process, one after the other: DPFC, DPLeastSquares
 and DPAdamLinear with their defaults; DP-SGD of a linear layer by opacus; the logistic
 regression of diffprivlib; gradient descent with ``vmap(grad)`` in JAX; and
 scikit-learn's logistic regression without privacy. The other methods are tuned on the

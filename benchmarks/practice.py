@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 from _results import keep_tables, markdown_table, read_earlier, write_json
+from figures.batch_law import fit_batch_law
 
 import privfeat
 from privfeat import DPFC, DPSGDClassifier, TemperatureScaling
 from privfeat.analysis.batches import noise_by_batch_size
 from privfeat.analysis.metrics import report_of
-from privfeat.analysis.scaling import fit_batch_law
 from privfeat.analysis.tan import TAN, simulate
 
 SETTINGS = ("records", "size", "model", "delta", "clip_norms", "epsilons", "n_iter")

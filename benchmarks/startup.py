@@ -42,7 +42,7 @@ Time = tuple[float, float]  # seconds on the wall, of the processor
 
 
 def main() -> None:
-    """Print three tables, or in a process of its own the numbers of one cell."""
+    """Print three tables, or in a fresh process the numbers of one cell."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

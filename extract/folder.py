@@ -34,8 +34,10 @@ class FolderImages:
         return decode(self.root / self.names[index]), int(self.labels[index])
 
 
-def open_folder(root: Path, splits: Sequence[str] | None) -> Source:
+def open_folder(root: Path, splits: Sequence[str] | None, workspace: Path) -> Source:
     """List the images of a folder, in sorted order.
+
+    What this extraction itself keeps there, in ``workspace``, is no class.
 
     Raises
     ------
@@ -43,6 +45,8 @@ def open_folder(root: Path, splits: Sequence[str] | None) -> Source:
         As for `read_layout`.
     """
     paths, folders = list_images(root)
+    own = workspace.resolve()
+    folders = [f for f in folders if not (root / f).resolve().is_relative_to(own)]
     layout = read_layout(paths, splits, str(root), folders)
     return Source(
         name=root.resolve().name,

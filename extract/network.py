@@ -78,7 +78,6 @@ class NetworkExtractor:
             torch.channels_last if options.channels_last else torch.contiguous_format
         )
         self._model: Any = backbone.model.to(self.device).to(memory_format=self._layout)
-        self._padded = options.compile
         if options.compile:
             self._model = torch.compile(self._model)
         # In units of pixels, and as wide as an image: a CPU would take six times as
@@ -162,7 +161,9 @@ class NetworkExtractor:
         pixels, count = batch.pixels, len(batch.pixels)
         if count == 0:
             return _Pending(torch.empty((0, self.n_features)), batch, None)
-        if self._padded and count < self.batch_size:  # a new shape compiles anew
+        # Of another shape a batch is rounded otherwise, so that an image more would
+        # change the features of others (and compiled code is compiled anew).
+        if count < self.batch_size:
             pixels = torch.cat(
                 [pixels, pixels[:1].expand(self.batch_size - count, -1, -1, -1)]
             )

@@ -40,7 +40,7 @@ def open_source(
     if data == "digits":
         return open_digits(splits)
     if path.is_dir():
-        return open_folder(path, splits)
+        return open_folder(path, splits, workspace)
     if path.is_file():
         return open_archive(path, splits, workspace)
     prefix = data.split("/", 1)[0].lower()

@@ -59,6 +59,13 @@ def check_positive(name: str, value: Any, *, remedy: str = "") -> float:
     )
 
 
+def check_between(name: str, value: Any, low: float, high: float) -> float:
+    """Return ``value`` as a float if it is in the open interval of both ends."""
+    return check_real(
+        name, value, low=low, high=high, include_low=False, include_high=False
+    )
+
+
 def check_int(name: str, value: Any, *, low: int, high: int = 2**31 - 1) -> int:
     """Return ``value`` as an int if it is a whole number in ``[low, high]``."""
     if isinstance(value, bool) or not isinstance(value, Integral):

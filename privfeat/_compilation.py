@@ -12,7 +12,7 @@ import jax
 
 VARIABLE = "PRIVFEAT_COMPILATION_CACHE"
 _FOLDER = "jax_compilation_cache_dir"
-# What took less time to compile is not kept.
+# The least time that a kept compilation took.
 _LEAST_SECONDS = "jax_persistent_cache_min_compile_time_secs"
 
 _lock = Lock()
@@ -24,13 +24,11 @@ def kept_compiled_code() -> Iterator[None]:
     """Let JAX keep what the body compiles in a folder of the user.
 
     ``PRIVFEAT_COMPILATION_CACHE`` names another folder, or is ``off``. A cache that
-    JAX was given already stays as it is. A folder that cannot be made is no reason to
-    fail.
+    JAX has already stays; without a folder nothing is kept.
 
-    The body must compile nothing that holds data: code that was compiled for shapes and
-    public parameters alone. Nothing else of the process is kept. Functions of the user,
-    say, hold every array that they use without being passed it. What other threads
-    compile while the body runs is kept as well: JAX has one setting for all.
+    The body must compile nothing that holds data: compiled functions hold each array
+    that they use without being passed it. What other threads compile while the body
+    runs is kept as well, since JAX has one setting for all; nothing else is.
     """
     with _lock:
         ours = _cache_is_ours()
@@ -47,7 +45,7 @@ def kept_compiled_code() -> Iterator[None]:
 
 @cache
 def _cache_is_ours() -> bool:
-    """Make the folder and tell JAX of it, to keep nothing in it yet."""
+    """Make the folder and give it to JAX, which keeps nothing in it yet."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "off" or jax.config.values[_FOLDER]:
         return False

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-# What no parameter of an estimator needs more of, and what a file cannot ask for.
+# Bounds on what a file can ask for; parameters of estimators need far less.
 _DEPTH = 32
 _ITEMS = 2**20
 

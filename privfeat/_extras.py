@@ -1,4 +1,4 @@
-"""Packages that are not always installed: asked for before any work begins."""
+"""Packages that are not always installed, checked before any work begins."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files that appear whole or not at all."""
 
 import os
 import uuid

@@ -1,9 +1,8 @@
-"""The one door by which code of others is called on private data.
+"""Calls of other packages on private data, whose messages may show the data.
 
-What NumPy, scikit-learn, pandas or an object of the user raises, or warns of, may show
-the data: values, labels, ids, or how many there are. Nothing that they say gets out.
-An error becomes one of our own, whose words are in this file, and has no cause, no
-context and no notes; a message that is not known becomes a general one, and a warning
+What NumPy, scikit-learn, pandas or an object of the user raises, or warns of, may hold
+values, labels, ids or counts. An error becomes one with the words of this file, without
+cause, context or notes. A message that is not known becomes a general one, a warning
 that is not known is dropped.
 """
 
@@ -20,8 +19,12 @@ from numpy.typing import NDArray
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What others say, and what we say instead. Some of our words are those that the
-# estimator checks of scikit-learn look for. Groups are of names and shapes: public.
+_SPARSE = (
+    "X and y must not be sparse matrices here. Sparse input is refused: pass dense "
+    "arrays."
+)
+# A part of their message, and what we raise instead. The estimator checks of
+# scikit-learn look for some of these words.
 _REWORDED = {
     "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
     "Complex data not supported": "Complex data not supported: X must be real.",
@@ -35,10 +38,8 @@ _REWORDED = {
     "target y is None": "fit requires y to be passed, but the target y is None.",
     "argument must be a string or a real number": "X and y must hold numbers: an "
     "argument must be a string or a real number, got another object.",
-    "sparse": "X and y must not be sparse matrices here. Sparse input is refused: pass "
-    "dense arrays.",
-    "Sparse": "X and y must not be sparse matrices here. Sparse input is refused: pass "
-    "dense arrays.",
+    "sparse": _SPARSE,
+    "Sparse": _SPARSE,
     "requires grad": "X and y must not require gradients. Pass tensor.detach().",
     "Unknown label type": "y must hold classes. Unknown label type: pass integers or "
     "strings, not continuous numbers.",
@@ -46,13 +47,12 @@ _REWORDED = {
     "public constant, not with the mean of the records.",
     "contains infinity": "X and y must be finite: Input contains infinity or a value "
     "too large for its type.",
-    # scikit-learn's checks look for these words, with or without the number of records
     "0 feature(s)": "X must have features: found 0 feature(s) (shape=(, 0)) while a "
     "minimum of 1 is required.",
     "0 sample(s)": "X must have records: found 0 sample(s) while a minimum of 1 is "
     "required.",
 }
-# Messages that hold no data as they are: only numbers of columns, and their names.
+# Messages that hold no data: numbers of columns alone.
 _HARMLESS = (
     r"X has \d+ features, but \w+ is expecting \d+ features as input\.?",
     r"Found array with dim \d+[.,] ?(while dim <= 2 is required( by \w+)?\.?|"
@@ -75,26 +75,20 @@ _UNKNOWN = (
 def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return ``function(*args, **kwargs)``; what it raises or warns of shows no data.
 
-    Parameters
-    ----------
-    function : callable
-        Of others, on private data. Errors of ours do not come through as they are.
-
     Raises
     ------
     MemoryError, TypeError, ValueError
-        In our words, for an exception of any type: TypeError and MemoryError for these
-        and their subclasses, ValueError for all others.
+        In our words: the first two for their own kind, ValueError for all others.
     """
     with without_warnings() as texts:
         try:
             result = function(*args, **kwargs)
             refusal = None
-        except Exception as error:  # noqa: BLE001 - of others, whatever it is
+        except Exception as error:  # noqa: BLE001 - anything may show data
             refusal = _refusal(error)
     if refusal is not None:  # outside of the handler, so that it has no context
         raise refusal
-    for text in texts:  # all others would tell of the data, if only that they came
+    for text in texts:  # that another one was raised would show something
         if any(re.fullmatch(pattern, text) for pattern in _WARNINGS):
             warnings.warn(text, _category(text), stacklevel=3)
     return result
@@ -102,11 +96,10 @@ def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
 
 @contextmanager
 def without_warnings(category: type[Warning] = Warning) -> Iterator[list[str]]:
-    """Drop the warnings of this thread, and give their texts; those of others stay.
+    """Drop the warnings of this thread, and give their texts.
 
-    ``warnings.catch_warnings`` is for one thread: where two leave it in another order
-    than they came, its filters stay for good, and with them no `PrivacyWarning` is
-    ever seen again.
+    ``warnings.catch_warnings`` is for one thread: where two threads leave it in another
+    order than they came, its filters stay, and hide each later `PrivacyWarning`.
     """
     own = _OfThisThread()
     filters = cast("list[Any]", warnings.filters)
@@ -114,14 +107,14 @@ def without_warnings(category: type[Warning] = Warning) -> Iterator[list[str]]:
     try:
         yield own.texts
     finally:
-        own.is_open = False  # whoever kept a copy of the filters may bring them back
+        own.is_open = False  # another thread may put back a copy of the filters
         filters = cast("list[Any]", warnings.filters)
-        with suppress(ValueError):  # somebody put back older filters
+        with suppress(ValueError):  # another thread put back older filters
             filters.remove(("ignore", own, category, None, 0))
 
 
 class _OfThisThread:
-    """In the place of a filter's pattern: matches what the thread that made it says."""
+    """Stands for the pattern of a filter; matches the warnings of one thread."""
 
     def __init__(self) -> None:
         self.is_open, self.texts = True, list[str]()
@@ -135,7 +128,7 @@ class _OfThisThread:
 
 
 def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return what ``numpy.asarray`` makes of private values, without its words."""
+    """Return ``numpy.asarray`` of private values; what it raises shows no data."""
     refuse_masked(values)
     return without_data(np.asarray, values, dtype)
 
@@ -186,16 +179,16 @@ def _category(text: str) -> type[Warning]:
 
 
 def _refusal(error: Exception) -> Exception:
+    """Return our error for one of another package."""
     if isinstance(error, MemoryError):
         return MemoryError("X and y must fit into memory. Use a feature file.")
     kind = TypeError if isinstance(error, TypeError) else ValueError
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - of others, whatever it is
+    except Exception:  # noqa: BLE001 - anything may show data
         return kind(_UNKNOWN)
-    if any(re.fullmatch(pattern, text) for pattern in _HARMLESS):
-        return kind(text)
-    if text.startswith(_NAMES) and type(error) is ValueError:
+    harmless = any(re.fullmatch(pattern, text) for pattern in _HARMLESS)
+    if harmless or (text.startswith(_NAMES) and type(error) is ValueError):
         return kind(text)
     for phrase, sentence in _REWORDED.items():
         if phrase in text:

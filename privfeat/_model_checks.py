@@ -1,12 +1,11 @@
 """What a file of a model must be, so that ``save`` can have written it."""
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privfeat._model_files import damaged
+from privfeat._model_files import Arrays, PathLike, damaged
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -26,9 +25,9 @@ def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
     from privfeat.core.accounting.pld import pld_epsilon, rdp_epsilon
     from privfeat.core.accounting.selection import selection_epsilon
 
-    if not math.isfinite(statement.epsilon):
+    stated, delta, least = statement.epsilon, statement.delta, 1.0 - _ROUNDING
+    if not math.isfinite(stated):
         return True
-    least = 1.0 - _ROUNDING
     for record in statement.releases:
         stddev = record.noise_multiplier * record.l2_sensitivity
         if not record.noise_stddev >= stddev * least:
@@ -36,37 +35,30 @@ def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
     try:
         if statement.selection is not None:
             chosen = statement.selection
-            epsilon = selection_epsilon(chosen.run_mu, statement.delta, chosen.runs)
+            epsilon = selection_epsilon(chosen.run_mu, delta, chosen.runs)
         elif any(record.sampling_prob < 1.0 for record in statement.releases):
             if statement.mu is not None or statement.rho is not None:
                 return False
             # Rényi divergences take milliseconds and give a little too much. Privacy
             # loss distributions take minutes if epsilon is far above the stated one.
-            if rdp_epsilon(statement.event(), statement.delta) > _rdp_limit(statement):
+            limit = 3.0 * stated + 5.0 if stated < 30.0 else math.inf
+            if rdp_epsilon(statement.event(), delta) > limit:
                 return False
-            epsilon = pld_epsilon(statement.event(), statement.delta)
+            epsilon = pld_epsilon(statement.event(), delta)
         else:
             costs = [r.count / r.noise_multiplier**2 for r in statement.releases]
             mu = math.sqrt(math.fsum(costs))
-            stated_mu, stated_rho = statement.mu, statement.rho
-            if stated_mu is None or stated_rho is None:
+            if statement.mu is None or not statement.mu >= mu * least:
                 return False
-            if not (stated_mu >= mu * least and stated_rho >= rho_from_mu(mu) * least):
+            if statement.rho is None or not statement.rho >= rho_from_mu(mu) * least:
                 return False
-            epsilon = gaussian_epsilon(mu * least, statement.delta)
+            epsilon = gaussian_epsilon(mu * least, delta)
     except (ValueError, ArithmeticError):
         return False
-    return statement.epsilon >= epsilon * (1.0 - _TOLERANCE)
+    return stated >= epsilon * (1.0 - _TOLERANCE)
 
 
-def _rdp_limit(statement: "PrivacyStatement") -> float:
-    """Return what epsilon by Rényi divergences is below if the stated one is true."""
-    return 3.0 * statement.epsilon + 5.0 if statement.epsilon < 30.0 else math.inf
-
-
-def check_shapes(
-    path: str | os.PathLike[str], arrays: dict[str, np.ndarray], fitted: dict[str, int]
-) -> None:
+def check_shapes(path: PathLike, arrays: Arrays, fitted: dict[str, int]) -> None:
     """Raise unless the arrays of a linear estimator go together."""
     outputs: tuple[int, ...] = ()
     if "classes_" in arrays:
@@ -80,10 +72,7 @@ def check_shapes(
 
 
 def check_values(
-    path: str | os.PathLike[str],
-    class_names: Any,
-    arrays: dict[str, np.ndarray],
-    parameters: dict[str, np.ndarray],
+    path: PathLike, class_names: Any, arrays: Arrays, parameters: Arrays
 ) -> None:
     """Raise unless classes differ, names are strings and numbers are finite."""
     classes = arrays.get("classes_")
@@ -94,7 +83,9 @@ def check_values(
             raise damaged(path, f"{name} is of another type")
         if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
             raise damaged(path, f"{name} is not finite")
-    if classes is not None and (classes.ndim != 1 or _repeats(classes)):
+    if classes is not None and not (
+        classes.ndim == 1 and len({*classes.tolist()}) == len(classes)
+    ):
         raise damaged(path, "its classes are not different labels")
     if class_names is not None and (
         classes is None
@@ -104,16 +95,12 @@ def check_values(
         raise damaged(path, "its class names are not one string for each class")
 
 
-def _repeats(values: np.ndarray) -> bool:
-    return len(set(values.tolist())) < len(values)
-
-
 def check_network(
-    path: str | os.PathLike[str],
+    path: PathLike,
     estimator: Any,
-    arrays: dict[str, np.ndarray],
+    arrays: Arrays,
     fitted: dict[str, int],
-    parameters: dict[str, np.ndarray],
+    parameters: Arrays,
 ) -> None:
     """Raise unless the arrays are those of the network that is named."""
     shape, n_outputs = arrays["input_shape_"], fitted["n_outputs_"]

@@ -13,6 +13,9 @@ import numpy as np
 
 from privfeat._files import write_atomically
 
+PathLike = str | os.PathLike[str]
+Arrays = dict[str, np.ndarray]
+
 FORMAT = "privfeat-model"
 FORMAT_VERSION = 1
 DOCUMENT = "model.json"
@@ -46,19 +49,13 @@ class ModelFileError(ValueError):
 def write_model(
     folder: Path,
     document: dict[str, Any],
-    arrays: dict[str, np.ndarray],
+    arrays: Arrays,
     objects: list[str],
 ) -> None:
     """Write a model into a folder, in the place of one that is there.
 
-    Parameters
-    ----------
-    folder : Path
-    document : dict
-        All fields but those of the format and of the arrays.
-    arrays : dict of name to array
-    objects : list of str
-        Arrays that were of objects, and are again when they are read.
+    ``document`` has all fields but those of the format and of the arrays; ``objects``
+    are the names of arrays that were of objects, and are again when they are read.
     """
     content = npz(arrays)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -82,12 +79,12 @@ def write_model(
             old.unlink()
 
 
-def damaged(path: str | os.PathLike[str], why: str) -> ModelFileError:
-    """Return the error to raise for a model whose files are not as they were."""
+def damaged(path: PathLike, why: str) -> ModelFileError:
+    """Return the error for a model whose files have changed."""
     return ModelFileError(f"{str(path)!r} is damaged: {why}.")
 
 
-def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_document(path: PathLike) -> dict[str, Any]:
     """Return the checked ``model.json`` of a folder."""
     try:
         content = (Path(path) / DOCUMENT).read_bytes()
@@ -96,10 +93,11 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{str(path)!r} is not a privfeat model: it has no {DOCUMENT}."
         ) from error
     try:
-        document = json.loads(content)
+        document: dict[str, Any] = json.loads(content)
+        checksum = digest(document) if isinstance(document, dict) else None
     except (ValueError, RecursionError) as error:
-        raise damaged(path, f"{DOCUMENT} is not JSON") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise damaged(path, f"{DOCUMENT} is not JSON, or nested too deep") from error
+    if checksum is None or document.get("format") != FORMAT:
         raise ModelFileError(
             f"{str(path)!r} is not a privfeat model: {DOCUMENT} has another format."
         )
@@ -109,11 +107,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{str(path)!r} has format version {version}, this privfeat reads "
             f"{FORMAT_VERSION}. Upgrade privfeat."
         )
-    try:
-        whole = document.get("sha256") == digest(document)
-    except RecursionError as error:
-        raise damaged(path, f"{DOCUMENT} is nested too deep") from error
-    if version != FORMAT_VERSION or not whole:
+    if version != FORMAT_VERSION or document.get("sha256") != checksum:
         raise damaged(path, f"{DOCUMENT} does not match its checksum")
     if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
         raise damaged(path, f"{DOCUMENT} lacks a field")
@@ -122,9 +116,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def read_arrays(
-    path: str | os.PathLike[str], entry: dict[str, Any]
-) -> dict[str, np.ndarray]:
+def read_arrays(path: PathLike, entry: dict[str, Any]) -> Arrays:
     """Return the checked arrays that ``entry``, of the document, names."""
     name = str(entry.get("file"))
     if not _ARRAYS_NAME.fullmatch(name):
@@ -139,16 +131,15 @@ def read_arrays(
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         objects = entry["objects"]
-        if not isinstance(objects, list) or not set(objects) <= arrays.keys():
-            raise ValueError("objects")
-        if any(arrays[key].dtype.kind != "U" for key in objects):
-            raise ValueError("objects")
+        texts = {key for key, array in arrays.items() if array.dtype.kind == "U"}
+        if not isinstance(objects, list) or not set(objects) <= texts:
+            raise ValueError("objects must name arrays of text.")
         return arrays | {key: arrays[key].astype(object) for key in objects}
     except _UNREADABLE as error:
         raise damaged(path, f"{name} does not hold arrays") from error
 
 
-def npz(arrays: dict[str, np.ndarray]) -> bytes:
+def npz(arrays: Arrays) -> bytes:
     """Return arrays as the content of a file, without pickle."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)

@@ -1,4 +1,4 @@
-"""Randomness that protects nothing: of audits, examples and measurements."""
+"""Random numbers that protect nothing, for audits and measurements."""
 
 from numpy.random import Generator, default_rng  # noqa: TID251
 

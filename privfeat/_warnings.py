@@ -1,4 +1,4 @@
-"""One way to warn: in the name of the line that called privfeat."""
+"""Warnings that point at the line of the user that called privfeat."""
 
 import sys
 import warnings
@@ -9,7 +9,7 @@ _PASSED = {"privfeat", "contextlib"}
 
 
 def warn(message: str) -> None:
-    """Warn of what weakens privacy, at the nearest line outside this package."""
+    """Warn of weaker privacy, at the nearest line outside this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame.f_globals) in _PASSED:
         frame, level = frame.f_back, level + 1

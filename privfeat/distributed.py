@@ -29,24 +29,23 @@ def initialize(**arguments: Any) -> None:
     ----------
     **arguments
         Of ``jax.distributed.initialize``: ``coordinator_address`` (host:port of the
-        first process), ``num_processes`` and ``process_id``. None are needed under
-        SLURM, Open MPI and on TPU pods.
+        first process), ``num_processes`` and ``process_id``. SLURM, Open MPI and TPU
+        pods need none.
 
     Raises
     ------
     RuntimeError, ValueError
-        From JAX: if the first process cannot be reached, if nothing tells how many
-        processes there are, or if JAX was used before.
+        From JAX: if the first process cannot be reached, the number of processes is
+        not known, or JAX was used before.
 
     Notes
     -----
-    Once connected, a process that is killed or fails ends the others within seconds:
-    they raise `PrivacyError`. If the first process ends, JAX may abort the others
-    before they do. A heartbeat that is missing for ``heartbeat_timeout_seconds``, 30
-    unless given, tells of a host that was cut off.
+    If a connected process is killed or fails, the others raise `PrivacyError` within
+    seconds; if it is the first, JAX may abort them before. A host that is cut off is
+    noticed after ``heartbeat_timeout_seconds``, 30 unless given.
 
     On CPUs the processes talk by gloo. Exact sums travel between them unencrypted and
-    before noise: the network between the hosts must be trusted as they are.
+    without noise: the network must be trusted as the hosts are.
     """
     import jax
 
@@ -54,7 +53,7 @@ def initialize(**arguments: Any) -> None:
         "jax_cpu_collectives_implementation", "gloo"
     )
     jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
-    # connected now, all notice at once if one ends; later they would wait for it
+    # once they have met, all notice at once if one ends
     Team(jax.process_index(), jax.process_count()).check_same("job", b"")
     atexit.register(_leave_after_failure)
 

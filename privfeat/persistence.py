@@ -4,12 +4,11 @@
 statement, readable by eye; ``arrays-<hash>.npz`` holds the fitted arrays. Loading
 runs no code from the files, checks a SHA-256 of both, and refuses what ``save`` never
 writes: seeds, ledgers and paths, other fields, types and shapes, and a statement whose
-epsilon its releases do not give. The checksums notice damage, not forgery: whoever can
-write the folder can write another statement, with releases to match.
+epsilon its releases do not give. The checksums show damage, not forgery: a person who
+can write the folder can write another statement, with releases to match.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +26,7 @@ from privfeat._model_checks import (
 from privfeat._model_files import (
     DOCUMENT,
     ModelFileError,
+    PathLike,
     damaged,
     read_arrays,
     read_document,
@@ -40,10 +40,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFileError", "load", "load_class_names", "load_statement", "save"]
 
-_LINEAR_ARRAYS = ("classes_", "coef_", "intercept_", "center_", "feature_names_in_")
-_LINEAR_COUNTS = ("n_features_in_", "n_iter_", "multilabel_")
-_NETWORK_ARRAYS = ("classes_", "input_shape_", "pixel_scale_")
-_NETWORK_COUNTS = ("n_outputs_", "n_iter_")
+_HOMES = {
+    "privfeat.linear": (
+        "DPFC",
+        "DPAdamLinear",
+        "DPLeastSquares",
+        "DPLeastSquaresRegressor",
+        "DPNewton",
+    ),
+    "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
+}
+# The fitted arrays and numbers of the estimators of each home.
+_FITTED = {
+    "privfeat.linear": (
+        ("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
+        ("n_features_in_", "n_iter_", "multilabel_"),
+    ),
+    "privfeat.networks": (
+        ("classes_", "input_shape_", "pixel_scale_"),
+        ("n_outputs_", "n_iter_"),
+    ),
+}
 _NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
 _OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
 # The arrays of a network, by the names of its parameters.
@@ -52,7 +69,7 @@ _PARAMETER = "parameters_/"
 
 def save(
     estimator: Any,
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     overwrite: bool = False,
     class_names: Sequence[str] | None = None,
@@ -101,6 +118,10 @@ def save(
     if not is_ours(estimator):
         raise TypeError(f"estimator must be one of {_known()}, got {name}.")
     check_is_fitted(estimator)
+    array_names, count_names = (
+        [n for n in names if n not in _OPTIONAL or hasattr(estimator, n)]
+        for names in _FITTED[str(_home(name))]
+    )
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(
             f"class_names must have {len(estimator.classes_)} entries, "
@@ -115,14 +136,16 @@ def save(
             "replace it."
         )
 
-    arrays, objects = _written_arrays(estimator)
+    arrays = {n: np.asarray(getattr(estimator, n)) for n in array_names}
+    objects = [n for n in array_names if arrays[n].dtype.hasobject]
+    arrays |= {n: as_strings(n, arrays[n]) for n in objects}
+    for leaf, array in getattr(estimator, "parameters_", {}).items():
+        arrays[_PARAMETER + leaf] = array
     document = {
         "privfeat_version": __version__,
         "estimator": name,
         **written_before(estimator, class_names),
-        "fitted": {
-            n: int(getattr(estimator, n)) for n in _present(estimator, _names(name)[1])
-        },
+        "fitted": {n: int(getattr(estimator, n)) for n in count_names},
         "privacy": json.loads(estimator.privacy_.to_json()),
     }
     write_model(folder, document, arrays, objects)
@@ -155,7 +178,7 @@ def written_before(estimator: Any, class_names: Sequence[str] | None) -> dict[st
     return written
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: PathLike) -> Any:
     """Return the fitted estimator that ``save`` wrote to the folder ``path``.
 
     Raises
@@ -165,14 +188,13 @@ def load(path: str | os.PathLike[str]) -> Any:
         not written by ``save``.
     """
     document = read_document(path)
-    name = document["estimator"]
-    cls = _estimator(name)
-    if cls is None:
+    name, home = document["estimator"], _home(document["estimator"])
+    if home is None:
         raise ModelFileError(
             f"{str(path)!r} holds an estimator {name!r} that is not one of {_known()}."
         )
+    cls, network = getattr(import_module(home), name), home == "privfeat.networks"
     arrays = read_arrays(path, document["arrays"])
-    network = name in _HOMES["privfeat.networks"]
     parameters = {
         key.removeprefix(_PARAMETER): arrays.pop(key)
         for key in list(arrays)
@@ -181,7 +203,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     fitted = dict(document["fitted"])
     if not all(type(value) is int and value >= 0 for value in fitted.values()):
         raise damaged(path, "its counts are no whole numbers")
-    known = {*_names(name)[0], *_names(name)[1]}
+    known = {name for names in _FITTED[home] for name in names}
     missing = known - {*arrays, *fitted} - _OPTIONAL
     if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
         raise damaged(path, "the fitted attributes are not those of an estimator")
@@ -213,7 +235,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def load_statement(path: str | os.PathLike[str]) -> "PrivacyStatement":
+def load_statement(path: PathLike) -> "PrivacyStatement":
     """Return the privacy statement of a saved model; its arrays are not read.
 
     Raises
@@ -224,69 +246,29 @@ def load_statement(path: str | os.PathLike[str]) -> "PrivacyStatement":
     return _statement(path, read_document(path))
 
 
-def load_class_names(path: str | os.PathLike[str]) -> list[str] | None:
+def load_class_names(path: PathLike) -> list[str] | None:
     """Return the class names of a saved model, or None if it was saved without."""
     names: list[str] | None = read_document(path)["class_names"]
     return names
 
 
-_HOMES = {
-    "privfeat.linear": (
-        "DPFC",
-        "DPAdamLinear",
-        "DPLeastSquares",
-        "DPLeastSquaresRegressor",
-        "DPNewton",
-    ),
-    "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
-}
-
-
-def _estimator(name: str) -> Any:
-    """Return the class of this name, or None; imports nothing but its home."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    return None
-
-
 def is_ours(estimator: Any) -> bool:
     """Return whether this is an estimator of privfeat, and no subclass of one."""
-    return type(estimator) is _estimator(type(estimator).__name__)
+    name = type(estimator).__name__
+    home = _home(name)
+    return home is not None and type(estimator) is getattr(import_module(home), name)
+
+
+def _home(name: str) -> str | None:
+    """Return the package of the estimator of this name, or None."""
+    return next((home for home, names in _HOMES.items() if name in names), None)
 
 
 def _known() -> str:
     return ", ".join(name for names in _HOMES.values() for name in names)
 
 
-def _names(estimator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the fitted arrays and numbers of an estimator."""
-    if estimator in _HOMES["privfeat.networks"]:
-        return _NETWORK_ARRAYS, _NETWORK_COUNTS
-    return _LINEAR_ARRAYS, _LINEAR_COUNTS
-
-
-def _present(estimator: Any, names: Sequence[str]) -> list[str]:
-    return [n for n in names if n not in _OPTIONAL or hasattr(estimator, n)]
-
-
-def _written_arrays(estimator: Any) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return the arrays, and which of them were arrays of objects (strings)."""
-    arrays, objects = {}, []
-    for name in _present(estimator, _names(type(estimator).__name__)[0]):
-        array = np.asarray(getattr(estimator, name))
-        if array.dtype.hasobject:
-            array = as_strings(name, array)
-            objects.append(name)
-        arrays[name] = array
-    for name, array in getattr(estimator, "parameters_", {}).items():
-        arrays[_PARAMETER + name] = array
-    return arrays, objects
-
-
-def _statement(
-    path: str | os.PathLike[str], document: dict[str, Any]
-) -> "PrivacyStatement":
+def _statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatement":
     from privfeat.core.statement.privacy_statement import PrivacyStatement
 
     try:

@@ -8,7 +8,7 @@ import pytest
 import privfeat
 from privfeat import DPLeastSquares, audit
 from privfeat._extras import require
-from privfeat.analysis._axes import axes_or_new
+from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main
 from privfeat.report import AccuracyGrid, plot_grid

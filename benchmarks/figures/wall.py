@@ -70,6 +70,12 @@ def rdp_ratio(settings: TAN, orders: Sequence[int]) -> NDArray[np.float64]:
     return np.array(ratios)
 
 
+def eta_for(epsilon: float, delta: float) -> float:
+    """Return the eta whose `closed_form_epsilon` is ``epsilon``."""
+    log_term = -math.log(delta)
+    return epsilon / (math.sqrt(log_term + epsilon) + math.sqrt(log_term))
+
+
 def draw_wall(
     eta: float, n_iters: Sequence[int], noises: Sequence[float], delta: float, ax: Any
 ) -> None:

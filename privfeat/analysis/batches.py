@@ -8,10 +8,9 @@ References
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from privfeat._checks import check_int, check_positive
-from privfeat.analysis._axes import axes_or_new
 from privfeat.analysis.tan import TAN
 from privfeat.core.accounting.conversions import bisect
 
@@ -62,10 +61,6 @@ def noise_by_batch_size(
     ValueError
         Also if no noise multiplier up to 1e6 meets the budget.
 
-    References
-    ----------
-    .. [1] van der Veen et al. Three Tools for Practical Differential Privacy. 2018.
-
     Examples
     --------
     >>> rows = noise_by_batch_size(
@@ -98,7 +93,7 @@ def _least_noise(
         settings = TAN(sampling_prob, noise, n_iter)
         return settings.epsilon(delta, accountant="rdp") <= epsilon
 
-    high = 0.5
+    high = 0.1
     while not affordable(high):
         high *= 2.0
         if high > 1e6:
@@ -106,36 +101,4 @@ def _least_noise(
                 "epsilon must be reached by a noise multiplier of at most 1e6, got "
                 f"{epsilon!r}. Pass a larger epsilon or delta."
             )
-    low = high / 2.0
-    while low > 0.1 and affordable(low):
-        low, high = low / 2.0, low
-    return bisect(affordable, good=high, bad=low, tol=1e-3)
-
-
-class BatchNoiseDisplay:
-    """Noise per example against the batch size: Figure 5 of van der Veen et al. 2018.
-
-    Parameters
-    ----------
-    settings : sequence of BatchSetting
-        From `noise_by_batch_size`.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib artists
-        After `plot`.
-    """
-
-    def __init__(self, settings: Sequence[BatchSetting]) -> None:
-        self.settings = tuple(settings)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on ``ax``, or on new axes."""
-        self.ax_, self.figure_ = axes_or_new(ax)
-        sizes = [row.batch_size for row in self.settings]
-        self.ax_.plot(sizes, [row.noise_per_example for row in self.settings], "o-")
-        self.ax_.set_xscale("log", base=2)
-        self.ax_.set_yscale("log")
-        self.ax_.set_xlabel("batch size")
-        self.ax_.set_ylabel("noise multiplier / batch size")
-        return self
+    return bisect(affordable, good=high, bad=high / 2.0, tol=1e-3)

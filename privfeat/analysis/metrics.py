@@ -1,6 +1,6 @@
 """How well probabilities agree with outcomes, for any classifier.
 
-Computed on the records given: unless these are public, the numbers are releases that no
+The numbers are exact: of records that are not public, they are releases that no
 statement covers.
 
 References
@@ -87,7 +87,7 @@ def calibration_report(
     classes : array-like of shape (n_classes,), optional
         The class of each column, ascending. Default: ``0 .. n_classes - 1``.
     n_bins : int, default=15
-        Bins of the confidence, up to 10,000; the top label's alone, [2]_ Section 5.2.
+        Bins of the largest probability, up to 10,000.
 
     Raises
     ------
@@ -99,10 +99,6 @@ def calibration_report(
     -----
     A bin holds confidences in ``(a, b]``. A probability of exactly 0 for the true class
     counts as the smallest number of its type in the NLL, as in scikit-learn.
-
-    References
-    ----------
-    .. [2] Bu, Wang & Long. TMLR 2023. Section 5.2.
 
     Examples
     --------

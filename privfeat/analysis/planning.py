@@ -1,14 +1,14 @@
-"""What a budget will buy, said before any private record is read.
+"""What a budget will buy, before any private record is read.
 
 The noise of every release is exact: it is what ``fit`` will draw. The loss of accuracy
-is a **rough estimate** from that noise and an assumption about the features, that says
-whether a budget is hopeless, tight or ample; for more, pass public features to
-`privfeat.analysis.public_trials`.
+is a **rough estimate** from that noise and an assumption about the features. It tells
+whether a budget is hopeless, tight or ample; `privfeat.analysis.public_trials` tells
+more, from public features.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,14 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.core.accounting.calibration import plan_releases
-from privfeat.core.accounting.plan import PlannedRelease, ReleasePlan
+from privfeat.core.accounting.plan import PlannedRelease
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
-# Leads of real features, rows of unit norm about their mean, reach about this far.
+# The largest lead, about, of features that were centred and scaled to unit norm.
 LARGEST_LEAD = 0.5
-# Memory of one matrix, in float64, that is still at ease on a laptop.
+# The matrices of an estimator, in float64, that fit well into a laptop.
 _MATRIX_BYTES = 2**30
-# The queries that tell classes apart, the last two in units of the first two; the
-# others are the mean and curvature.
+# The queries that separate classes, the last two in units of the first two.
 _EVIDENCE = ("class_sums", "gradient", "class_sums_and_gram", "gradient_and_gram")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
@@ -139,32 +137,17 @@ def plan(
     check_positive("epsilon", epsilon, remedy="Without privacy there is no noise.")
     for name in estimators:
         check_choice("estimator", name, ESTIMATORS)
+    sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
     rows = [
-        _estimator_plan(
-            name,
-            releases_of(
-                make(name, n_classes, epsilon, delta, adjacency), n_features, n_classes
-            ),
-            n_samples,
-            n_features,
-            n_classes,
-        )
-        for name in estimators
+        _estimator_plan(make(name, n_classes, *budget), *sizes) for name in estimators
     ]
-    twice = [_with_samples(row, 2 * n_samples, n_samples, n_classes) for row in rows]
+    halves = [row.score_noise / 2.0 for row in rows]
+    twice = [
+        replace(row, score_noise=noise, expected_loss=expected_loss(noise, n_classes))
+        for row, noise in zip(rows, halves, strict=True)
+    ]
     best, reason = _recommend(rows)
-    return Plan(
-        n_samples,
-        n_features,
-        n_classes,
-        epsilon,
-        delta,
-        adjacency,
-        tuple(rows),
-        tuple(twice),
-        best,
-        reason,
-    )
+    return Plan(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
 
 
 def expected_loss(
@@ -190,10 +173,9 @@ def expected_loss(
     Notes
     -----
     With the lead ``g``, the own class stays first with probability ``E Phi(Z + g /
-    t)^(k-1)``, ``Z`` standard normal. **What it cannot say**: how far apart *your*
-    classes are, what a ridge or rows in few directions change, and what the estimator
-    makes of its noisy curvature. On features whose classes are close the loss is
-    larger, on easy ones smaller.
+    t)^(k-1)``, ``Z`` standard normal. The estimate does not know how far apart *your*
+    classes are, nor what a ridge, rows in few directions or noisy curvature change. If
+    classes are close the loss is larger, if they are far apart it is smaller.
     """
     check_int("n_classes", n_classes, low=2)
     check_positive("largest_lead", largest_lead)
@@ -216,64 +198,29 @@ def make(
     )
 
 
-def releases_of(estimator: Any, n_features: int, n_classes: int) -> ReleasePlan:
-    """Return the plan that ``fit`` of an estimator makes, without any record."""
-    # every class once: the smallest labels that show them all, and hold no data
-    problem = estimator._problem(np.arange(n_classes), n_features)
-    return plan_releases(
-        estimator._all_queries(problem.shape),
-        epsilon=estimator.epsilon,
-        delta=estimator.delta,
-        rho=estimator.rho,
-        noise_multiplier=estimator.noise_multiplier,
-        accounting=estimator.accounting,
-        adjacency=estimator.adjacency,
-        budget_split=estimator._planned_split(problem.shape),
-    )
-
-
 def _estimator_plan(
-    name: str,
-    releases: ReleasePlan,
-    n_samples: int,
-    n_features: int,
-    n_classes: int,
+    estimator: Any, n_samples: int, n_features: int, n_classes: int
 ) -> EstimatorPlan:
-    # averaging all releases that tell of classes: precisions add
+    name = type(estimator).__name__
+    releases = estimator.planned(n_features).releases
+    # their mean, weighted by precision, has the sum of all precisions
     precision = sum(
         release.query.count / release.noise_stddev**2
-        for release in releases.releases
+        for release in releases
         if release.query.name in _EVIDENCE
     )
     noise = n_classes / (n_samples * math.sqrt(precision))
     matrices = {"DPAdamLinear": 0, "DPNewton": n_classes}.get(name, 1)
-    return EstimatorPlan(
-        name,
-        releases.releases,
-        noise,
-        expected_loss(noise, n_classes),
-        8 * matrices * (n_features + 1) ** 2,
-    )
-
-
-def _with_samples(
-    row: EstimatorPlan, n_samples: int, n_before: int, n_classes: int
-) -> EstimatorPlan:
-    noise = row.score_noise * n_before / n_samples
-    return EstimatorPlan(
-        row.estimator,
-        row.releases,
-        noise,
-        expected_loss(noise, n_classes),
-        row.matrix_bytes,
-    )
+    n_bytes = 8 * matrices * (n_features + 1) ** 2
+    loss = expected_loss(noise, n_classes)
+    return EstimatorPlan(name, releases, noise, loss, n_bytes)
 
 
 def _recommend(rows: Sequence[EstimatorPlan]) -> tuple[str, str]:
     """Return the first estimator, in the order given, that fits in memory."""
-    for row in rows:
-        if row.matrix_bytes <= _MATRIX_BYTES:
-            if row is rows[0]:
-                return row.estimator, "the first choice for nearly everything"
-            return row.estimator, "its matrices fit in 1 GiB, unlike those before it"
-    return rows[0].estimator, "no estimator's matrices fit in 1 GiB"
+    first, fits = rows[0], [row for row in rows if row.matrix_bytes <= _MATRIX_BYTES]
+    if not fits:
+        return first.estimator, "no estimator's matrices fit in 1 GiB"
+    if fits[0] is first:
+        return first.estimator, "the first choice for nearly everything"
+    return fits[0].estimator, "its matrices fit in 1 GiB, unlike those before it"

@@ -15,7 +15,7 @@ from sklearn.preprocessing import Normalizer
 from privfeat._checks import check_int, check_positive
 from privfeat._messages import without_warnings
 from privfeat._types import Adjacency
-from privfeat.analysis.planning import ESTIMATORS, make, releases_of
+from privfeat.analysis.planning import ESTIMATORS, make
 from privfeat.exceptions import PrivacyWarning
 
 # Inverse ridge of the non-private baseline on rows of unit norm.
@@ -33,7 +33,7 @@ class Trial:
         Accuracy of scikit-learn's ``LogisticRegression`` on the same rows: regularized
         as a fit without noise is not, so that few rows do not overfit.
     accuracies : tuple of float
-        With noise scaled as `run_trials` says, one for each repetition.
+        One for each fit with noise.
     """
 
     estimator: str
@@ -63,28 +63,24 @@ def run_trials(
     n_repeats: int = 3,
     max_rows: int = 4000,
 ) -> list[Trial]:
-    """Fit estimators on **public** records, as noisily as ``n_samples`` private ones.
+    """Fit **public** records with the noise that ``n_samples`` private ones get.
 
     Parameters
     ----------
     X : array of shape (n_public, n_features)
         **Public** features from the same network. They get no protection.
     y : int array of shape (n_public,)
-        Public labels; their classes need not be those of the private task, but as many
-        and as hard to tell apart.
+        Public labels; not of the private classes, but of as many, as hard to tell
+        apart.
     n_samples : int
-        How many private records there will be.
+        Number of private records.
     epsilon, delta, adjacency
         The budget of the private fit.
     estimators : sequence of str
     n_repeats : int
         Fits with fresh noise.
     max_rows : int
-        At most so many public records are trained on; a third more test.
-
-    Returns
-    -------
-    trials : list of Trial
+        The most public records for training; a third of their number test.
 
     Raises
     ------
@@ -93,10 +89,10 @@ def run_trials(
 
     Notes
     -----
-    All statistics are sums, so with ``m`` public records for training the noise is
-    multiplied by ``m / n_samples``, and statistics divided by their number of records
-    are as noisy as those of the private fit. What privacy costs carries over; what few
-    records cost does not: compare with ``non_private``, measured on the same.
+    All statistics are sums. So the noise on ``m`` public records is multiplied by ``m /
+    n_samples``, which makes means as noisy as those of the private fit. What privacy
+    costs carries over; what few records cost does not: compare with ``non_private``,
+    which is measured on the same rows.
     """
     check_int("n_samples", n_samples, low=1)
     check_int("n_repeats", n_repeats, low=1)
@@ -116,11 +112,11 @@ def run_trials(
     with without_warnings(ConvergenceWarning):
         baseline = float(free.fit(train, y_train).score(test, y_test))
     trials = []
-    # little noise on few records looks like a large epsilon: nobody is promised it
+    # their large epsilon, of little noise on few records, is no promise
     with without_warnings(PrivacyWarning):
         for name in estimators:
             private = make(name, len(classes), epsilon, delta, adjacency)
-            planned = releases_of(private, X.shape[1], len(classes)).releases[-1]
+            planned = private.planned(X.shape[1]).releases[-1]
             # of a release with weight 1, which is what the parameter sets
             multiplier = planned.noise_multiplier * planned.query.weight**0.5
             scaled = private.set_params(

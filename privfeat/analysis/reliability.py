@@ -1,21 +1,16 @@
-"""Diagrams of calibration: reliability, and histograms of probabilities."""
+"""Reliability diagrams: how often a classifier is right when it is sure."""
 
-from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privfeat.analysis._axes import axes_or_new
-from privfeat.analysis.metrics import (
-    CalibrationReport,
-    calibration_report,
-    report_of,
-)
+from privfeat.analysis.axes import axes_or_new
+from privfeat.analysis.metrics import CalibrationReport, calibration_report, report_of
 
 
-class _ReportDisplay(ABC):
-    """A picture of one `CalibrationReport`.
+class ReliabilityDisplay:
+    """Accuracy against the confidence in the top label: Figure 5 of Bu et al. 2023.
 
     Parameters
     ----------
@@ -68,67 +63,17 @@ class _ReportDisplay(ABC):
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on new axes."""
         self.ax_, self.figure_ = axes_or_new(ax)
-        self._draw()
-        return self
-
-    @abstractmethod
-    def _draw(self) -> None:
-        """Draw the report on ``ax_``."""
-
-
-class ReliabilityDisplay(_ReportDisplay):
-    """Accuracy against the confidence in the top label: Figure 5 of Bu et al. 2023."""
-
-    def _draw(self) -> None:
-        report = self.report
-        widths = np.diff(report.bin_edges)
-        heights = np.nan_to_num(report.bin_accuracy)
+        report, edges = self.report, self.report.bin_edges
         self.ax_.bar(
-            report.bin_edges[:-1],
-            heights,
-            width=widths,
+            edges[:-1],
+            np.nan_to_num(report.bin_accuracy),
+            width=np.diff(edges),
             align="edge",
             edgecolor="white",
             label=self.name,
         )
         self.ax_.plot([0, 1], [0, 1], "k:", label="perfectly calibrated")
-        self.ax_.set_xlim(0, 1)
-        self.ax_.set_ylim(0, 1)
-        self.ax_.set_xlabel("confidence")
-        self.ax_.set_ylabel("accuracy")
+        self.ax_.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy")
         self.ax_.set_title(f"ECE {report.ece:.3f}, MCE {report.mce:.3f}", loc="left")
         self.ax_.legend()
-
-
-class ConfidenceHistogramDisplay(_ReportDisplay):
-    """Histogram of the confidence: Figure 2 of Bu et al. 2023."""
-
-    def _draw(self) -> None:
-        report = self.report
-        shares = np.full(len(report.confidence), 1.0 / len(report.confidence))
-        self.ax_.hist(
-            report.confidence, report.bin_edges, weights=shares, label=self.name
-        )
-        mean = float(report.confidence.mean())
-        self.ax_.axvline(mean, color="0.3", linestyle="--", label="mean confidence")
-        self.ax_.axvline(report.accuracy, color="k", label="accuracy")
-        self.ax_.set_xlim(0, 1)
-        self.ax_.set_xlabel("confidence")
-        self.ax_.set_ylabel("part of the records")
-        self.ax_.legend()
-
-
-class TrueClassHistogramDisplay(_ReportDisplay):
-    """Histogram of the true class's probability: Figure 11 of Bu et al. 2023."""
-
-    def _draw(self) -> None:
-        report = self.report
-        shares = np.full(len(report.true_class), 1.0 / len(report.true_class))
-        self.ax_.hist(
-            report.true_class, report.bin_edges, weights=shares, label=self.name
-        )
-        self.ax_.set_xlim(0, 1)
-        self.ax_.set_xlabel("probability of the true class")
-        self.ax_.set_ylabel("part of the records")
-        if self.name:
-            self.ax_.legend()
+        return self

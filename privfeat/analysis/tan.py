@@ -11,16 +11,17 @@ References
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
 from privfeat.core.accounting.conversions import check_delta
 from privfeat.core.accounting.plan import PlannedRelease, Query
 from privfeat.core.accounting.pld import pld_epsilon, rdp_epsilon
 
-WALL = 2.0
+# Noise multipliers between which epsilon costs least compute.
 SWEET_SPOT = (2.0, 4.0)
-ACCOUNTANTS = ("pld", "rdp")
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class TAN:
         return 1.0 / self.eta
 
     def closed_form_epsilon(self, delta: float) -> float:
-        """Return ``eta**2 + 2 eta sqrt(ln(1/delta))``, Equation 4: not a guarantee.
+        """Return `closed_form_epsilon` of the settings.
 
-        An estimate that holds where the noise multiplier is at least 2.
+        It is an estimate for noise multipliers from 2 on, and not a guarantee.
         """
         return closed_form_epsilon(self.eta, delta)
 
@@ -89,11 +90,10 @@ class TAN:
         delta : float
             In [1e-100, 1).
         accountant : {"pld", "rdp"}
-            dp-accounting's loss distributions, or its Rényi bounds, which the paper
-            uses: about 7 % larger and always fast. Of whole orders, so behind the
-            privacy wall, above an epsilon of about 30, far too large.
+            Loss distributions, or the Rényi bounds of the paper: about 7 % larger and
+            always fast, but far too large above an epsilon of about 30.
         """
-        check_choice("accountant", accountant, ACCOUNTANTS)
+        check_choice("accountant", accountant, ("pld", "rdp"))
         query = Query(
             "gradient",
             1.0,
@@ -101,9 +101,8 @@ class TAN:
             sampling_prob=float(self.sampling_prob),
         )
         event = PlannedRelease(query, float(self.noise_multiplier)).event()
-        if accountant == "pld":
-            return pld_epsilon(event, delta)
-        return rdp_epsilon(event, delta)
+        prove = pld_epsilon if accountant == "pld" else rdp_epsilon
+        return prove(event, delta)
 
     def overcharge(self, delta: float) -> float:
         """Return the Rényi epsilon over the closed form: far above 1 behind the wall.
@@ -114,36 +113,34 @@ class TAN:
         return proved / self.closed_form_epsilon(delta)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what speaks against the settings, in plain words; often nothing."""
-        found = []
-        if self.noise_multiplier < WALL:
-            found.append(
-                f"noise_multiplier should be >= {WALL:g}, got "
+        """Return sentences that speak against the settings; often none."""
+        low, high = SWEET_SPOT
+        if self.noise_multiplier < low:
+            return (
+                f"noise_multiplier should be >= {low:g}, got "
                 f"{self.noise_multiplier:g}: epsilon is overcharged (the privacy "
                 "wall). Double it together with the batch size: same noise in a step, "
-                "smaller epsilon, twice the compute."
+                "smaller epsilon, twice the compute.",
             )
-        if self.noise_multiplier > SWEET_SPOT[1]:
-            found.append(
-                f"noise_multiplier should be <= {SWEET_SPOT[1]:g}, got "
+        if self.noise_multiplier > high:
+            return (
+                f"noise_multiplier should be <= {high:g}, got "
                 f"{self.noise_multiplier:g}: halve it together with the batch size for "
-                "half the compute at nearly the same epsilon."
+                "half the compute at nearly the same epsilon.",
             )
-        return tuple(found)
+        return ()
 
     def with_more_data(self, factor: float) -> "TAN":
         """Return the settings with ``factor`` times the records, same batches.
 
-        The sampling probability, and so eta, is divided by ``factor``. Divide delta as
-        well, if it is one over the number of records.
+        Divide delta by ``factor`` as well, if it is one over the number of records.
         """
         return replace(
             self, sampling_prob=self.sampling_prob / check_positive("factor", factor)
         )
 
 
-@dataclass(frozen=True)
-class Simulation:
+class Simulation(NamedTuple):
     """Cheap settings that train as the reference does, and are **not** as private.
 
     Attributes
@@ -176,10 +173,6 @@ def simulate(
     Section 3.4 of [1]_. For **public** data, or data whose cost is accounted for: the
     simulation itself has an epsilon far above that of the reference.
 
-    References
-    ----------
-    .. [1] Sander et al. TAN Without a Burn. ICML 2023.
-
     Examples
     --------
     >>> run = simulate(0.0128, 2.5, 72_000, factor=128)
@@ -187,27 +180,59 @@ def simulate(
     0.01953125 0.992
     """
     factor = check_real("factor", factor, low=1.0, include_high=False)
-    reference = TAN(sampling_prob, noise_multiplier, n_iter)
-    small = TAN(
-        reference.sampling_prob / factor, reference.noise_multiplier / factor, n_iter
-    )
+    TAN(sampling_prob, noise_multiplier, n_iter)  # checks the reference
+    small = TAN(sampling_prob / factor, noise_multiplier / factor, n_iter)
     return Simulation(small, 1.0 - 1.0 / factor)
+
+
+class TrainingSettings(NamedTuple):
+    """One candidate of `constant_tan_settings`."""
+
+    batch_size: int
+    n_iter: int
+    learning_rate: float
+
+
+def constant_tan_settings(
+    batch_size: int,
+    n_iter: int,
+    learning_rate: float,
+    *,
+    step_factors: Sequence[float] = (0.125, 0.25, 1.0, 4.0),
+) -> list[TrainingSettings]:
+    """Return settings with the total amount of noise of a reference: [1]_ Table 3.
+
+    Parameters
+    ----------
+    batch_size, n_iter, learning_rate
+        The reference ``(B, S)`` and its rate. The noise multiplier is kept.
+    step_factors : sequence of float
+        Each gives ``(B / sqrt(f), f S)``, so that ``q^2 S`` and hence eta stay, with
+        the rate divided by ``f``.
+
+    Examples
+    --------
+    >>> for settings in constant_tan_settings(256, 72_000, 8.0):
+    ...     print(*settings)
+    724 9000 64.0
+    512 18000 32.0
+    256 72000 8.0
+    128 288000 2.0
+    """
+    check_int("batch_size", batch_size, low=1)
+    check_int("n_iter", n_iter, low=1)
+    check_positive("learning_rate", learning_rate)
+    return [
+        TrainingSettings(
+            max(1, round(batch_size / math.sqrt(factor))),
+            max(1, round(factor * n_iter)),
+            learning_rate / factor,
+        )
+        for factor in (check_positive("step_factors", f) for f in step_factors)
+    ]
 
 
 def closed_form_epsilon(eta: float, delta: float) -> float:
     """Return ``eta**2 + 2 eta sqrt(ln(1/delta))``, Equation 4 of Sander et al. 2023."""
     eta = check_positive("eta", eta)
     return eta * eta + 2.0 * eta * math.sqrt(-math.log(check_delta(delta)))
-
-
-def eta_for(epsilon: float, delta: float) -> float:
-    """Return the eta whose `closed_form_epsilon` is ``epsilon``.
-
-    Examples
-    --------
-    >>> print(f"{eta_for(1.0, 1e-6):.2f} {eta_for(8.0, 1e-6):.2f}")
-    0.13 0.95
-    """
-    epsilon = check_positive("epsilon", epsilon)
-    log_term = -math.log(check_delta(delta))
-    return epsilon / (math.sqrt(log_term + epsilon) + math.sqrt(log_term))

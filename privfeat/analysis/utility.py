@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from privfeat._checks import check_int
 from privfeat._extras import require
-from privfeat.analysis._axes import axes_or_new
+from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.metrics import report_of
 
 
@@ -53,16 +53,12 @@ def measure_utility(
     check_int("n_repeats", n_repeats, low=1)
     curves = {}
     for name, estimator in estimators.items():
-        reports = []
-        for epsilon in epsilons:
-            private = clone(estimator).set_params(epsilon=epsilon)
-            reports.append(
-                [report_of(private.fit(X, y), X_test, y_test) for _ in range(n_repeats)]
-            )
-        curves[name] = UtilityCurve(
-            np.array([[report.accuracy for report in row] for row in reports]),
-            np.array([[report.ece for report in row] for row in reports]),
-        )
+        measured = np.empty((len(epsilons), n_repeats, 2))
+        for place in np.ndindex(measured.shape[:2]):
+            private = clone(estimator).set_params(epsilon=epsilons[place[0]])
+            report = report_of(private.fit(X, y), X_test, y_test)
+            measured[place] = report.accuracy, report.ece
+        curves[name] = UtilityCurve(measured[..., 0], measured[..., 1])
     return curves
 
 
@@ -110,15 +106,9 @@ class PrivacyUtilityDisplay:
 
     def plot(self, axes: Any = None) -> Self:
         """Draw on two axes, or on new ones; bars are one standard deviation."""
-        if axes is None:
-            require("a figure", "matplotlib", extra="plot")
-            from matplotlib import pyplot
-
-            _, axes = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
-        self.axes_ = axes
-        _, self.figure_ = axes_or_new(axes[0])
+        self.axes_, self.figure_ = axes_or_new(axes, n_columns=2, figsize=(9, 4))
         for name, curve in self.curves.items():
-            for ax, values in zip(axes, (curve.accuracy, curve.ece), strict=True):
+            for ax, values in zip(self.axes_, (curve.accuracy, curve.ece), strict=True):
                 ddof = 1 if values.shape[1] > 1 else 0
                 ax.errorbar(
                     self.epsilons,
@@ -128,9 +118,7 @@ class PrivacyUtilityDisplay:
                     capsize=3,
                     label=name,
                 )
-        for ax, title in zip(axes, ("accuracy", "ECE"), strict=True):
-            ax.set_xscale("log")
-            ax.set_xlabel("epsilon")
-            ax.set_ylabel(title)
-        axes[0].legend()
+        for ax, title in zip(self.axes_, ("accuracy", "ECE"), strict=True):
+            ax.set(xscale="log", xlabel="epsilon", ylabel=title)
+        self.axes_[0].legend()
         return self

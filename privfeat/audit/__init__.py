@@ -1,15 +1,13 @@
 """Does a fit keep its promise? Tests for any estimator, on data that need no privacy.
 
-``replay``: two fits on neighbouring data, and how far each exact sum moves, as
-``recorder`` saw them.
-``noise_check``: whether the noise has the declared size, and draws of its own.
-``canaries``, ``one_run``: a lower bound on epsilon from one fit with planted records;
-``_jax_privacy`` asks jax-privacy for it. ``membership``: how well losses tell members.
-``sanity``: what a fit must not learn. ``calibration``: the smallest noise at which it
-does not.
+``replay``: two fits on neighbouring data, and how far each exact sum moves.
+``noise_check``: whether the noise has the declared size, and is drawn anew.
+``one_run``: a lower bound on epsilon from one fit with planted records.
+``membership``: how well losses show members. ``sanity``: what a fit must not learn.
+``calibration``: the smallest noise at which it does not.
 
-Every function here reads exact sums, losses or both: nothing that it returns is covered
-by a privacy statement. Use synthetic or public data.
+Every function here reads exact sums, losses or both: no privacy statement covers what
+it returns. Use synthetic or public data.
 """
 
 from privfeat.audit.calibration import NoiseCalibration, calibrate_noise

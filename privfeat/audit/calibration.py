@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from privfeat._checks import check_positive, check_real
+from privfeat._checks import check_between, check_positive
 from privfeat.audit.sanity import SanityResult
 
 
 @dataclass(frozen=True)
 class NoiseCalibration:
-    """The smallest noise that passed, and all that was tried, in that order."""
+    """The smallest noise that passed, and all that was tried, in order."""
 
     noise_multiplier: float
     tried: tuple[tuple[float, SanityResult], ...]
@@ -45,10 +45,9 @@ def calibrate_noise(
 
     Notes
     -----
-    The tests make their own data, so the result costs no privacy. It holds for the
-    size of those data alone. The outcome of a test is random: pass one with a fixed
-    seed to compare noise levels on the same data. Pass one with ``mu=0``: the default
-    holds each fit to what it states, which a correct one passes at any noise.
+    The tests make their own data, so the result costs no privacy, and holds for data of
+    that size alone. Pass a test with a fixed seed, which compares noise levels on the
+    same data, and with ``mu=0``: by default a correct fit passes at any noise.
 
     Examples
     --------
@@ -61,7 +60,7 @@ def calibrate_noise(
     True
     """
     check_positive("low", low)
-    check_real("high", high, low=low, include_low=False, include_high=False)
+    check_between("high", high, low, math.inf)
     check_positive("tol", tol)
     tried = []
 

@@ -45,13 +45,13 @@ def make_canaries(
         Of each canary, in feature units.
     avoid : array of shape (n_avoided, n_features)
         Directions that other records leave in the coefficients, such as class means.
-        Canaries are orthogonal to them if there are few: at most half of the features.
+        Canaries are orthogonal to them if they are at most half of the features.
     rng : Generator
 
     Notes
     -----
-    Orthogonal directions keep a canary's score free of what other records left in the
-    coefficients; where there are more canaries than directions, the blocks mix.
+    A canary's score does not depend on what orthogonal records left in the
+    coefficients. Where there are more canaries than directions, it does.
     """
     if 2 * len(avoid) > n_features:
         avoid = avoid[:0]

@@ -1,4 +1,4 @@
-"""How well a threshold on the loss tells members from others: a sanity figure."""
+"""How well a threshold on the loss separates members from others."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from privfeat._checks import check_real
 from privfeat._messages import array_of
-from privfeat.audit._scores import margins
+from privfeat.audit.scores import margins
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class MembershipResult:
     advantage : float
         Largest difference of true- and false-positive rate.
     auc_bound, tpr_bound, advantage_bound : float
-        What the guarantee allows on average; 1 without one. A finite sample, or one of
-        another distribution than the members, can lie above by chance.
+        What the guarantee allows on average; 1 without one. A finite sample can lie
+        above by chance.
     """
 
     auc: float
@@ -73,10 +73,6 @@ def membership(
     epsilon, delta : float, optional
         The claim. Default: that of ``model.privacy_``, if it has one.
 
-    Returns
-    -------
-    result : MembershipResult
-
     Notes
     -----
     The weakest of attacks (Yeom et al. 2018): a high figure is bad news, a low one is
@@ -95,17 +91,13 @@ def membership(
     if statement is not None:
         epsilon = statement.epsilon if epsilon is None else epsilon
         delta = statement.delta if delta is None else delta
-    auc_bound, tpr_bound, advantage_bound = bounds(
-        math.inf if epsilon is None else epsilon, delta or 0.0, fpr
-    )
+    epsilon = math.inf if epsilon is None else epsilon
     return MembershipResult(
-        auc=float(roc_auc_score(truth, joined)),
-        tpr=float(true[false <= fpr].max()),
-        fpr=fpr,
-        advantage=float(np.max(true - false)),
-        auc_bound=auc_bound,
-        tpr_bound=tpr_bound,
-        advantage_bound=advantage_bound,
+        float(roc_auc_score(truth, joined)),
+        float(true[false <= fpr].max()),
+        fpr,
+        float(np.max(true - false)),
+        *bounds(epsilon, delta or 0.0, fpr),
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether the noise of a fit is as large as declared, with draws of its own."""
+"""Whether the noise of a fit is as large as declared, and drawn anew each time."""
 
 import itertools
 import math
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from privfeat._checks import check_real
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat._checks import check_between
+from privfeat.audit.copies import fit_copy
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
@@ -62,7 +62,7 @@ class NoiseResult:
     def ok(self) -> bool:
         """Whether no test finds too little noise, or the same twice."""
         found = [self.p_repeated, *(check.p_value for check in self.checks)]
-        # draws that are no numbers have a p-value that is none, and above nothing
+        # NaN, the p-value of draws that are no numbers, is not above the rate
         return all(p_value > self.rate / len(found) for p_value in found)
 
     def __str__(self) -> str:
@@ -95,16 +95,12 @@ def check_noise(
     rate : float
         False-positive rate over noise keys, in (0, 1), of all tests together.
 
-    Returns
-    -------
-    result : NoiseResult
-
     Notes
     -----
     **Power.** Half the noise makes the sum of ``n`` squares over the variance a quarter
     of a chi-square variable: at ``rate=1e-6`` it is found with probability above 0.99
-    from 60 draws on. The same draws for two classes, steps or releases of four
-    numbers or more have a correlation of one, and are always found.
+    from 60 draws on. The same four draws or more for two classes, steps or releases
+    have a correlation of one, and are always found.
 
     Examples
     --------
@@ -114,11 +110,9 @@ def check_noise(
     >>> check_noise(clf, *load_digits(return_X_y=True)).ok
     True
     """
-    check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
-    audited = throw_away(estimator)
-    data = (X, y) if groups is None else (X, y, groups)
-    with without_privacy_warnings(), recording() as recorder:
-        audited.fit(*data)
+    check_between("rate", rate, 0.0, 1.0)
+    with recording() as recorder:
+        audited = fit_copy(estimator, X, y, groups)
     return NoiseResult(
         noise_checks(audited.privacy_, recorder.calls),
         repetition_p_value(recorder.calls),
@@ -173,17 +167,13 @@ def repetition_p_value(calls: Sequence[Recorded]) -> float:
     before their second rows. Under independence ``(1 + r) / 2`` has a beta distribution
     (as in ``scipy.stats.pearsonr``); the p-value counts all pairs (Bonferroni).
     """
-    parts = [_blocks(call) for call in calls]
-    rows = [
-        row
-        for row in itertools.chain(*itertools.zip_longest(*parts))
-        if row is not None
-    ]
+    in_turn = itertools.zip_longest(*map(_blocks, calls), fillvalue=np.empty(0))
+    rows = list(itertools.chain(*in_turn))
     n_pairs, smallest = 0, 1.0
     for length in {len(row) for row in rows if len(row) >= _FEWEST}:
         same = np.array([row for row in rows if len(row) == length][:_MOST_BLOCKS])
         pairs = np.triu_indices(len(same), 1)
-        if not len(pairs[0]):
+        if len(same) < 2:
             continue
         n_pairs += len(pairs[0])
         gap = max(0.0, 1.0 - float(np.abs(np.corrcoef(same)[pairs]).max()))

@@ -1,4 +1,4 @@
-"""What a fit released, with the exact sums: recorded for audits, and sensitive."""
+"""Records of what a fit released, with the exact sums: sensitive, for audits."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,13 +29,13 @@ class Recorded:
 
 @dataclass
 class Recorder:
-    """Records what is released; with ``answers`` fits go on with those instead."""
+    """Records what is released; fits get ``answers`` instead if they are given."""
 
     calls: list[Recorded] = field(default_factory=list)
     answers: Sequence[Recorded] | None = None
 
     def start(self, answers: Sequence[Recorded] | None = None) -> None:
-        """Forget what was recorded, and answer from now on as told."""
+        """Forget what was recorded, and give these answers from now on."""
         self.calls, self.answers = [], answers
 
     def of(self, name: str) -> list[Recorded]:
@@ -43,7 +43,7 @@ class Recorder:
         return [call for call in self.calls if call.name == name]
 
     def __call__(self, exact: ExactSum, release: Release) -> Release:
-        """Record a release; return what the fit goes on with."""
+        """Record a release; return what the fit gets."""
         if self.answers is not None:
             if len(self.calls) >= len(self.answers):
                 raise PrivacyError("neighbouring data must give as many releases.")

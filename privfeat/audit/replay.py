@@ -1,13 +1,13 @@
 """Two fits on neighbouring data with the same releases, and how far the sums move.
 
-The definition of adaptive composition, run: the second fit is handed the releases of
-the first, so each of its exact sums may differ from the first fit's by the declared
-sensitivity alone, and nothing that it stores may differ at all.
+This is the definition of adaptive composition, run: the second fit is handed the
+releases of the first. So each of its exact sums may differ from the first fit's by the
+declared sensitivity alone, and nothing that it stores may differ at all.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import array_of
 from privfeat._random import make_rng, seed_from
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat.audit.copies import fit_copy
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -31,8 +31,8 @@ class Movement:
     ----------
     name : str
     declared, observed : float
-        L2 sensitivity, and distance of the two exact sums; in units of the statistic.
-        ``inf`` where the two sums do not have one shape, or are not finite.
+        L2 sensitivity, and distance of the two exact sums, in units of the statistic;
+        ``inf`` where the sums differ in shape, or are not finite.
     """
 
     name: str
@@ -98,38 +98,32 @@ def replay(
     estimator : estimator of privfeat
         Unfitted, and left so: clones without its ledger are fitted, and thrown away.
         A network needs a model that is named, or made by a function.
-    X : array-like of shape (n_samples, n_features), or what else ``fit`` takes
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    X, y, groups : array-like
+        What ``fit`` takes.
     record : int, optional
         The row to remove, or, under replace-one, to replace.
     user : object, optional
-        The user whose rows to remove or replace; needs ``groups``. Either this or
-        ``record`` must be given.
-    groups : array-like of shape (n_samples,), optional
-        The user of each row, as ``fit`` takes it.
+        Instead of ``record`` where ``groups`` are given: whose rows to remove or
+        replace.
     replacement : (rows, labels), optional
         Under replace-one: what the chosen rows become. Default: their negatives, with
         the labels that they have.
 
-    Returns
-    -------
-    result : ReplayResult
-
     Raises
     ------
     ValueError
-        If not exactly one of ``record`` and ``user`` is given, or ``record`` together
-        with ``groups``, or the user has no rows.
+        If not exactly one of ``record`` and ``user`` is given, ``record`` is given with
+        ``groups``, or the user has no rows.
     PrivacyError
         If the fit releases nothing that could be compared.
 
     Notes
     -----
     The chosen rows stand last in both data sets, so that under Poisson sampling every
-    other row has the same coin. Networks make their sampling probability of the number
-    of records, or users, which is public: under add/remove the chosen rows keep their
-    places and take no part. Only a violation on *these* neighbours is found: try
-    extreme rows (long, zero, the only one of a class).
+    other row has the same coin. The sampling probability of networks depends on the
+    number of records, or users, which is public: there the chosen rows are not removed,
+    but take no part. Only a violation on *these* neighbours is found: try extreme rows
+    (long, zero, the only one of a class).
 
     **Source.** Cebere et al., Privacy in Theory, Bugs in Practice, 2026
     (arXiv:2602.17454).
@@ -147,28 +141,23 @@ def replay(
     users = None if groups is None else array_of(groups)
     chosen = _choose(len(rows), record, user, users)
     order = np.argsort(chosen, kind="stable")
-    rows, labels, n_kept = rows[order], labels[order], int(np.sum(~chosen))
-    one: tuple[Any, ...] = (rows, labels)
+    n_kept, missing = int(np.sum(~chosen)), None
+    one = [part[order] for part in (rows, labels, users) if part is not None]
     params = estimator.get_params(deep=False)
-    missing = None
     if params["adjacency"] == "add_remove" and "expected_batch_size" in params:
         two, missing = one, np.arange(len(rows)) >= n_kept
         if users is not None:  # which are what is sampled, in the order of their names
             missing = np.unique(users) == user
     elif params["adjacency"] == "add_remove":
-        two = (rows[:n_kept], labels[:n_kept])
+        two = [part[:n_kept] for part in one]
     else:
-        new = (-rows[n_kept:], labels[n_kept:]) if replacement is None else replacement
-        two = (
-            np.concatenate([rows[:n_kept], np.reshape(new[0], rows[n_kept:].shape)]),
-            np.concatenate(
-                [labels[:n_kept], np.reshape(new[1], labels[n_kept:].shape)]
-            ),
-        )
-    if users is not None:
-        one += (users[order],)
-        two += (users[order][: len(two[0])],)
-    return replay_neighbours(estimator, one, two, missing=missing)
+        old = [part[n_kept:] for part in one]
+        new = (-old[0], old[1]) if replacement is None else replacement
+        two = [
+            np.concatenate([part[:n_kept], np.reshape(value, part[n_kept:].shape)])
+            for part, value in zip(one, [*new, *old[2:]], strict=True)
+        ]
+    return replay_neighbours(estimator, tuple(one), tuple(two), missing=missing)
 
 
 def replay_neighbours(
@@ -189,14 +178,13 @@ def replay_neighbours(
         Records of ``two`` that take no part, where the number of records is public.
     """
     seed = seed_from(make_rng(None))
-    first, second = (throw_away(estimator, random_state=seed) for _ in "12")
-    with without_privacy_warnings(), recording() as recorder, ExitStack() as stack:
-        first.fit(*one)
+    without = nullcontext() if missing is None else leave_out(missing)
+    with recording() as recorder:
+        first = fit_copy(estimator, *one, random_state=seed)
         calls = recorder.calls
         recorder.start(answers=calls)
-        if missing is not None:
-            stack.enter_context(leave_out(missing))
-        second.fit(*two)
+        with without:
+            second = fit_copy(estimator, *two, random_state=seed)
     if not calls:
         raise PrivacyError("a fit must release something to be replayed.")
     return ReplayResult(
@@ -243,43 +231,37 @@ def movements(
 
 def changed_attributes(one: Any, two: Any) -> list[str]:
     """Return the names of fitted attributes in which two estimators differ."""
-    states = [
+    first, second = (
         {name: value for name, value in vars(fitted).items() if name.endswith("_")}
         for fitted in (one, two)
-    ]
-    return [
-        name
-        for name in sorted(states[0].keys() | states[1].keys())
-        if not (
-            all(name in state for state in states)
-            and _same(states[0][name], states[1][name])
-        )
-    ]
+    )
+    both = first.keys() & second.keys()
+    changed = {name for name in both if not _same(first[name], second[name])}
+    return sorted(changed | (first.keys() ^ second.keys()))
 
 
 def _choose(
     n_rows: int, record: int | None, user: Any, users: NDArray[Any] | None
 ) -> NDArray[np.bool_]:
+    """Return which rows to remove or replace."""
     if (record is None) == (user is None):
         raise ValueError("exactly one of record and user must be given.")
-    if record is not None and users is not None:
-        raise ValueError(f"user must be given for groups, got record={record!r}.")
-    if record is not None:
-        if not 0 <= record < n_rows:
-            raise ValueError(f"record must be in [0, {n_rows}), got {record!r}.")
-        return np.asarray(np.arange(n_rows) == record, bool)
     chosen: NDArray[np.bool_] = np.zeros(n_rows, bool)
+    if record is None:
+        chosen |= users is not None and np.asarray(users == user, bool)
+        if not np.any(chosen):
+            raise ValueError(f"user must be one of groups, got {user!r}.")
+        return chosen
     if users is not None:
-        chosen = np.asarray(users == user, bool)
-    if not np.any(chosen):
-        raise ValueError(f"user must be one of groups, got {user!r}.")
+        raise ValueError(f"user must be given for groups, got record={record!r}.")
+    if not 0 <= record < n_rows:
+        raise ValueError(f"record must be in [0, {n_rows}), got {record!r}.")
+    chosen[record] = True
     return chosen
 
 
 def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    if one.shape != two.shape:
-        return math.inf
-    distance = float(np.linalg.norm(one - two))
+    distance = float(np.linalg.norm(one - two)) if one.shape == two.shape else math.inf
     return distance if math.isfinite(distance) else math.inf
 
 

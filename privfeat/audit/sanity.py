@@ -1,6 +1,7 @@
 """Whether a fit learns what it must not: random labels, or the pattern of one user."""
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from privfeat._checks import check_choice, check_int
 from privfeat._extras import require
 from privfeat._random import Generator, make_rng, seed_from
-from privfeat.audit._sanity_law import allowed_rate, chance_limit, mean_limit
-from privfeat.audit._throwaway import throw_away, without_privacy_warnings
+from privfeat.audit.copies import fit_copy
+from privfeat.audit.sanity_limits import allowed_rate, chance_limit, mean_limit
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,14 @@ class SanityResult:
     must_stay_below: bool = True
 
     @property
+    def mean(self) -> float:
+        """Mean of the values."""
+        return sum(self.values) / len(self.values)
+
+    @property
     def margin(self) -> float:
         """How far the mean is on the good side of ``limit``; negative on the other."""
-        distance = self.limit - sum(self.values) / len(self.values)
+        distance = self.limit - self.mean
         return distance if self.must_stay_below else -distance
 
     @property
@@ -50,12 +56,14 @@ class SanityResult:
 
     def __str__(self) -> str:
         """Return one line."""
+        side = "most" if self.must_stay_below else "least"
         return (
-            f"{self.name}: {'pass' if self.passed else 'FAIL'}, learned "
-            f"{sum(self.values) / len(self.values):.3f}, must be at "
-            f"{'most' if self.must_stay_below else 'least'} {self.limit:.3f} (margin "
-            f"{self.margin:+.3f}, chance {self.chance:.3f})"
+            f"{self._title()}, learned {self.mean:.3f}, must be at {side} "
+            f"{self.limit:.3f} (margin {self.margin:+.3f}, chance {self.chance:.3f})"
         )
+
+    def _title(self) -> str:
+        return f"{self.name}: {'pass' if self.passed else 'FAIL'}"
 
     def plot(self) -> bytes:
         """Return a PNG: the value of each fit, with limit and chance.
@@ -66,23 +74,19 @@ class SanityResult:
             If matplotlib is missing.
         """
         require("a figure", "matplotlib", extra="plot")
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(5.0, 3.2), layout="constrained")
-        canvas = FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         colour = "#0072B2" if self.passed else "#D55E00"
         axes.plot(range(1, len(self.values) + 1), self.values, "o", color=colour)
         axes.axhline(self.limit, color="black", linewidth=1, label="limit")
         axes.axhline(self.chance, color="#555555", linestyle=":", label="chance")
-        axes.set_ylim(-0.03, 1.03)
-        axes.set_xlabel("fit")
-        axes.set_ylabel("rate")
-        axes.set_title(f"{self.name}: {'pass' if self.passed else 'FAIL'}", loc="left")
+        axes.set(ylim=(-0.03, 1.03), xlabel="fit", ylabel="rate")
+        axes.set_title(self._title(), loc="left")
         axes.legend(frameon=False)
         buffer = io.BytesIO()
-        canvas.print_figure(buffer, format="png", dpi=120)
+        figure.savefig(buffer, format="png", dpi=120)
         return buffer.getvalue()
 
 
@@ -103,11 +107,10 @@ def random_label_test(
     Parameters
     ----------
     estimator : object
-        Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. Of the
-        clones that are fitted, ``classes`` and ``random_state`` are set, where it has
-        them, and the ledger is taken away.
+        Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. Clones
+        without a ledger are fitted, whose ``classes`` and ``random_state`` are set.
     n_samples, n_classes : int
-        No more samples than features let a fit without privacy remember all of them.
+        With no more samples than features, a fit without privacy remembers all of them.
     n_features : int or tuple of int
         Of a record, independent standard normal numbers; for a network of images their
         shape (height, width, channels).
@@ -115,10 +118,10 @@ def random_label_test(
         Records of one user, all of one label. Default: 10 with ``max_group_size``,
         where users are passed to ``fit`` as groups, and 1 without.
     n_fits : int
-        Each on data of its own. At epsilon 1 the limit for 10 classes is an accuracy of
+        Each has new data. At epsilon 1 the limit for 10 classes is an accuracy of
         0.44 for 30 fits and 0.68 for 10: fits of epsilon 10 exceed the first alone.
     mu : float, optional
-        Gaussian-DP parameter that a fit is held to, of a user. Default: what its
+        Gaussian-DP parameter, of a user, that fits are held to. Default: what their
         ``privacy_`` states, and 0 if that is infinite or there is none. With 0 the
         fits must not be better than chance: for `calibrate_noise`.
     rate : float
@@ -134,36 +137,33 @@ def random_label_test(
 
     Notes
     -----
-    **Law.** A correct fit may remember as much as its cost allows; the limit is what
-    all its fits together exceed with probability at most ``rate``. The proof stands in
-    ``privfeat/audit/_sanity_law.py``.
+    A correct fit may remember as much as its cost allows. The limit is what all its
+    fits together exceed with probability at most ``rate``: proved in
+    ``privfeat/audit/sanity_limits.py``.
 
     **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1, with other
     limits.
     """
     check_int("n_samples", n_samples, low=1)
-    check_int("n_fits", n_fits, low=1)
     shape = n_features if isinstance(n_features, tuple) else (n_features,)
     for size in shape:
         check_int("n_features", size, low=1)
-    check_int("n_classes", n_classes, low=2)
     per_user = _records_per_user(estimator, records_per_user)
-    rng = make_rng(seed)
-    accuracies, allowed = [], 0.0
-    for _ in range(n_fits):
+    users = np.arange(n_samples) // per_user
+
+    def accuracy(rng: Generator, fit: Callable[..., Any]) -> float:
         X = rng.normal(size=(n_samples, *shape))
-        users = np.arange(n_samples) // per_user
         y = rng.integers(n_classes, size=n_samples)[users]
-        model = _fit(estimator, n_classes, rng, X, y, users)
-        accuracies.append(float(np.mean(np.asarray(model.predict(X)) == y)))
-        allowed = max(allowed, allowed_rate(model, mu, per_user, 1.0 / n_classes))
+        return float(np.mean(np.asarray(fit(X, y, users).predict(X)) == y))
+
+    values, allowed = _repeat(
+        accuracy, estimator, n_fits, n_classes, per_user=per_user, mu=mu, seed=seed
+    )
     if allowed > 1.0 / n_classes or per_user > 1:
         limit = mean_limit(rate, n_fits, allowed)
     else:
         limit = chance_limit(rate, n_fits * n_samples, n_classes)
-    return SanityResult(
-        "random labels", tuple(accuracies), limit=limit, chance=1.0 / n_classes
-    )
+    return SanityResult("random labels", values, limit, chance=1.0 / n_classes)
 
 
 def pattern_test(
@@ -186,16 +186,13 @@ def pattern_test(
 
     Parameters
     ----------
-    estimator, mu
-        As for `random_label_test`.
+    estimator, records_per_user, n_classes, n_fits, mu, rate, seed
+        As for `random_label_test`, errors included; ``rate`` is for one user's patch.
     spread : {"one_user", "all_users"}
         Whose images carry a patch, and have its class: all of one user for each
         pattern, which must not be learned, or a quarter of everyone's, which must be.
         All other labels are random.
     n_users : int
-    records_per_user : int, optional
-        Default: 10 with ``max_group_size``, where users are passed to ``fit`` as
-        groups, and 1 without: what the fit protects.
     n_patterns : int
         Patches of a fit, at most ``n_users``, each with a class drawn for it.
     side, patch : int
@@ -204,43 +201,31 @@ def pattern_test(
     channels : int, optional
         Grey images of shape (side, side, channels), all channels alike, for a network
         of images. None: rows of ``side**2`` numbers.
-    n_classes, n_fits : int
-    rate : float
-        In (0, 1): bound on the probability that a correct fit fails for one user.
-    seed : int, optional
-        Of the images, labels and noise.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the stated cost is so large that no outcome
-        could contradict it.
 
     Notes
     -----
     A fit has learned a pattern if it gives its class to more than half of fresh images
     with it; the value of a fit is the share of patterns that it learned. A model fitted
     without the user of a pattern does so with probability at most ``1 / n_classes``, as
-    the class is drawn apart, so the limit follows from the same law. For all users, at
-    least one half must be learned.
-
-    **Source.** van der Veen et al. 2018 (arXiv:1812.02890), Section 2.1, with other
-    limits.
+    the class is independent. So the limit is that of `random_label_test`, from the same
+    source. Of the patterns of all users at least one half must be learned.
     """
     check_choice("spread", spread, ("one_user", "all_users"))
-    check_int("n_fits", n_fits, low=1)
     check_int("n_users", n_users, low=2)
     check_int("n_patterns", n_patterns, low=1, high=n_users)
     check_int("patch", patch, low=1, high=side)
-    check_int("n_classes", n_classes, low=2)
     if channels is not None:
         check_int("channels", channels, low=1)
-    per_user = _records_per_user(estimator, records_per_user)
     one_user = spread == "one_user"
-    rng = make_rng(seed)
+    per_user = _records_per_user(estimator, records_per_user)
     users = np.repeat(np.arange(n_users), per_user)
-    learned, allowed = [], 0.0
-    for _ in range(n_fits):
+
+    def rows(images: NDArray[Any]) -> NDArray[np.float64]:
+        if channels is None:
+            return images.reshape(len(images), -1)
+        return np.repeat(images[..., None], channels, axis=-1)
+
+    def learned(rng: Generator, fit: Callable[..., Any]) -> float:
         patches = rng.choice([-1.0, 1.0], size=(n_patterns, patch, patch))
         classes = rng.integers(n_classes, size=n_patterns)
         y = rng.integers(n_classes, size=len(users))
@@ -252,18 +237,20 @@ def pattern_test(
         y[marked] = classes[chosen[marked]]
         images = rng.uniform(-1.0, 1.0, size=(len(users), side, side))
         images[marked, :patch, :patch] = patches[chosen[marked]]
-        model = _fit(estimator, n_classes, rng, _rows(images, channels), y, users)
-        found = 0
+        model, found = fit(rows(images), y, users), 0
         for pattern, label in zip(patches, classes, strict=True):
             fresh = rng.uniform(-1.0, 1.0, size=(200, side, side))
             fresh[:, :patch, :patch] = pattern
-            predicted = np.asarray(model.predict(_rows(fresh, channels)))
+            predicted = np.asarray(model.predict(rows(fresh)))
             found += int(np.mean(predicted == label) > 0.5)
-        learned.append(found / n_patterns)
-        allowed = max(allowed, allowed_rate(model, mu, per_user, 1.0 / n_classes))
+        return found / n_patterns
+
+    values, allowed = _repeat(
+        learned, estimator, n_fits, n_classes, per_user=per_user, mu=mu, seed=seed
+    )
     return SanityResult(
         f"pattern of {'one user' if one_user else 'all users'}",
-        tuple(learned),
+        values,
         limit=mean_limit(rate, n_fits, allowed) if one_user else 0.5,
         chance=1.0 / n_classes,
         must_stay_below=one_user,
@@ -275,23 +262,35 @@ def _records_per_user(estimator: Any, given: int | None) -> int:
     return check_int("records_per_user", default if given is None else given, low=1)
 
 
-def _fit(
+def _repeat(
+    trial: Callable[[Generator, Callable[..., Any]], float],
     estimator: Any,
+    n_fits: int,
     n_classes: int,
-    rng: Generator,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    users: NDArray[Any],
-) -> Any:
-    # each with its own seed, or all fits would share their noise
-    model = throw_away(estimator, classes=range(n_classes), random_state=seed_from(rng))
+    *,
+    per_user: int,
+    mu: float | None,
+    seed: int | None,
+) -> tuple[tuple[float, ...], float]:
+    """Return the value of each trial, and the mean that the stated costs allow.
+
+    ``trial(rng, fit)`` draws data, calls ``fit(X, y, users)`` and values the model.
+    """
+    check_int("n_fits", n_fits, low=1)
+    check_int("n_classes", n_classes, low=2)
+    rng, allowed = make_rng(seed), []
     grouped = getattr(estimator, "max_group_size", None) is not None
-    with without_privacy_warnings():
-        model.fit(*((X, y, users) if grouped else (X, y)))
-    return model
 
+    def fit(X: NDArray[Any], y: NDArray[Any], users: NDArray[Any]) -> Any:
+        model = fit_copy(
+            estimator,
+            X,
+            y,
+            users if grouped else None,
+            classes=range(n_classes),
+            random_state=seed_from(rng),  # with one seed all fits would share noise
+        )
+        allowed.append(allowed_rate(model, mu, per_user, 1.0 / n_classes))
+        return model
 
-def _rows(images: NDArray[Any], channels: int | None) -> NDArray[np.float64]:
-    if channels is None:
-        return images.reshape(len(images), -1)
-    return np.repeat(images[..., None], channels, axis=-1)
+    return tuple(trial(rng, fit) for _ in range(n_fits)), max(allowed)

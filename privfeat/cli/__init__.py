@@ -8,12 +8,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any
 
 from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
+    common,
     fit,
     plan,
     predict,
@@ -28,6 +29,9 @@ from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
+_OF_MODELS = (fit, train, predict, statement, audit, sanity, report)
+_OF_BUDGETS = (budget, plan, tan, quickstart)
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs; imports nothing heavy."""
@@ -40,19 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--debug", action="store_true", help="on failure, show the Python traceback"
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for module in (
-        fit,
-        train,
-        predict,
-        statement,
-        audit,
-        sanity,
-        budget,
-        report,
-        plan,
-        tan,
-        quickstart,
-    ):
+    for module in _OF_MODELS + _OF_BUDGETS:
         module.add_parser(verbs)
     return parser
 
@@ -62,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *rest: common.warn(one_line(message))
         try:
             args.run(args)
             sys.stdout.flush()
@@ -70,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except KeyboardInterrupt as error:
-            said = " ".join(getattr(error, "__notes__", ()))
-            print(f"privfeat: interrupted. {said}".rstrip(), file=sys.stderr)
+            notes = " ".join(getattr(error, "__notes__", ()))
+            print(f"privfeat: interrupted. {notes}".rstrip(), file=sys.stderr)
             return 130
         # A user gets one line whatever went wrong; --debug has the rest.
         except Exception as error:
@@ -85,20 +77,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def describe(error: Exception) -> str:
     """Return what went wrong on one line, without Python's decoration."""
     if isinstance(error, OSError) and error.filename and error.strerror:
-        text = f"{error.filename}: {error.strerror}"
-    elif isinstance(error, KeyError) and error.args:
-        text = str(error.args[0])  # str(error) would add quotation marks
-    else:
-        text = str(error)
-    return " ".join(text.split()) or type(error).__name__
+        return one_line(f"{error.filename}: {error.strerror}")
+    if isinstance(error, KeyError) and error.args:
+        return one_line(error.args[0])  # str(error) would add quotation marks
+    return one_line(error) or type(error).__name__
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    print(f"privfeat: warning: {' '.join(str(message).split())}", file=sys.stderr)
+def one_line(text: Any) -> str:
+    """Return a text without line breaks."""
+    return " ".join(str(text).split())

@@ -1,7 +1,7 @@
 """``privfeat budget``: make the budget of a data set, and see what is left of it."""
 
-import argparse
 import json
+from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -22,46 +22,32 @@ def add_parser(verbs: Any) -> None:
         "that would exceed its budget. LEDGER is a file on this machine, or a "
         "postgresql:// URL.",
     )
-    verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    file = options.option(
-        "ledger", metavar="LEDGER", help="a file, or a postgresql:// URL"
-    )
+    def action(run: Any, help: str, *parents: Any) -> Any:
+        name = run.__name__.removeprefix("run_")
+        parser = actions.add_parser(name, parents=[file, *parents], help=help)
+        parser.set_defaults(run=run)
+        return parser.add_argument
+
+    help_file = "a file, or a postgresql:// URL"
+    file = options.option("ledger", metavar="LEDGER", help=help_file)
     dataset = options.option(
-        "--dataset", metavar="NAME", required=True, help="whose budget"
+        "--dataset", metavar="NAME", required=True, help="whose budget it is"
     )
-    create = verbs.add_parser(
-        "create", parents=[file, dataset], help="fix the budget of a data set for good"
-    )
-    create.set_defaults(run=run_create)
-    add = create.add_argument
+    add = action(run_create, "fix the budget of a data set for good", dataset)
     add("--epsilon", type=float, required=True, help="of all fits together")
-    add(
-        "--delta",
-        type=float,
-        required=True,
-        help="of all fits together; well below one over the number of records",
-    )
+    delta = "of all fits together; well below one over the number of records"
+    add("--delta", type=float, required=True, help=delta)
     add("--adjacency", choices=ADJACENCIES, help="of every fit (default add_remove)")
     add("--unit", choices=UNITS, help="whom every fit protects (default record)")
-
-    show = verbs.add_parser(
-        "show",
-        parents=[file, options.as_json()],
-        help="budget, spent, and left for one more fit",
-    )
-    show.set_defaults(run=run_show)
-    show.add_argument("--dataset", metavar="NAME", help="one of them (default: all)")
-
-    history = verbs.add_parser(
-        "history",
-        parents=[file, dataset, options.as_json()],
-        help="every fit that was charged",
-    )
-    history.set_defaults(run=run_history)
+    show = "budget, spent, and left for one more fit"
+    add = action(run_show, show, options.AS_JSON)
+    add("--dataset", metavar="NAME", help="one of them (default: all)")
+    action(run_history, "every fit that was charged", dataset, options.AS_JSON)
 
 
-def run_create(args: argparse.Namespace) -> None:
+def run_create(args: Namespace) -> None:
     """Create the budget, or find that it exists with these very numbers."""
     from privfeat import PrivacyLedger
 
@@ -69,7 +55,7 @@ def run_create(args: argparse.Namespace) -> None:
     print(_describe(PrivacyLedger(args.ledger, **options.given(args, names))))
 
 
-def run_show(args: argparse.Namespace) -> None:
+def run_show(args: Namespace) -> None:
     """Print budget, spent and left of one data set, or of all."""
     from privfeat import PrivacyLedger
     from privfeat.core.ledger.privacy_ledger import find_datasets
@@ -82,20 +68,15 @@ def run_show(args: argparse.Namespace) -> None:
     report = []
     for ledger in ledgers:
         n_fits, spent, left = _state(ledger)
-        report.append(
-            {
-                "budget": asdict(ledger.budget),
-                "fits": n_fits,
-                "spent": asdict(spent),
-                "remaining": asdict(left),
-            }
-        )
+        found = {"budget": asdict(ledger.budget), "fits": n_fits}
+        report.append(found | {"spent": asdict(spent), "remaining": asdict(left)})
     print(json.dumps(report, indent=2))
 
 
-def run_history(args: argparse.Namespace) -> None:
+def run_history(args: Namespace) -> None:
     """Print one line for each fit and one for each of its releases."""
     from privfeat import PrivacyLedger
+    from privfeat.core.accounting.rounding import rounded_up
 
     charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
     if args.json:
@@ -107,22 +88,20 @@ def run_history(args: argparse.Namespace) -> None:
         ]
         print(json.dumps(report, indent=2))
         return
-    from privfeat.core.accounting.rounding import rounded_up
-
     for charge in charges:
-        said = charge.statement
+        stated = charge.statement
         print(
             f"{charge.number}  {charge.asked}  {charge.estimator}  {charge.status}  "
-            f"epsilon = {rounded_up(said.epsilon)}, "
-            f"delta = {rounded_up(said.delta)}"
+            f"epsilon = {rounded_up(stated.epsilon)}, "
+            f"delta = {rounded_up(stated.delta)}"
         )
-        for record in said.releases:
+        for record in stated.releases:
             print(
                 f"     {record.count} x {record.name}: noise multiplier "
                 f"{record.noise_multiplier:.6g}"
             )
-        if said.selection is not None:
-            print("\n".join(f"   {line}" for line in said.selection.lines()[:2]))
+        if stated.selection is not None:
+            print("\n".join(f"   {line}" for line in stated.selection.lines()[:2]))
 
 
 def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"]:
@@ -134,18 +113,17 @@ def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"
 
 
 def _describe(ledger: "PrivacyLedger") -> str:
+    """Return budget, spent and left of a data set, a line each."""
     from privfeat.core.accounting.rounding import rounded_down, rounded_up
 
     budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
-    return "\n".join(
-        [
-            f"{budget.dataset}: {budget.unit}, {budget.adjacency}, delta = "
-            f"{budget.delta:g}, since {budget.created}",
-            f"  budget  epsilon = {budget.epsilon:g}",
-            f"  spent   epsilon = {rounded_up(spent.epsilon)}"
-            + (f", rho = {rounded_up(spent.rho)}" if spent.rho is not None else "")
-            + f" in {n_fits} fit{'' if n_fits == 1 else 's'}",
-            f"  left    epsilon = {rounded_down(left.epsilon)}, or rho = "
-            f"{rounded_down(left.rho or 0.0)}, for one more fit",
-        ]
+    rho = "" if spent.rho is None else f", rho = {rounded_up(spent.rho)}"
+    return (
+        f"{budget.dataset}: {budget.unit}, {budget.adjacency}, delta = "
+        f"{budget.delta:g}, since {budget.created}\n"
+        f"  budget  epsilon = {budget.epsilon:g}\n"
+        f"  spent   epsilon = {rounded_up(spent.epsilon)}{rho} in {n_fits} "
+        f"fit{'' if n_fits == 1 else 's'}\n"
+        f"  left    epsilon = {rounded_down(left.epsilon)}, or rho = "
+        f"{rounded_down(left.rho or 0.0)}, for one more fit"
     )

@@ -1,26 +1,46 @@
 """What the verbs share: estimators, data, ledgers, output, warnings."""
 
-import argparse
 import ast
-import inspect
 import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli.options import BUDGETS
+from privfeat.cli import options
 
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
     from privfeat.data import FeatureSplit
 
+# Parameters whose options have other names.
+_OPTIONS = {
+    "random_state": "--seed",
+    "classes": "--n-classes, or by the folders of --data",
+    "expected_batch_size": "--batch",
+    "checkpoint_dir": "--checkpoints",
+}
+
 
 class CommandError(Exception):
     """A command cannot do what was asked; the message says why."""
+
+
+def parameters(args: Namespace) -> dict[str, Any]:
+    """Return the constructor parameters that options or ``--set`` give."""
+    named = options.given(args, options.PARAMETERS)
+    settings = parse_settings(args.set)
+    for name in sorted(settings.keys() & {*named, "classes", "ledger"}):
+        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        raise CommandError(
+            f"--set must not repeat an option: --set {name}=... must be given as "
+            f"{option}."
+        )
+    return named | settings
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -32,7 +52,6 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     >>> parse_settings(["n_iter=50", "loss=sigmoid", "fit_intercept=false"])
     {'n_iter': 50, 'loss': 'sigmoid', 'fit_intercept': False}
     """
-    words = {"true": True, "false": False, "none": None}
     parsed: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -40,58 +59,45 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             raise CommandError(
                 f"--set must be name=value, once for each name, got {setting!r}."
             )
-        if text.lower() in words:
-            parsed[name] = words[text.lower()]
-            continue
+        word = text.capitalize()
         try:
-            parsed[name] = ast.literal_eval(text)
+            parsed[name] = ast.literal_eval(
+                word if word in {"True", "False", "None"} else text
+            )
         except (ValueError, SyntaxError):
             parsed[name] = text
     return parsed
 
 
-def check_known(
-    estimator: str, params: Iterable[str], known: Iterable[str], *, tell: bool = False
-) -> None:
-    """Refuse parameters that an estimator does not have; ``tell`` which it has."""
-    known = sorted(known)
-    for name in sorted(set(params) - set(known)):
-        only = f", only {', '.join(known)}" if tell else ""
-        raise CommandError(f"{estimator} has no parameter {name!r}{only}.")
+def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
+    """Return an unfitted copy of an estimator, or of a linear one by its name.
 
-
-def make_estimator(name: str, **params: Any) -> Any:
-    """Return an unfitted linear estimator, or refuse parameters it does not have."""
-    from privfeat import linear
-
-    cls = getattr(linear, name)
-    check_known(name, params, inspect.signature(cls).parameters, tell=True)
-    return cls(**params)
-
-
-def tested_estimator(
-    args: argparse.Namespace, model: Any, params: dict[str, Any]
-) -> Any:
-    """Return ``--estimator``, or an unfitted copy of the model, with parameters."""
-    if model is None:
-        return make_estimator(args.estimator, **params)
+    A budget among ``params`` takes the place of that of the estimator.
+    """
     from sklearn.base import clone
 
-    known = set(model.get_params(deep=False))
-    check_known(type(model).__name__, params, known)
-    budgets = known & {*BUDGETS}
-    if budgets & set(params):  # one budget takes the place of another
+    from privfeat import linear
+
+    basis = getattr(linear, basis)() if isinstance(basis, str) else basis
+    known = set(basis.get_params(deep=False))
+    for name in sorted(set(params) - known):
+        raise CommandError(
+            f"{type(basis).__name__} has no parameter {name!r}, only "
+            f"{', '.join(sorted(known))}."
+        )
+    budgets = known.intersection(options.BUDGETS)
+    if budgets.intersection(params):
         params = dict.fromkeys(budgets) | params
-    return clone(model).set_params(**params)
+    return clone(basis).set_params(**params)
 
 
-def load_tested(path: str | None) -> Any:
-    """Return the saved model that is tested, if one is."""
-    if path is None:
-        return None
+def load_tested(args: Namespace) -> Any:
+    """Return the saved model that is tested, or the name of an estimator."""
+    if args.saved is None:
+        return args.estimator
     from privfeat import persistence
 
-    model = persistence.load(path)
+    model = persistence.load(args.saved)
     if not has_one_label(model):
         raise CommandError("--model is for classifiers with one label a record.")
     return model
@@ -102,10 +108,13 @@ def has_one_label(model: Any) -> bool:
     return hasattr(model, "predict_proba") and not getattr(model, "multilabel_", False)
 
 
-def open_split(argument: str, preferred: str) -> "FeatureSplit":
+def open_split(
+    argument: str, preferred: str, *, one_label: bool = False
+) -> "FeatureSplit":
     """Return the split that ``FILE`` or ``FILE:SPLIT`` names.
 
-    Without a name, ``preferred`` is taken, or the only split that the file has.
+    Without a name, ``preferred`` is taken, or the only split that the file has. With
+    ``one_label`` each row must have one label.
     """
     from privfeat.data import open_features
 
@@ -117,6 +126,8 @@ def open_split(argument: str, preferred: str) -> "FeatureSplit":
         raise CommandError(
             f"{path} has no split {name!r}. Name one of {', '.join(file)}: FILE:SPLIT."
         )
+    if one_label and file[name].y.ndim != 1:
+        raise CommandError(f"{argument} must have one label a row.")
     return file[name]
 
 
@@ -134,14 +145,7 @@ def split_argument(argument: str) -> tuple[str, str | None]:
     return path, name
 
 
-def single_labels(split: "FeatureSplit", argument: str) -> Any:
-    """Return the labels of a split if each row has exactly one."""
-    if split.y.ndim != 1:
-        raise CommandError(f"{argument} must have one label a row.")
-    return split.y
-
-
-def open_ledger(args: argparse.Namespace) -> "PrivacyLedger | None":
+def open_ledger(args: Namespace) -> "PrivacyLedger | None":
     """Return the ledger that ``--ledger`` and ``--dataset`` name, if they do."""
     if (args.ledger is None) != (args.dataset is None):
         raise CommandError("--ledger and --dataset must be given together, got one.")
@@ -150,15 +154,6 @@ def open_ledger(args: argparse.Namespace) -> "PrivacyLedger | None":
     from privfeat import PrivacyLedger
 
     return PrivacyLedger(args.ledger, dataset=args.dataset)
-
-
-def refuse_to_replace(args: argparse.Namespace) -> None:
-    """Raise CommandError if ``--out`` holds a model, unless it may be replaced."""
-    if (Path(args.out) / "model.json").exists() and not args.overwrite:
-        raise CommandError(
-            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
-            "replace it; its budget stays spent."
-        )
 
 
 @contextmanager
@@ -184,13 +179,23 @@ def output_folder(path: str) -> Iterator[Path]:
 
 
 @contextmanager
-def interrupt_explained() -> Iterator[list[Any]]:
-    """Say on Ctrl-C whether budget was spent; the body adds the estimator it fits."""
+def model_folder(args: Namespace) -> Iterator[list[Any]]:
+    """Make the folder of ``--out``, where it holds no model that must be kept.
+
+    On Ctrl-C say whether budget was spent; the body adds the estimator that it fits to
+    the list.
+    """
+    if (Path(args.out) / "model.json").exists() and not args.overwrite:
+        raise CommandError(
+            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
+            "replace it; its budget stays spent."
+        )
     begun: list[Any] = []
     try:
-        yield begun
+        with output_folder(args.out):
+            yield begun
     except KeyboardInterrupt as error:
-        # where the fit was in the middle, `core.charging` has said more
+        # `private_fit` has said more if it was in the middle of a fit
         if not getattr(error, "__notes__", ()):
             # set when a fit is charged, or would be
             spent = any(hasattr(estimator, "privacy_") for estimator in begun)
@@ -198,10 +203,35 @@ def interrupt_explained() -> Iterator[list[Any]]:
         raise
 
 
-def save_fit(
-    args: argparse.Namespace, model: Any, class_names: Sequence[str] | None
+def save_model(
+    args: Namespace,
+    model: Any,
+    class_names: Sequence[str] | None,
+    test: tuple[Any, Any, Any] | None,
 ) -> None:
-    """Save a fitted model in ``--out`` or, since its budget is spent, anywhere.
+    """Save a model; print its accuracy on ``test`` and its statement unless quiet.
+
+    ``test`` is features or images, labels, and what to call them.
+    """
+    _save_somewhere(args, model.set_params(verbose=0), class_names)
+    if args.quiet:
+        return
+    print(f"model saved in {args.out}")
+    if test is not None:
+        X, y, name = test
+        whole = " (rows with all labels right)" if y.ndim == 2 else ""
+        print(
+            f"test accuracy {model.score(X, y):.4f}{whole} on {name}\n"
+            "  computed on the test labels: these must be public, or be accounted for "
+            "separately; the statement below does not cover them"
+        )
+    print(model.privacy_)
+
+
+def _save_somewhere(
+    args: Namespace, model: Any, class_names: Sequence[str] | None
+) -> None:
+    """Save a model in ``--out`` or, since its budget is spent, anywhere.
 
     Raises
     ------
@@ -211,10 +241,9 @@ def save_fit(
     """
     from privfeat import persistence
 
-    folder = Path(args.out)
     try:
         persistence.save(
-            model, folder, overwrite=args.overwrite, class_names=class_names
+            model, args.out, overwrite=args.overwrite, class_names=class_names
         )
         return
     except OSError as error:
@@ -233,27 +262,6 @@ def save_fit(
     )
 
 
-def print_fit(
-    args: argparse.Namespace, model: Any, test: tuple[Any, Any, Any] | None
-) -> None:
-    """Print, unless told to be quiet, the accuracy on ``test`` and the statement.
-
-    ``test`` is features or images, labels, and what to call them.
-    """
-    if args.quiet:
-        return
-    print(f"model saved in {args.out}")
-    if test is not None:
-        X, y, name = test
-        whole = " (rows with all labels right)" if y.ndim == 2 else ""
-        print(
-            f"test accuracy {model.score(X, y):.4f}{whole} on {name}\n"
-            "  computed on the test labels: these must be public, or be accounted for "
-            "separately; the statement below does not cover them"
-        )
-    print(model.privacy_)
-
-
 def write_file(path: str | Path, content: bytes) -> None:
     """Write a file whole or not at all, and say so."""
     from privfeat._files import write_atomically
@@ -262,9 +270,14 @@ def write_file(path: str | Path, content: bytes) -> None:
     print(f"{path} written")
 
 
-def progress(args: argparse.Namespace, text: str) -> None:
-    """Tell on a terminal what is being done, unless told to be quiet."""
-    if sys.stderr.isatty() and not args.quiet:
+def shows_progress(args: Namespace) -> bool:
+    """Return whether to show progress: on a terminal, without ``--quiet``."""
+    return sys.stderr.isatty() and not args.quiet
+
+
+def progress(args: Namespace, text: str) -> None:
+    """Print what is being done, if progress is shown."""
+    if shows_progress(args):
         print(text, file=sys.stderr, flush=True)
 
 

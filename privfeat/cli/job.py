@@ -1,6 +1,6 @@
 """One command run by several processes: how they find each other, and how they end."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,8 +8,25 @@ from typing import Any
 from privfeat.cli.common import CommandError
 
 
+def options() -> ArgumentParser:
+    """Return the options that make this process one of several."""
+    parent = ArgumentParser(add_help=False)
+    add = parent.add_argument_group("several processes").add_argument
+    add(
+        "--distributed",
+        action="store_true",
+        help="fit by all processes of the job together: start this command in each, by "
+        "srun, mpirun or another launcher that JAX knows; the first saves the model",
+    )
+    where = "with --distributed, without a launcher: process 0, and a free port"
+    add("--coordinator", metavar="HOST:PORT", help=where)
+    add("--processes", metavar="N", type=int, help="with --coordinator: how many")
+    add("--process", metavar="I", type=int, help="with --coordinator: this one, from 0")
+    return parent
+
+
 @contextmanager
-def joined_job(args: argparse.Namespace) -> Iterator[None]:
+def joined_job(args: Namespace) -> Iterator[None]:
     """Connect to the other processes if asked; if the body fails, leave at once."""
     address = _address(args)
     if not args.distributed:
@@ -34,7 +51,7 @@ def joined_job(args: argparse.Namespace) -> Iterator[None]:
 
 
 @contextmanager
-def all_of_job(args: argparse.Namespace) -> Iterator[bool]:
+def all_of_job(args: Namespace) -> Iterator[bool]:
     """Fit with all processes of the job if asked; give whether this is the first."""
     if not args.distributed:
         yield True
@@ -45,25 +62,25 @@ def all_of_job(args: argparse.Namespace) -> Iterator[bool]:
         yield current_team().index == 0
 
 
-def _address(args: argparse.Namespace) -> dict[str, Any]:
+def _address(args: Namespace) -> dict[str, Any]:
     """Return where the processes meet, if the command line says it."""
-    given = (args.coordinator, args.processes, args.process)
-    if all(value is None for value in given):
+    address, count, index = args.coordinator, args.processes, args.process
+    if address is count is index is None:
         return {}
-    if not args.distributed or None in given:
+    if not args.distributed or None in (address, count, index):
         raise CommandError(
             "--coordinator, --processes and --process must be given together, with "
             "--distributed."
         )
-    host, _, port = args.coordinator.rpartition(":")
+    host, _, port = address.rpartition(":")
     if not (host and port.isascii() and port.isdigit() and int(port) < 2**16):
         raise CommandError(
-            "--coordinator must be HOST:PORT, such as localhost:9911, got "
-            f"{args.coordinator!r}."
+            f"--coordinator must be HOST:PORT, such as localhost:9911, got {address!r}."
         )
-    if not 0 <= args.process < args.processes:
-        raise CommandError(
-            f"--process must be in [0, {args.processes}), got {args.process}."
-        )
-    names = ("coordinator_address", "num_processes", "process_id")
-    return dict(zip(names, given, strict=True))
+    if not 0 <= index < count:
+        raise CommandError(f"--process must be in [0, {count}), got {index}.")
+    return {
+        "coordinator_address": address,
+        "num_processes": count,
+        "process_id": index,
+    }

@@ -1,16 +1,21 @@
-"""``privfeat plan``: what a budget buys, before any private record is read."""
+"""``privfeat plan``: what a budget buys, before private data is read.
 
-import argparse
+Print how noisy each estimator will be, roughly what that costs in accuracy, and what
+twice the data would buy. Reads no private record; with --public, tries the estimators
+on public features with that noise.
+"""
+
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli import options
-from privfeat.cli.common import CommandError, open_split, progress, single_labels
+from privfeat.cli import common, options
+from privfeat.cli.common import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.planning import Plan
     from privfeat.analysis.public_trials import Trial
 
-_LARGE_LOSS = 0.1  # from here on too few records tell, and the estimate is too kind
+_LARGE_LOSS = 0.1  # from here on the estimate is too optimistic
 _TOO_FEW = """
 too few records for this budget: expect worse, since few records also mean little
 to learn from. Take more of them, or a larger epsilon."""
@@ -22,16 +27,7 @@ apart your classes are):
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "plan",
-        parents=[options.compared("on --public"), options.quiet()],
-        help="what a budget buys, before private data is read",
-        description="Say how noisy each estimator will be, roughly what that costs in "
-        "accuracy, and what twice the data would buy. Reads no private record; with "
-        "--public, tries the estimators on public features with that noise.",
-    )
-    parser.set_defaults(run=run)
-    add = parser.add_argument
+    add = options.verb(verbs, run, options.compared()).add_argument
     add("--n", type=int, required=True, help="number of records")
     add("--d", type=int, required=True, help="number of features")
     add("--classes", type=int, required=True, help="number of classes")
@@ -41,45 +37,41 @@ def add_parser(verbs: Any) -> None:
         metavar="FILE[:SPLIT]",
         help="PUBLIC features of the same network, with labels: they get no protection",
     )
-    add(
-        "--epochs",
-        type=float,
-        default=10.0,
-        help="for the table of batch sizes (default 10)",
-    )
+    epochs = "for the table of batch sizes (default 10)"
+    add("--epochs", type=float, default=10.0, help=epochs)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print the plan."""
     from privfeat.analysis.planning import plan
 
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
     found = plan(args.n, args.d, args.classes, **budget)
+    best, reason = found.recommended, found.reason
+    # what can be refused is, before anything is printed
     public = None if args.public is None else _open_public(args)
     _print_noise(found)
-    trials: list[Trial] = []
     if public is not None:
         from privfeat.analysis.public_trials import run_trials
 
-        progress(args, "fitting on public features ...")
+        common.progress(args, "fitting on public features ...")
         trials = run_trials(*public, n_samples=args.n, n_repeats=args.repeats, **budget)
         _print_trials(trials, args)
+        best = max(trials, key=lambda trial: trial.accuracy).estimator
+        reason = "the best on the public features"
     _print_batches(args)
-    best = max(trials, key=lambda trial: trial.accuracy).estimator if trials else None
-    reason = "the best on the public features" if best else found.reason
-    print(f"\nuse {best or found.recommended}: {reason}")
+    print(f"\nuse {best}: {reason}")
 
 
-def _open_public(args: argparse.Namespace) -> tuple[Any, Any]:
-    """Return features and labels of ``--public``; refuse it before all output."""
-    split = open_split(args.public, preferred="train")
-    labels = single_labels(split, args.public)
+def _open_public(args: Namespace) -> tuple[Any, Any]:
+    """Return features and labels of ``--public``."""
+    split = common.open_split(args.public, preferred="train", one_label=True)
     if split.X.shape[1] != args.d:
         raise CommandError(
             f"{args.public} must have {args.d} features, as --d says, got "
             f"{split.X.shape[1]}."
         )
-    return split.X[:], labels[:]
+    return split.X[:], split.y[:]
 
 
 def _print_noise(found: "Plan") -> None:
@@ -113,7 +105,7 @@ def percent(value: float) -> str:
     return f"{round(value, 3) + 0.0:.1%}"
 
 
-def _print_trials(trials: "list[Trial]", args: argparse.Namespace) -> None:
+def _print_trials(trials: "list[Trial]", args: Namespace) -> None:
     print(f"\nmeasured on {args.public}, the noise scaled to {args.n:,} records:")
     print(f"  {'':15} {'accuracy':>9} {'loss':>8}")
     plain = percent(trials[0].non_private)
@@ -123,7 +115,7 @@ def _print_trials(trials: "list[Trial]", args: argparse.Namespace) -> None:
         print(f"  {trial.estimator:15} {accuracy:>9} {loss:>8}")
 
 
-def _print_batches(args: argparse.Namespace) -> None:
+def _print_batches(args: Namespace) -> None:
     from privfeat.analysis.batches import noise_by_batch_size
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]

@@ -1,41 +1,30 @@
-"""``privfeat predict``: classes of the rows of a feature file, as CSV."""
+"""``privfeat predict``: apply a saved model to a feature file.
 
-import argparse
+Write a CSV file with one line per row: its number from 0, the predicted class and,
+where known, the name of the class. For a model of several labels a row: one column of 0
+and 1 for each class; for a regressor: the predicted number.
+"""
+
 import csv
 import io
+from argparse import Namespace
 from typing import Any
 
-from privfeat.cli.common import CommandError, open_split
+from privfeat.cli import common, options
+from privfeat.cli.common import CommandError
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "predict",
-        help="apply a saved model to a feature file",
-        description="Write a CSV file with one line per row: its number from 0, the "
-        "predicted class and, where known, the name of the class. For a model of "
-        "several labels a row: one column of 0 and 1 for each class; for a "
-        "regressor: the predicted number.",
-    )
-    parser.set_defaults(run=run)
-    add = parser.add_argument
-    add(
-        "--model",
-        metavar="DIR",
-        required=True,
-        help="a folder that `fit` wrote; networks of `train` predict in Python",
-    )
-    add(
-        "--features",
-        metavar="FILE[:SPLIT]",
-        required=True,
-        help="rows to predict (split test if there are several)",
-    )
+    add = options.verb(verbs, run).add_argument
+    model = "a folder that `fit` wrote; networks of `train` predict in Python"
+    add("--model", metavar="DIR", required=True, help=model)
+    features = "rows to predict (split test if there are several)"
+    add("--features", metavar="FILE[:SPLIT]", required=True, help=features)
     add("--out", metavar="FILE.csv", required=True, help="replaced if it exists")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Predict all rows, then write the file in one step."""
     from privfeat import persistence
     from privfeat._files import write_atomically
@@ -47,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
             "Call privfeat.load(DIR).predict(images) in Python."
         )
     names = persistence.load_class_names(args.model)
-    split = open_split(args.features, preferred="test")
+    split = common.open_split(args.features, preferred="test")
     predicted = estimator.predict(split.X).tolist()
     header, cells = _columns(estimator, predicted, names)
 

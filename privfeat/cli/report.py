@@ -1,20 +1,16 @@
-"""``privfeat report``: one HTML file about a saved model, and a model card."""
+"""``privfeat report``: write an HTML report and a model card of a saved model.
 
-import argparse
+Write one self-contained HTML file about a saved model: its privacy in words and
+symbols, accuracy and calibration, and where it is from.
+"""
+
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli import options
-from privfeat.cli.common import (
-    CommandError,
-    has_one_label,
-    open_ledger,
-    open_split,
-    single_labels,
-    split_argument,
-    write_file,
-)
+from privfeat.cli import common, options
+from privfeat.cli.common import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
@@ -25,14 +21,8 @@ _NETWORK = "A network trained by DP-SGD"
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "report",
-        parents=[options.ledger("show what was charged to", "whose budget is shown")],
-        help="write an HTML report and a model card of a saved model",
-        description="Write one self-contained HTML file about a saved model: its "
-        "privacy in words and symbols, accuracy and calibration, and where it is from.",
-    )
-    parser.set_defaults(run=run)
+    parser = options.verb(verbs, run)
+    options.add_ledger(parser)
     add = parser.add_argument
     add("model", metavar="DIR", help="a folder that `fit` or `train` wrote")
     add("--out", metavar="FILE.html", required=True, help="replaced if it exists")
@@ -42,18 +32,15 @@ def add_parser(verbs: Any) -> None:
         help="public rows to measure accuracy and calibration on; of a trained "
         "network, a folder of images with CLASS/*.png",
     )
-    add(
-        "--features",
-        metavar="FILE",
-        help="feature file whose origin to describe (default: that of --test)",
-    )
+    features = "feature file whose origin to describe (default: that of --test)"
+    add("--features", metavar="FILE", help=features)
     add("--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote")
-    add("--title", help="default: the estimator and its budget")
+    add("--title", help="of the report (default: the estimator and its budget)")
     add("--card", metavar="FILE.md", help="write a model card as well")
     add("--license", default="unknown", help="of the model, for the card")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.accounting.rounding import rounded_up
@@ -68,43 +55,41 @@ def run(args: argparse.Namespace) -> None:
     network = hasattr(estimator, "input_shape_")
     classifier = hasattr(estimator, "predict_proba")
     # what can be refused comes before what takes long
-    ledger, audit = open_ledger(args), _audit(args.audit)
-    summary = None if ledger is None else summarize(ledger, statement)
-    provenance = _of_network(estimator) if network else _provenance(args)
+    ledger, audit = common.open_ledger(args), _audit(args.audit)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
+        ledger=None if ledger is None else summarize(ledger, statement),
+        provenance=_of_network(estimator) if network else _provenance(args),
         calibration=_measured(args, estimator),
         test_name=Path(args.test).name if args.test else "",
-        ledger=summary,
         audit=audit,
-        provenance=provenance,
         kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
         "privfeat.",
         task="image-classification" if classifier else "tabular-regression",
         reproduce=f"pip install privfeat=={statement.version}\n\n"
         f"from privfeat import {name}\nclf = {estimator!r}.fit(X, y)",
     )
-    write_file(args.out, render_html(report).encode())
+    common.write_file(args.out, render_html(report).encode())
     if args.card is not None:
         card = render_card(report, license_name=args.license)
-        write_file(args.card, card.encode())
+        common.write_file(args.card, card.encode())
 
 
-def _measured(args: argparse.Namespace, estimator: Any) -> "CalibrationReport | None":
+def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
     from privfeat.analysis.metrics import report_of
 
     if args.test is None:
         return None
-    if not has_one_label(estimator):
+    if not common.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
-    split = open_split(args.test, preferred="test")
-    return report_of(estimator, split.X, single_labels(split, args.test)[:])
+    split = common.open_split(args.test, preferred="test", one_label=True)
+    return report_of(estimator, split.X, split.y[:])
 
 
-def _test_images(args: argparse.Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return images and labels, as ``privfeat train`` reads them."""
     from privfeat.networks.images.records import read_folder
     from privfeat.persistence import load_class_names
@@ -122,10 +107,10 @@ def _test_images(args: argparse.Namespace, shape: tuple[int, ...]) -> tuple[Any,
 
 def _of_network(estimator: Any) -> dict[str, Any]:
     """Return what a trained network is."""
-    sizes = [leaf.size for leaf in estimator.parameters_.values()]
+    size = sum(leaf.size for leaf in estimator.parameters_.values())
     return {
         "network": estimator.model,
-        "parameters": f"{sum(sizes):,}",
+        "parameters": f"{size:,}",
         "record": " x ".join(map(str, estimator.input_shape_)),
         "noisy steps": estimator.n_iter_,
         "optimizer": estimator.optimizer,
@@ -134,15 +119,15 @@ def _of_network(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _provenance(args: argparse.Namespace) -> dict[str, Any] | None:
+def _provenance(args: Namespace) -> dict[str, Any] | None:
+    """Return where the features are from, without numbers or names of records."""
     from privfeat.data import open_features
 
     source = args.features
     if source is None and args.test is not None:
-        source, _ = split_argument(args.test)
+        source, _ = common.split_argument(args.test)
     if source is None:
         return None
-    # not metadata: numbers of records and digests of their names are for the owner
     found = open_features(source).origin
     return {key: value for key, value in found.items() if value not in (None, "")}
 

@@ -1,80 +1,67 @@
-"""``privfeat sanity``: whether a fit learns what it must not."""
+"""``privfeat sanity``: test whether a fit learns what it must not.
 
-import argparse
+There are two tests, on data that the command makes. Random labels: a fit may remember
+no more of them than its stated cost allows. Noise images with a patch: it must not
+learn the patch of one user's images, and should learn one that many have (van der Veen
+et al. 2018). A correct fit fails at most once in 1,000 runs.
+"""
+
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
-from privfeat.cli import options
-from privfeat.cli.common import (
-    CommandError,
-    load_tested,
-    parse_settings,
-    progress,
-    tested_estimator,
-    write_file,
-)
+from privfeat.cli import common, options
+from privfeat.cli.common import CommandError
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "sanity",
-        parents=[options.tested(), options.settings(), options.quiet()],
-        help="random labels and a user's pattern, which must not be learned",
-        description="Fit random labels, of which no more may be remembered than the "
-        "stated cost allows, and noise images with a patch in those of one user, which "
-        "must not be learned either, or of many, which should be (van der Veen et al. "
-        "2018). Makes its own data. A correct fit fails once in 1,000 runs at most.",
-    )
-    parser.set_defaults(run=run)
+    parser = options.verb(verbs, run, options.tested())
     add = parser.add_argument
+    n_users = "users with one image each, or ten with max_group_size (default 1000)"
+    add("--n-users", type=int, default=1000, help=n_users)
     add(
-        "--n-users",
+        "--n-samples",
         type=int,
-        default=1000,
-        help="of one image each, or ten with max_group_size (default 1000)",
+        default=100,
+        help="random labels of a fit (default 100)",
     )
-    add("--n-samples", type=int, default=100, help="of random labels (default 100)")
-    add("--n-patterns", type=int, default=1, help="planted in each fit (default 1)")
-    add("--n-fits", type=int, help="of each test (default 30 of random labels, 10)")
-    add(
-        "--calibrate",
-        action="store_true",
-        help="find the smallest noise multiplier that passes the random labels",
-    )
+    add("--n-patterns", type=int, default=1, help="patterns of a fit (default 1)")
+    add("--n-fits", type=int, help="fits of each test (default 30 and 10)")
+    calibrate = "find the smallest noise multiplier that passes the random labels"
+    add("--calibrate", action="store_true", help=calibrate)
     add("--plots", metavar="FOLDER", help="write a PNG of each test")
     options.add_privacy(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print a line for each test; fail if something was learned that must not be."""
     from privfeat import audit
 
     if args.plots is not None:
         require("--plots", "matplotlib", extra="plot")
-    params = options.given(args, options.PRIVACY) | parse_settings(args.set)
-    model = load_tested(args.model)
-    estimator = tested_estimator(args, model, params)
+    params, basis = common.parameters(args), common.load_tested(args)
+    estimator = common.make_estimator(basis, params)
     # two tests must not fail: together at most once in 1,000 runs of a correct fit
-    common: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
+    rates: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
     of_images: dict[str, Any] = {"n_users": args.n_users, "n_patterns": args.n_patterns}
-    shape: Any = getattr(model, "input_shape_", ())
+    shape: tuple[int, ...] = getattr(basis, "input_shape_", ())
     if len(shape) == 3:
-        side = min(shape[:2])
-        of_labels["n_features"] = (side, side, shape[2])
-        of_images |= {"side": side, "patch": side // 2, "channels": shape[2]}
-    labels: Any = partial(audit.random_label_test, **common, **of_labels)
-    pattern: Any = partial(audit.pattern_test, **common, **of_images)
+        side, channels = min(shape[:2]), shape[2]
+        of_labels["n_features"] = (side, side, channels)
+        of_images |= {"side": side, "patch": side // 2, "channels": channels}
+    labels: Any = partial(audit.random_label_test, **rates, **of_labels)
+    pattern: Any = partial(audit.pattern_test, **rates, **of_images)
     results = []
     for name, test in (
         ("random labels", labels),
         ("one user's pattern", pattern),
         ("everyone's pattern", partial(pattern, spread="all_users")),
     ):
-        progress(args, f"{name} ...")
+        common.progress(args, f"{name} ...")
         results.append(test(estimator))
         print(results[-1], flush=True)
     if args.plots is not None:
@@ -82,16 +69,13 @@ def run(args: argparse.Namespace) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for result in results:
             name = result.name.replace(" ", "-")
-            write_file(folder / f"{name}.png", result.plot())
+            common.write_file(folder / f"{name}.png", result.plot())
     if args.calibrate:
-        progress(args, "calibrating ...")
-        rest = {key: params[key] for key in params if key not in options.BUDGETS}
+        common.progress(args, "calibrating ...")
         found = audit.calibrate_noise(
-            lambda noise: tested_estimator(
-                args, model, rest | {"noise_multiplier": noise}
-            ),
+            lambda noise: common.make_estimator(estimator, {"noise_multiplier": noise}),
             partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")
     if not all(result.passed for result in results if result.must_stay_below):
-        raise CommandError("it learned more than its stated cost allows.")
+        raise CommandError("a fit learned more than its stated cost allows.")

@@ -1,6 +1,9 @@
-"""``privfeat statement``: what is promised about a saved model."""
+"""``privfeat statement``: print the privacy statement of a model.
 
-import argparse
+Print what was released by a fit, at what cost, assuming what.
+"""
+
+from argparse import Namespace
 from importlib import resources
 from typing import Any
 
@@ -10,25 +13,13 @@ from privfeat.cli.common import CommandError
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = verbs.add_parser(
-        "statement",
-        parents=[options.as_json()],
-        help="print the privacy statement of a model",
-        description="Print what was released by a fit, at what cost, assuming what.",
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument(
-        "model",
-        metavar="DIR",
-        nargs="?",
-        help="a folder that `fit` or `train` wrote; not needed with --schema",
-    )
-    parser.add_argument(
-        "--schema", action="store_true", help="print the JSON schema of statements"
-    )
+    add = options.verb(verbs, run, options.AS_JSON).add_argument
+    model = "a folder that `fit` or `train` wrote; not needed with --schema"
+    add("model", metavar="DIR", nargs="?", help=model)
+    add("--schema", action="store_true", help="print the JSON schema of statements")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print the statement that was saved with the model, or the schema of all."""
     if args.schema:
         schema = resources.files("privfeat.core.statement") / "statement.schema.json"

@@ -4,22 +4,28 @@
     with fit.drawing() as mechanism:
         self.sum_ = mechanism.release("sum", exact).value
 
-Nothing is spent before ``drawing``. From there on the budget is, whatever happens:
-``privacy_`` says so, and what an earlier fit had set is gone.
+Before ``drawing`` nothing is spent. Once it has begun the budget is spent, whatever
+happens: ``privacy_`` says so, and what an earlier fit had set is gone.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from privfeat._types import Arithmetic, Unit
+from privfeat._warnings import warn
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.ledger.charging import Tokens, charged
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.statement.weak_choices import warn_of_weak_choices
+from privfeat.core.sums.devices import check_settings
 from privfeat.exceptions import PrivacyError
+
+LARGE_DELTA = 1e-4
+LARGE_EPSILON = 20.0
 
 
 def private_fit(
@@ -34,7 +40,9 @@ def private_fit(
     arithmetic: Arithmetic = "float64",
     classes_read: bool = False,
 ) -> "PrivateFit":
-    """Return the fit that draws ``plan``: stated, and warned of, but not yet charged.
+    """Return the fit that draws ``plan``: it is stated, but not yet charged.
+
+    Warns of legal choices that weaken its privacy.
 
     Parameters
     ----------
@@ -44,14 +52,12 @@ def private_fit(
         All that the fit draws.
     keys : KeyStream
         The source of its noise.
-    public : tuple of str
-        What the guarantee takes to be known to everyone.
     n_units : int
-        The number of records, or users. Sensitive: a warning alone depends on it.
+        The number of records, or users. Sensitive: only a warning depends on it.
     forget : tuple of str
-        Attributes that an earlier fit may have set, and ``privacy_`` does not cover.
-    unit, arithmetic
-        As `PrivacyStatement` has them.
+        Attributes that an earlier fit may have set, which ``privacy_`` will not cover.
+    public, unit, arithmetic
+        As in `PrivacyStatement`.
     classes_read : bool
         Whether the labels were read to find the classes.
     """
@@ -71,29 +77,55 @@ def private_selection(
     forget: tuple[str, ...],
     classes_read: bool,
 ) -> "PrivateFit":
-    """Return a selection among fits: warned of, but not yet charged.
-
-    As `private_fit`, for a ``statement`` of a selection; each run has a plan.
-    """
+    """Return a selection among fits, as `private_fit` does: each run has a plan."""
     warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     return PrivateFit(estimator, statement, keys, forget)
+
+
+def warn_of_weak_choices(
+    cost: PrivacyStatement, *, classes_read: bool, n_units: int
+) -> None:
+    """Warn, in the name of ``fit``, of what is legal and weakens privacy."""
+    private = math.isfinite(cost.epsilon)
+    if cost.epsilon > LARGE_EPSILON:
+        warn(
+            f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
+            f"{cost.epsilon:.6g}."
+        )
+    if private and classes_read:
+        warn(
+            "classes=None reads the set of labels from y and treats it as public. "
+            "Pass classes= to keep a rare label from showing."
+        )
+    if private and cost.seeded:
+        warn(
+            "random_state makes the noise reproducible: not private against anyone who "
+            "knows or guesses the seed. Pass None for a real release."
+        )
+    if private and is_large_delta(cost.delta, n_units):
+        warn(
+            "delta should be well below one over the number of records, got "
+            f"{cost.delta!r}. Pass a smaller one."
+        )
+
+
+def is_large_delta(delta: float, n_units: int) -> bool:
+    """Return whether ``delta`` promises little to ``n_units`` records, or users.
+
+    A delta of one over their number allows publishing one of them whole. Under
+    add/remove the number is secret, and the answer depends on it: it goes to stderr of
+    the owner of the records, and into no statement, report or model.
+    """
+    return delta > LARGE_DELTA or delta * n_units > 1.0
 
 
 class PrivateFit:
     """A fit whose cost is stated, and which may draw noise once it is charged.
 
-    Parameters
-    ----------
-    estimator, keys, forget
-        As `private_fit` takes them.
-    statement : PrivacyStatement
-        What the fit costs.
-    plan : ReleasePlan, optional
-        What it draws; None for a selection, whose runs have plans of their own.
-
     Attributes
     ----------
     statement : PrivacyStatement
+        What the fit costs.
     charge : int or None
         The number of the charge in the ledger, once there is one.
     """
@@ -106,6 +138,10 @@ class PrivateFit:
         forget: tuple[str, ...],
         plan: ReleasePlan | None = None,
     ) -> None:
+        self._ledger = getattr(estimator, "ledger", None)
+        if not isinstance(self._ledger, PrivacyLedger | None):
+            kind = type(self._ledger).__name__
+            raise TypeError(f"ledger must be None or a PrivacyLedger, got {kind}.")
         self.statement = statement
         self.charge: int | None = None
         self._estimator, self._keys, self._plan = estimator, keys, plan
@@ -116,9 +152,9 @@ class PrivateFit:
     def drawing(
         self, *, number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator[GaussianMechanism]:
-        """Charge the fit. The body draws what is planned; less is an error.
+        """Charge the fit. The body must draw all that is planned.
 
-        A fit that goes on passes ``number`` and ``tokens``, as `charged` says.
+        A fit that goes on passes ``number`` and ``tokens``: see `charged`.
         """
         if self._plan is None:
             raise PrivacyError("a selection draws in its runs, not by itself.")
@@ -131,18 +167,22 @@ class PrivateFit:
     def charging(
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator["PrivateFit"]:
-        """Charge the fit, under the name of its class if no other is given."""
+        """Charge the fit, under the name of its class if no other is given.
+
+        Settings under which no mechanism would draw are refused before the charge.
+        """
         if self._begun:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
-        estimator, name = self._estimator, name or type(self._estimator).__name__
-        ledger = getattr(estimator, "ledger", None)
+        if self.statement.private:
+            check_settings()
+        name = name or type(self._estimator).__name__
         with charged(
-            ledger, self.statement, estimator=name, number=number, tokens=tokens
+            self._ledger, self.statement, estimator=name, number=number, tokens=tokens
         ) as self.charge:
-            estimator.privacy_ = self.statement
+            self._estimator.privacy_ = self.statement
             for attribute in self._forget:
-                estimator.__dict__.pop(attribute, None)
+                self._estimator.__dict__.pop(attribute, None)
             self._charged = True
             try:
                 yield self
@@ -150,14 +190,7 @@ class PrivateFit:
                 self._charged = False
 
     def mechanism(self, plan: ReleasePlan) -> GaussianMechanism:
-        """Return what draws ``plan``: that of the fit, or of one run of a selection.
-
-        Raises
-        ------
-        PrivacyError
-            Before the fit is charged, or after it; if the statement does not cover
-            ``plan``, or if it was handed out before.
-        """
+        """Return what draws ``plan``: that of the fit, or of one run of a selection."""
         if not self._charged:
             raise PrivacyError("a fit must be charged before it draws.")
         if self.statement.selection is None:

@@ -9,6 +9,7 @@ themselves. An open shard stays the same file even if its name is taken away.
 import hashlib
 import json
 import os
+import zlib
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -150,12 +151,30 @@ class Rows:
         )
 
     def read_all(self) -> NDArray[Any]:
-        """Return the whole column."""
-        return np.concatenate([part.dataset[()] for part in self.parts])
+        """Return the whole column, if each part has the checksum that its file keeps.
+
+        Raises
+        ------
+        FeatureFileError
+            If a part was changed since it was written.
+        """
+        return np.concatenate([_read_checked(part.dataset) for part in self.parts])
 
     def close(self) -> None:
         """Close all files."""
         self._files.close()
+
+
+def _read_checked(dataset: h5py.Dataset) -> NDArray[Any]:
+    values: NDArray[Any] = dataset[()]
+    split, _, column = dataset.name.strip("/").partition("/")
+    stored = dataset.parent.attrs.get(f"{column}_crc32")
+    if stored is not None and stored != zlib.crc32(values.tobytes()):
+        raise FeatureFileError(
+            f"{dataset.file.filename}: {column} of split {split!r} must have the "
+            "checksum they were written with, but were changed. Extract it again."
+        )
+    return values
 
 
 def check_shards(file: h5py.File, path: str) -> None:

@@ -1,6 +1,7 @@
 """Whose file is whose: the table of users that every command reads."""
 
 import csv
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,9 +16,9 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     ----------
     path : str or Path
         A table separated by commas, with the columns ``file``, a path below the folder
-        or archive of images (``train/cat/1.png``), and ``user``, any text but for
-        spaces around it, which make no other user. Further columns, and rows on other
-        files, are left out.
+        or archive of images (``train/cat/1.png``), and ``user``, any text. Spaces
+        around it make no other user, nor does an accent that is a letter of its own.
+        Further columns, and rows on other files, are left out.
     files : sequence of str
         Paths of that kind.
 
@@ -32,7 +33,7 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
             reader = csv.DictReader(table)
             header = list(reader.fieldnames or ())
             _check_header(path, header)
-            rows = [(row["file"], (row["user"] or "").strip()) for row in reader]
+            rows = [(row["file"], _name(row["user"])) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
             f"--groups must be a CSV file in UTF-8, got {path}."
@@ -51,6 +52,11 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
             f"{path} has none for {missing}. Add it, or leave the image out."
         )
     return [users[file] for file in files]
+
+
+def _name(user: str | None) -> str:
+    """Return a user as all spellings of one name have it."""
+    return unicodedata.normalize("NFC", user or "").strip()
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:

@@ -141,7 +141,7 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
         "classes says, and show a rare one. Fit this estimator itself, with every "
         "possible label in classes.",
         PrivacyWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -13,12 +13,13 @@ from privfeat._types import (
     Loss,
     LossOption,
 )
-from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gradient
 from privfeat.estimation.labels import resolve_loss
+from privfeat.estimation.users import Users
 from privfeat.linear._docs import document
 from privfeat.linear._rows import BoundedRows
 from privfeat.linear.classifier import DPLinearClassifier
@@ -26,6 +27,7 @@ from privfeat.linear.problem import Shape
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
+    rehearse,
     start_optimizer,
     takes_unit_steps,
 )
@@ -130,6 +132,10 @@ class DPAdamLinear(DPLinearClassifier):
         check_choice("iterate", self.iterate, ITERATES)
         # uniform draws have 52 bits: far smaller probabilities would round up
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
+
+    def _plan(self, shape: Shape, users: Users | None = None) -> ReleasePlan:
+        rehearse(self.optimizer, (shape.n_outputs, shape.n_columns))
+        return super()._plan(shape, users)
 
     def _queries(self, shape: Shape) -> list[Query]:
         bound = sensitivity.loss_gradient(

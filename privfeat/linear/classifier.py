@@ -13,7 +13,7 @@ from privfeat._checks import check_int
 from privfeat._messages import without_data
 from privfeat._types import Loss
 from privfeat.core.accounting.calibration import budget_shares
-from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
@@ -87,6 +87,24 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if self.multilabel_:
             return self._label_probabilities(scores)
         return class_probabilities(self._loss(multilabel=False), scores)
+
+    def planned(self, n_features: int) -> ReleasePlan:
+        """Return what ``fit`` would release of records of one label each, and its cost.
+
+        Nothing is drawn or charged, and no record is needed; ``classes`` is.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``fit`` would refuse a parameter, whatever the records.
+        UnsupportedEventError
+            As for ``fit``.
+        """
+        self._check_parameters()
+        if self.classes is None:
+            raise ValueError("classes must be given to plan a fit, got None.")
+        # every class once: labels that hold no data
+        return self._plan(self._problem(np.asarray(self.classes), n_features).shape)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,9 +21,8 @@ from privfeat._types import (
     RowScaling,
 )
 from privfeat.core.accounting.calibration import plan_releases
-from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -31,6 +30,7 @@ from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
 from privfeat.data.columns import refuse_dates
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
     FLOATS,
     public_facts,
@@ -39,7 +39,7 @@ from privfeat.estimation.inputs import (
     warn_of_unused_groups,
 )
 from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.users import check_users
+from privfeat.estimation.users import Users, check_users
 from privfeat.linear._rows import BoundedRows, scaled_rows
 from privfeat.linear._team import check_team, count_units
 from privfeat.linear.problem import LinearProblem, Shape
@@ -72,6 +72,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     random_state: Any = None
     verbose: int = 0
 
+    @fitted_apart
     def fit(
         self,
         X: ArrayLike | LazyFeatures,
@@ -118,19 +119,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         problem = self._problem(targets, features.shape[1])
         warn_of_unused_groups(X, groups)
         users = check_users(groups, self.max_group_size, features.shape[0])
-        queries = self._all_queries(problem.shape)
-        if users is not None:
-            queries = [query.per_user(users.max_group_size) for query in queries]
-        plan = plan_releases(
-            queries,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            noise_multiplier=self.noise_multiplier,
-            accounting=self.accounting,
-            adjacency=self.adjacency,
-            budget_split=self._planned_split(problem.shape),
-        )
+        plan = self._plan(problem.shape, users)
         fit = private_fit(
             self,
             plan,
@@ -203,6 +192,22 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
+    def _plan(self, shape: Shape, users: Users | None = None) -> ReleasePlan:
+        """Return what ``fit`` releases, and its cost."""
+        queries = self._all_queries(shape)
+        if users is not None:
+            queries = [query.per_user(users.max_group_size) for query in queries]
+        return plan_releases(
+            queries,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            noise_multiplier=self.noise_multiplier,
+            accounting=self.accounting,
+            adjacency=self.adjacency,
+            budget_split=self._planned_split(shape),
+        )
+
     def _all_queries(self, shape: Shape) -> list[Query]:
         """Return `_queries` and those of `_centred`."""
         return self._queries(shape)
@@ -235,7 +240,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         check_int("verbose", self.verbose, low=0)
         if self.max_group_size is not None:
             check_int("max_group_size", self.max_group_size, low=1)
-        check_ledger(self.ledger)
 
     def _constant(self) -> float | None:
         return float(self.intercept_scaling) if self.fit_intercept else None

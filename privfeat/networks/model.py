@@ -15,6 +15,7 @@ from privfeat._compilation import kept_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.problem import Problem
 from privfeat.estimation.users import Users, check_users
@@ -55,6 +56,7 @@ class DPSGDModel(DPSGDParameters, ABC):
     draw a batch or noise. A subclass says what it makes of ``y``, and its loss.
     """
 
+    @fitted_apart
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Train the network with differential privacy for the records of ``(X, y)``.
 

@@ -20,7 +20,6 @@ from privfeat._types import Adjacency, Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.processes import check_alone
@@ -132,7 +131,6 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             )
         self._check_local()
         check_int("verbose", self.verbose, low=0)
-        check_ledger(self.ledger)
         check_folder(self.checkpoint_dir, self.checkpoint_every)
 
     def _check_local(self) -> None:

@@ -16,7 +16,6 @@ from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -25,6 +24,7 @@ from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import ScoredClassifier, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
 from privfeat.persistence import is_ours
@@ -133,6 +133,7 @@ class TemperatureScaling(
         self.ledger = ledger
         self.random_state = random_state
 
+    @fitted_apart
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Choose the temperature on ``(X, y)``.
 
@@ -156,7 +157,6 @@ class TemperatureScaling(
         check_alone(type(self).__name__)
         check_is_fitted(self.estimator)
         public = check_bool("public", self.public)
-        check_ledger(self.ledger)
         for name in ("epsilon", "ledger"):
             if public and getattr(self, name) is not None:
                 raise ValueError(

@@ -78,27 +78,20 @@ class AccuracyGrid:
 
 
 def format_grid(grid: AccuracyGrid) -> str:
-    """Return the mean accuracies as an aligned table, one row per estimator.
+    """Return the mean accuracies as an aligned table, a row for each estimator.
 
-    The baseline stands under epsilon inf; that column is there even if no estimator
-    was fitted without privacy.
+    The baseline stands in the column of epsilon inf, which is always there.
     """
     epsilons = [*(e for e in grid.epsilons if e != math.inf), math.inf]
     rows = [["epsilon", *(f"{epsilon:g}" for epsilon in epsilons)]]
-    for name in grid.estimators:
-        known = grid.accuracies[name]
-        rows.append(
-            [
-                name,
-                *(f"{grid.mean(name, e):.3f}" if e in known else "" for e in epsilons),
-            ]
-        )
+    for name, known in grid.accuracies.items():
+        means = [f"{grid.mean(name, e):.3f}" if e in known else "" for e in epsilons]
+        rows.append([name, *means])
     blank = [""] * (len(epsilons) - 1)
     rows.append([grid.baseline_name, *blank, f"{grid.baseline:.3f}"])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        row[0].ljust(widths[0])
-        + "".join(f"  {c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
-        for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = []
+    for name, *cells in rows:
+        padded = (f"  {cell:>{n}}" for cell, n in zip(cells, others, strict=True))
+        lines.append(f"{name:{first}}{''.join(padded)}".rstrip())
+    return "\n".join(lines)

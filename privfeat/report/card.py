@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from privfeat.report.guarantee import in_words
-from privfeat.report.html import FitReport
+from privfeat.report.html import FitReport, load_templates
 
 __all__ = ["render_card"]
 
@@ -20,12 +20,17 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
         An identifier of the hub, such as ``"apache-2.0"``; of the **model**, which the
         licence of the weights and of the data may restrict.
 
+    Raises
+    ------
+    ImportError
+        If jinja2 or matplotlib is missing.
+
     Notes
     -----
     Values of the front matter are written as JSON, which YAML includes, so that no name
     can break out of them; texts from outside stand in fenced blocks.
     """
-    data = (report.provenance or {}).get("dataset") or "unknown"
+    data = str((report.provenance or {}).get("dataset") or "unknown")
     metadata: dict[str, Any] = {
         "library_name": "privfeat",
         "license": license_name,
@@ -33,54 +38,25 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
         "tags": ["differential-privacy", "privfeat"],
     }
     if report.calibration is not None:
-        measured = {
-            "accuracy": report.calibration.accuracy,
-            "expected_calibration_error": report.calibration.ece,
+        accuracy, ece = report.calibration.accuracy, report.calibration.ece
+        result = {
+            "task": {"type": report.task},
+            "dataset": {"name": data, "type": data},
+            "metrics": [
+                {"type": "accuracy", "value": round(accuracy, 6)},
+                {"type": "expected_calibration_error", "value": round(ece, 6)},
+            ],
         }
-        metadata["model-index"] = [
-            {
-                "name": report.title,
-                "results": [
-                    {
-                        "task": {"type": report.task},
-                        "dataset": {"name": str(data), "type": str(data)},
-                        "metrics": [
-                            {"type": name, "value": round(value, 6)}
-                            for name, value in measured.items()
-                        ],
-                    }
-                ],
-            }
-        ]
-    front = "\n".join(
-        f"{key}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in metadata.items()
+        metadata["model-index"] = [{"name": report.title, "results": [result]}]
+    templates = load_templates(autoescape=False)
+    templates.filters.update(as_json=_as_json, plain=_plain, fenced=_fenced)
+    return templates.get_template("card.j2").render(
+        report=report, metadata=metadata, words=in_words(report.statement)
     )
-    parts = [
-        f"---\n{front}\n---",
-        f"# {_plain(report.title)}",
-        _plain(report.kind),
-        "## Privacy",
-        *in_words(report.statement),
-        _fenced(str(report.statement)),
-        "The guarantee covers the training records of this fit alone: not what a "
-        "network saw in pretraining, not other models of the same records.",
-    ]
-    if report.calibration is not None:
-        parts += [
-            "## Accuracy",
-            _fenced(str(report.calibration)),
-            "Measured on test records whose labels are public; the guarantee does not "
-            "cover these numbers.",
-        ]
-    if report.provenance:
-        text = json.dumps(
-            dict(report.provenance), indent=2, ensure_ascii=False, default=str
-        )
-        parts += ["## Data and weights", _fenced(text)]
-    if report.reproduce:
-        parts += ["## How to reproduce", _fenced(report.reproduce)]
-    return "\n\n".join(parts) + "\n"
+
+
+def _as_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
 
 
 def _plain(text: str) -> str:

@@ -33,10 +33,10 @@ _UNITS = {
 def epsilon_delta_curve(
     statement: PrivacyStatement, *, n_points: int = 40
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return pairs of epsilon and delta that all hold at once.
+    """Return epsilons and deltas whose pairs all hold at once.
 
-    The exact curve of a Gaussian fit; the loss distribution at some deltas for sampled
-    records; the stated pair alone for a selection. Empty without privacy.
+    Gaussian fits have an exact curve, fits of sampled records the loss distribution at
+    some deltas, a selection the stated pair alone. Empty without privacy.
     """
     if not math.isfinite(statement.epsilon):
         return np.empty(0), np.empty(0)
@@ -86,15 +86,14 @@ def membership_tradeoff(
         return np.ones_like(rate)
     if statement.mu is not None:
         return np.asarray(ndtr(statement.mu - ndtri(1.0 - rate)))
-    epsilons, deltas = epsilon_delta_curve(statement)
-    pairs = [*zip(epsilons, deltas, strict=True), (statement.epsilon, statement.delta)]
-    least = np.ones_like(rate)
-    for epsilon, delta in pairs:
-        # exp(epsilon) may overflow to inf, which is right: no bound
-        with np.errstate(over="ignore", invalid="ignore"):
-            steep = np.exp(epsilon) * rate + delta
-        flat = 1.0 - np.exp(-epsilon) * (1.0 - delta - rate)
-        least = np.fmin(least, np.fmin(steep, flat))
+    curve = epsilon_delta_curve(statement)
+    epsilons = np.append(curve[0], statement.epsilon)
+    deltas = np.append(curve[1], statement.delta)
+    # exp(epsilon) may overflow to inf, which is right: no bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        steep = np.multiply.outer(rate, np.exp(epsilons)) + deltas
+    flat = 1.0 - np.exp(-epsilons) * (1.0 - deltas - rate[..., None])
+    least = np.fmin(steep, flat).min(axis=-1)
     return np.asarray(np.clip(least, 0.0, 1.0))
 
 
@@ -117,11 +116,11 @@ def in_words(statement: PrivacyStatement) -> list[str]:
         f"If {whole} {change}, nothing that anyone finds out or does with the model "
         f"would become more than {_times(statement.epsilon)} times as likely, or as "
         f"unlikely, give or take a probability of {rounded_up(statement.delta, 3)}.",
-        f"Whoever tries to tell from the model whether {unit} took part, and accuses 1 "
-        f"in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
+        f"An attacker who infers from the model whether {unit} took part, and is wrong "
+        f"about 1 in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
         "those who did.",
-        "This holds whatever they know about all other records, and for anything made "
-        "of the model, predictions included.",
+        "This holds for attackers who know all other records, and for anything made of "
+        "the model, predictions included.",
         *([_WEAK] if best > 50.0 else []),
     ]
 

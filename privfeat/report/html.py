@@ -1,13 +1,13 @@
 """One self-contained HTML file about a fit: no script, no network.
 
-The texts are in ``templates/``, where jinja2 escapes all that is put into them; only
-the charts, which hold no text from outside, are markup.
+The texts are in ``templates/``. jinja2 escapes all values but the charts, which are
+markup and hold no text from outside.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from privfeat.report.guarantee import (
 )
 from privfeat.report.ledger import LedgerSummary
 from privfeat.report.svg import bar_chart, line_chart
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 __all__ = ["FitReport", "check_packages", "format_value", "render_html"]
 
@@ -43,15 +46,12 @@ class FitReport:
     ----------
     title : str
     statement : PrivacyStatement
-    calibration : CalibrationReport, optional
-        On test records, which are public.
-    test_name : str
-        Where the test records came from.
+    calibration : CalibrationReport
+        On test records, which are public; ``test_name`` says where they are from.
     ledger : LedgerSummary
         Of the same records, from `privfeat.report.ledger.summarize`.
     audit : mapping
-        Results of an audit by name, as ``privfeat audit --out`` writes them; nested
-        ones become tables of their own.
+        Results of an audit by name, as ``privfeat audit --out`` writes them.
     provenance : mapping
         Data and weights by name.
     reproduce : str
@@ -80,6 +80,21 @@ def check_packages() -> None:
         require("a report", package, extra="report")
 
 
+def load_templates(*, autoescape: bool) -> "Environment":
+    """Return the templates; raise ImportError where a package is missing."""
+    check_packages()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("privfeat.report"),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
 def render_html(report: FitReport) -> str:
     """Return the report as one HTML document.
 
@@ -98,17 +113,7 @@ def render_html(report: FitReport) -> str:
     >>> page.startswith("<!DOCTYPE html>") and "://" not in page
     True
     """
-    check_packages()
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    templates = Environment(
-        loader=PackageLoader("privfeat.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    templates = load_templates(autoescape=True)
     templates.filters.update(
         as_text=format_value,
         columns=lambda rows: dict.fromkeys(key for row in rows for key in row),
@@ -121,11 +126,10 @@ def render_html(report: FitReport) -> str:
         epsilon_delta_curve=epsilon_delta_curve,
         membership_tradeoff=membership_tradeoff,
     )
-    statement = report.statement
     return templates.get_template("report.j2").render(
         report=report,
-        statement=statement,
-        words=in_words(statement),
+        statement=report.statement,
+        words=in_words(report.statement),
         releases=[
             {
                 "release": record.name,
@@ -135,9 +139,9 @@ def render_html(report: FitReport) -> str:
                 "noise stddev": record.noise_stddev,
                 "sampling": record.sampling_prob,
             }
-            for record in statement.releases
+            for record in report.statement.releases
         ],
-        event=_event(statement),
+        event=_event(report.statement),
         rates=np.linspace(0.0, 1.0, 101),
         audit=_spaced({_AUDITS.get(k, k): v for k, v in (report.audit or {}).items()}),
     )
@@ -164,12 +168,11 @@ def _spaced(value: Any) -> Any:
 
 def _is_nested(value: Any) -> bool:
     """Return whether a value is a mapping, or a list of nothing else."""
-    if isinstance(value, list | tuple):
-        return all(isinstance(row, Mapping) for row in value)
-    return isinstance(value, Mapping)
+    rows = value if isinstance(value, list | tuple) else [value]
+    return all(isinstance(row, Mapping) for row in rows)
 
 
-def format_value(value: Any) -> str:
+def format_value(value: Any, *, inside: bool = False) -> str:
     """Return a value as text: numbers with six digits, nested values with commas.
 
     Examples
@@ -180,12 +183,9 @@ def format_value(value: Any) -> str:
     if isinstance(value, float):
         return "∞" if value == math.inf else f"{value:.6g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_inner(part)}" for key, part in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_inner, value))
-    return str(value)
-
-
-def _inner(value: Any) -> str:
-    nested = isinstance(value, Mapping | list | tuple)
-    return f"({format_value(value)})" if nested else format_value(value)
+        parts = [f"{k}: {format_value(v, inside=True)}" for k, v in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [format_value(part, inside=True) for part in value]
+    else:
+        return str(value)
+    return f"({', '.join(parts)})" if inside else ", ".join(parts)

@@ -62,7 +62,7 @@ def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSumma
         charges=tuple(
             {
                 "fit": charge.number,
-                # the day: two hours of consecutive fits would tell how long one took
+                # the day alone: times of consecutive fits would show how long one took
                 "charged": charge.asked[:10],
                 "estimator": charge.estimator,
                 "epsilon": rounded_up(fit.epsilon),

@@ -90,6 +90,13 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     return without_data(np.unique, y)
 
 
+def parted(
+    rows: NDArray[Any], chosen: NDArray[np.bool_]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the rows that are chosen, and the others."""
+    return rows[chosen], rows[~chosen]
+
+
 def statement_of(
     selection: Selection,
     *,

@@ -1,7 +1,7 @@
 """The runs of a search: draw a candidate, fit it, score it; keep only the best."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
@@ -10,23 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import ParameterSampler
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from privfeat._messages import without_data, without_warnings
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
-from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.accounting.plan import Query, ReleasePlan, ReleaseRecord
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import SLACK, score_sensitivity
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.statement.release_record import ReleaseRecord
 from privfeat.core.sums.records import full_chunks
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
+
+# Candidates that are looked at before a search is charged.
+_LOOKED_AT = 100
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class HoldoutScore:
 
     def records(self) -> tuple[ReleaseRecord, ...]:
         """Return what the statement of the search says of the released score."""
-        return (ReleaseRecord.of(self._plan["score"]),)
+        return self._plan.records()
 
 
 def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:
@@ -134,6 +136,33 @@ class Runner:
             return {"epsilon": None, "rho": rho_from_mu(self._run_mu)}
         return {"epsilon": math.inf, "rho": None}
 
+    def check(self, n_features: int, score: Score) -> None:
+        """Refuse, before anything is charged, what would end a run of any records.
+
+        Looks at the plans of the candidates, or of 100 of them, and scores one fit to
+        made-up records if the score is public. Of classifiers that are not privfeat's
+        nothing is known before a run.
+        """
+        for params in self._looked_at():
+            fitted = self._candidate(params)
+            if not hasattr(fitted, "planned"):
+                return
+            fitted.planned(n_features)
+        if isinstance(score, PublicScore):
+            with without_warnings():
+                labels = np.asarray(self._classes)
+                fitted.fit(np.eye(len(labels), n_features), labels)
+            score(fitted)
+
+    def _looked_at(self) -> Iterator[dict[str, Any]]:
+        listed = self._candidates
+        listed = [listed] if isinstance(listed, Mapping) else listed
+        drawn = any(hasattr(v, "rvs") for one in listed for v in one.values())
+        if not drawn and len(ParameterGrid(listed)) <= _LOOKED_AT:
+            yield from ParameterGrid(listed)
+            return
+        yield from ParameterSampler(listed, _LOOKED_AT, random_state=0)
+
     def score_plan(self) -> ReleasePlan:
         """Return the plan of one score: as much noise as a fit has in total."""
         adjacency = self._estimator.adjacency
@@ -156,19 +185,23 @@ class Runner:
             raise PrivacyError("the number of runs must be at least 1.")
         return best
 
-    def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
-        seed = self._keys.draw_integer() % 2**32
-        sampler = ParameterSampler(self._candidates, 1, random_state=seed)
-        params = dict(next(iter(sampler)))
-        seeded = self._keys.seeded
-        fitted = clone(self._estimator).set_params(
+    def _candidate(self, params: dict[str, Any]) -> Any:
+        return clone(self._estimator).set_params(
             **params,
             **self._budget(),
             noise_multiplier=None,
             classes=self._classes,
             verbose=0,  # a progress bar for each run would show their number
-            random_state=self._keys.draw_integer() if seeded else None,
+            random_state=None,
         )
+
+    def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
+        seed = self._keys.draw_integer() % 2**32
+        sampler = ParameterSampler(self._candidates, 1, random_state=seed)
+        params = dict(next(iter(sampler)))
+        seeded = self._keys.seeded
+        fitted = self._candidate(params)
+        fitted.set_params(random_state=self._keys.draw_integer() if seeded else None)
         fitted.fit(X, y)
         self._check(fitted)
         return Run(fitted, params, score(fitted))

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
@@ -16,7 +16,6 @@ from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
-from privfeat.core.ledger.charging import check_ledger
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.draws import bernoulli
 from privfeat.core.noise.keys import KeyStream
@@ -25,17 +24,20 @@ from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.data.columns import refuse_dates
+from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
     FLOATS,
     ScoredClassifier,
     seed_of,
     warn_of_unused_groups,
 )
+from privfeat.estimation.labels import encode_labels
 from privfeat.selection._inputs import (
     check_candidates,
     check_estimator,
     classes_of,
     in_memory,
+    parted,
     statement_of,
 )
 from privfeat.selection._runs import HoldoutScore, PublicScore, Runner
@@ -156,6 +158,7 @@ class DPRandomizedSearch(
         self.ledger = ledger
         self.random_state = random_state
 
+    @fitted_apart
     def fit(
         self,
         X: ArrayLike | LazyFeatures,
@@ -197,7 +200,6 @@ class DPRandomizedSearch(
         check_alone(type(self).__name__)
         check_estimator(self.estimator)
         check_candidates(self.param_distributions, self.estimator)
-        check_ledger(self.ledger)
         fraction = check_real(
             "validation_fraction", self.validation_fraction, low=1e-3, high=0.9
         )
@@ -217,17 +219,19 @@ class DPRandomizedSearch(
         features, labels = without_data(
             validate_data, self, in_memory(X), y, dtype=FLOATS
         )
-        given = self.estimator.classes
+        estimator = clone(self.estimator)  # nobody else can change it now
+        given = estimator.classes
         classes = classes_of(labels) if given is None else given
+        encode_labels(labels, given)
         runner = Runner(
-            self.estimator, self.param_distributions, classes, selection.run_mu, keys
+            estimator, self.param_distributions, classes, selection.run_mu, keys
         )
-        arithmetic = self.estimator.get_params().get("arithmetic", "float64")
+        arithmetic = estimator.get_params().get("arithmetic", "float64")
         statement = statement_of(
             selection,
             epsilon=self._epsilon(),
             delta=self.delta,
-            adjacency=self.estimator.adjacency,
+            adjacency=estimator.adjacency,
             n_features=self.n_features_in_,
             classes_given=given is not None,
             seeded=keys.seeded,
@@ -247,12 +251,13 @@ class DPRandomizedSearch(
         if X_val is None:
             held_out = bernoulli(keys.draw_noise_key(), len(features), fraction)
             plan = runner.score_plan()
-            scored, features = without_data(_parted, features, held_out)
+            scored, features = without_data(parted, features, held_out)
             score = HoldoutScore(scored, labels[held_out], plan, fit)
             labels = labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)
-        title = f"{type(self).__name__}({type(self.estimator).__name__})"
+        runner.check(self.n_features_in_, score)
+        title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records()
@@ -296,9 +301,3 @@ class DPRandomizedSearch(
 
     def _epsilon(self) -> Any:
         return DEFAULT_EPSILON if self.epsilon is None else self.epsilon
-
-
-def _parted(
-    rows: NDArray[Any], chosen: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    return rows[chosen], rows[~chosen]

@@ -68,3 +68,20 @@ def start_optimizer(
             return np.asarray(optax.apply_updates(current, updates))
 
     return update
+
+
+def rehearse(optimizer: str | Optimizer, shape: tuple[int, int]) -> None:
+    """Raise TypeError unless an optimizer takes a step from a gradient alone.
+
+    Before the fit is charged: a line search, say, asks for the loss as well.
+    """
+    if isinstance(optimizer, str):
+        return
+    nothing = np.zeros(shape)
+    try:
+        start_optimizer(optimizer, None, nothing)(nothing, nothing)
+    except Exception as error:
+        raise TypeError(
+            "optimizer must take a step from a gradient and coefficients alone, but "
+            f"one of zeros raised: {error}. Pass another optax optimizer."
+        ) from error

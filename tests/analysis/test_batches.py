@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from privfeat.analysis.batches import BatchNoiseDisplay, noise_by_batch_size
+from privfeat.analysis.batches import noise_by_batch_size
 from privfeat.analysis.tan import TAN
 
 
@@ -43,8 +43,3 @@ def test_batch_has_at_most_all_records():
 def test_impossible_budget_is_refused():
     with pytest.raises(ValueError, match="epsilon must be reached"):
         noise_by_batch_size(10, [10], epsilon=1e-9, delta=1e-5, n_epochs=100)
-
-
-def test_display_draws_the_settings(figure_5):
-    display = BatchNoiseDisplay(figure_5).plot()
-    assert list(display.ax_.get_lines()[0].get_xdata()) == [64, 256, 1024, 4096]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from privfeat.analysis.tan import (
     TAN,
     closed_form_epsilon,
-    eta_for,
+    constant_tan_settings,
     simulate,
 )
 
@@ -49,12 +49,6 @@ def test_closed_form_of_figure_2(golden_tan):
         assert epsilon == pytest.approx(row["closed_form"], rel=row["tolerance"])
 
 
-@pytest.mark.parametrize(("eta", "epsilon"), [(0.13, 1.0), (0.95, 8.0)])
-def test_etas_of_figure_2_are_those_of_its_epsilons(eta, epsilon):
-    """To the two digits that the caption prints."""
-    assert round(eta_for(epsilon, 1e-6), 2) == eta
-
-
 def test_half_the_noise_and_batch_costs_little_in_front_of_the_wall_alone():
     """Section 3.4: beyond a noise of 4 almost nothing, below 2 a great deal."""
 
@@ -81,11 +75,6 @@ def test_eta_step_of_figure_3_is_that_of_imagenet(golden_tan):
     """1.2M records as the paper rounds them: 3.9e-3 to the digits of the caption."""
     eta_step = TAN(16384 / 1.2e6, 2.5, 72_000).eta_step
     assert round(eta_step, 4) == golden_tan["figure_3"]["eta_step"]
-
-
-@given(st.floats(1e-3, 50), st.floats(1e-12, 0.5))
-def test_eta_for_inverts_the_closed_form(epsilon, delta):
-    assert closed_form_epsilon(eta_for(epsilon, delta), delta) == pytest.approx(epsilon)
 
 
 @given(st.floats(1e-4, 1), st.floats(0.5, 20), st.integers(1, 10**6), st.floats(1, 1e3))
@@ -134,3 +123,16 @@ def test_settings_refuse_what_is_out_of_range(bad):
 def test_accountant_is_one_of_two():
     with pytest.raises(ValueError, match="accountant must be one of"):
         TAN(0.01, 2.0, 10).epsilon(1e-5, accountant="clt")
+
+
+def test_settings_keep_the_total_noise():
+    reference = TAN(16384 / 1_281_167, 2.5, 72_000)
+    for choice in constant_tan_settings(16384, 72_000, 8.0):
+        tan = TAN(choice.batch_size / 1_281_167, 2.5, choice.n_iter)
+        assert tan.eta == pytest.approx(reference.eta, rel=1e-4)
+        assert choice.learning_rate * choice.n_iter == pytest.approx(8.0 * 72_000)
+
+
+def test_settings_are_those_of_table_4():
+    best = constant_tan_settings(16384, 72_000, 8.0, step_factors=[0.25])[0]
+    assert best == (32768, 18_000, 32.0)

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from privfeat import DPAdamLinear, DPNewton
 from privfeat.audit import (
     SanityResult,
-    _sanity_law,
     calibrate_noise,
     pattern_test,
     random_label_test,
+    sanity_limits,
 )
 
 RANDOM = partial(
@@ -80,7 +80,7 @@ def test_a_tenth_of_the_noise_fails_at_the_defaults():
 @pytest.mark.parametrize(("n_fits", "p", "rate"), [(5, 0.16, 1e-3), (10, 0.3, 0.01)])
 def test_limit_of_a_mean_holds_for_the_worst_law(n_fits, p, rate):
     """Fits that remember all or nothing: the binomial tail, by sum of its terms."""
-    limit = _sanity_law.mean_limit(rate, n_fits, p)
+    limit = sanity_limits.mean_limit(rate, n_fits, p)
     above = [k for k in range(n_fits + 1) if k / n_fits > limit]
     assert above
     tail = sum(math.comb(n_fits, k) * p**k * (1 - p) ** (n_fits - k) for k in above)
@@ -94,7 +94,7 @@ def test_what_a_fit_may_know_follows_from_its_statement():
         fit = {"epsilon": 1.0, "delta": 1e-5, "mu": None, "unit": "record"} | values
         return SimpleNamespace(privacy_=SimpleNamespace(**fit))
 
-    allowed = _sanity_law.allowed_rate
+    allowed = sanity_limits.allowed_rate
     normal = NormalDist()
     assert allowed(stated(mu=0.5), None, 2, 0.1) == pytest.approx(
         normal.cdf(normal.inv_cdf(0.1) + 1.0)

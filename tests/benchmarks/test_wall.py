@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
-from figures.wall import draw_ratios, draw_wall, rdp_ratio, wall_curve
+from figures.wall import draw_ratios, draw_wall, eta_for, rdp_ratio, wall_curve
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from privfeat.analysis.tan import TAN, closed_form_epsilon
@@ -113,3 +115,14 @@ def test_ratios_have_a_line_for_each_noise():
     draw_ratios(3.9e-3, (0.5, 1.0, 2.0, 4.0), (2, 4), ax)
     named = [line.get_label() for line in ax.get_lines()][:4]
     assert named == [f"noise multiplier {noise}" for noise in ("0.5", "1", "2", "4")]
+
+
+@pytest.mark.parametrize(("eta", "epsilon"), [(0.13, 1.0), (0.95, 8.0)])
+def test_etas_of_figure_2_are_those_of_its_epsilons(eta, epsilon):
+    """To the two digits that the caption prints."""
+    assert round(eta_for(epsilon, 1e-6), 2) == eta
+
+
+@given(st.floats(1e-3, 50), st.floats(1e-12, 0.5))
+def test_eta_for_inverts_the_closed_form(epsilon, delta):
+    assert closed_form_epsilon(eta_for(epsilon, delta), delta) == pytest.approx(epsilon)

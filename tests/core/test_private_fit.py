@@ -51,6 +51,19 @@ def test_a_fit_is_charged_and_stated_before_it_draws(ledger, plan):
     assert (charge.status, charge.estimator) == ("fitted", "Estimator")
 
 
+def test_a_fit_is_not_charged_under_settings_that_refuse_its_draws(
+    ledger, plan, monkeypatch
+):
+    """Networks, temperatures and searches were: their mechanism refused, too late."""
+    estimator = Estimator(ledger)
+    fit = begin(estimator, plan)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    with pytest.raises(PrivacyError, match="IEEE 754"), fit.charging():
+        pytest.fail("the body ran")
+    assert ledger.history == []
+    assert not hasattr(estimator, "privacy_")
+
+
 def test_a_fit_draws_all_that_it_planned(ledger, plan):
     fit = begin(Estimator(ledger), plan)
     with pytest.raises(PrivacyError, match="all planned releases"), fit.drawing():
@@ -111,6 +124,13 @@ def test_a_fit_warns_of_what_weakens_it(plan):
     assert len(caught) == 1
     with pytest.warns(PrivacyWarning, match="classes=None"):
         begin(Estimator(), plan, classes_read=True)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("value", ["team.ledger", 1, True, {}])
+def test_a_fit_has_a_ledger_or_none(plan, value):
+    with pytest.raises(TypeError, match="ledger must be None or a PrivacyLedger"):
+        begin(Estimator(value), plan)
 
 
 def calls(path):

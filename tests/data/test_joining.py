@@ -219,6 +219,15 @@ def test_verify_notices_one_changed_value_of_a_shard(joined, shards):
         open_features(joined).verify()
 
 
+@pytest.mark.parametrize("column", ["labels", "groups"])
+def test_reader_notices_one_changed_label_or_user_of_a_shard(joined, shards, column):
+    with h5py.File(shards[2], "r+") as file:
+        file[f"train/{column}"][3] += 1
+    train = open_features(joined)["train"]
+    with pytest.raises(FeatureFileError, match=f"{column} of split 'train' must have"):
+        getattr(train, column)
+
+
 def test_reader_refuses_virtual_datasets_without_a_list_of_shards(joined):
     with h5py.File(joined, "r+") as file:
         del file.attrs["shards_json"]

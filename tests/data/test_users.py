@@ -19,6 +19,16 @@ def test_spaces_around_a_name_make_no_other_user(tmp_path):
     assert read_users(table(tmp_path, rows), FILES) == ["p 1"] * 3
 
 
+def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
+    """One system writes the accent with its letter, another one behind it."""
+    rows = "".join(
+        f"{file},{name}\n"
+        for file, name in zip(FILES, ["Jos\u00e9", "Jose\u0301", "Jose"], strict=True)
+    )
+    users = read_users(table(tmp_path, f"file,user\n{rows}"), FILES)
+    assert users == ["Jos\u00e9", "Jos\u00e9", "Jose"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

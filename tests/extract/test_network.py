@@ -8,6 +8,7 @@ from privfeat.data import open_features
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
 image_module = pytest.importorskip("PIL.Image")
+network_module = pytest.importorskip("privfeat_extract.network")
 
 
 def direct_features(model, images, mean=None, std=None):
@@ -43,6 +44,23 @@ def test_network_features_equal_a_direct_forward(images, network, tmp_path, opti
     train = open_features(tmp_path / "out.h5")["train"]
     np.testing.assert_allclose(train.X[:], expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(train.y, [0] * 5 + [1] * 5)
+
+
+def test_network_sees_batches_of_one_shape(images, network, monkeypatch):
+    """Of another shape they are rounded otherwise: an image more would move others."""
+    shapes, load = set(), network_module.load_backbone
+
+    def watched(*args, **kwargs):
+        backbone = load(*args, **kwargs)
+        backbone.model.register_forward_pre_hook(
+            lambda _, inputs: shapes.add(tuple(inputs[0].shape))
+        )
+        return backbone
+
+    monkeypatch.setattr(network_module, "load_backbone", watched)
+    (images / "train" / "cat" / "0.png").write_bytes(b"")
+    assert network(images, "--batch-size", 3, "--skip-bad")[0] == 0
+    assert shapes == {(3, 3, 32, 32)}
 
 
 def test_network_features_use_mean_std_and_kwargs(images, network, tmp_path):

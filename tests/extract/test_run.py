@@ -275,3 +275,12 @@ def test_extract_interrupted_by_the_user_can_continue(
     status, _, err = scatter(images)
     assert status == 0
     assert "continuing after 2 rows" in err
+
+
+def test_what_extraction_keeps_among_the_images_is_no_class(images, scatter, tmp_path):
+    """It would be one in a run that goes on, and not in a run that was not stopped."""
+    out = tmp_path / "images" / "train" / "a.h5"
+    (out.with_name("a.h5.partial") / "kept").mkdir(parents=True)
+    status, _, err = scatter(images / "train", "--out", out)
+    assert status == 0, err
+    assert open_features(out).class_names == ("cat", "dog")

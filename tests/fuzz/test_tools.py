@@ -14,8 +14,12 @@ from privfeat import DPLeastSquares, TemperatureScaling, compose, search_cost
 from privfeat.analysis.batches import noise_by_batch_size
 from privfeat.analysis.metrics import calibration_report
 from privfeat.analysis.planning import expected_loss, plan
-from privfeat.analysis.scaling import constant_tan_settings, fit_batch_law
-from privfeat.analysis.tan import TAN, closed_form_epsilon, eta_for, simulate
+from privfeat.analysis.tan import (
+    TAN,
+    closed_form_epsilon,
+    constant_tan_settings,
+    simulate,
+)
 from privfeat.audit.membership import bounds
 from tests.fuzz.test_estimators import (
     REFUSALS,
@@ -37,9 +41,7 @@ TOOLS = {
     "constant_tan_settings steps": lambda a, b: constant_tan_settings(
         64, a, 1.0, step_factors=[b]
     ),
-    "eta_for": eta_for,
     "expected_loss": expected_loss,
-    "fit_batch_law": fit_batch_law,
     "noise_by_batch_size": lambda a, b: noise_by_batch_size(
         100, [a], **BUDGET, n_epochs=b
     ),

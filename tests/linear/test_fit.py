@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import jax
 import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
@@ -423,3 +424,23 @@ def test_fit_warns_of_an_epsilon_that_promises_nothing(
 ):
     with pytest.warns(PrivacyWarning, match="epsilon should be at most"):
         estimator(epsilon=epsilon).fit(*three_classes)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("jax_numpy_dtype_promotion", "strict"),
+        ("jax_numpy_rank_promotion", "raise"),
+        pytest.param("jax_disable_jit", True, marks=pytest.mark.slow),
+    ],
+)
+def test_fit_computes_the_same_whatever_jax_is_set_to(three_classes, setting, value):
+    """Strict types and code that is not compiled ended fits that were charged."""
+    clf = DPFC(classes=range(3), n_iter=1, random_state=4)
+    usual = clf.fit(*three_classes).coef_
+    before = jax.config.values[setting]
+    jax.config.update(setting, value)
+    try:
+        np.testing.assert_allclose(clf.fit(*three_classes).coef_, usual, rtol=1e-9)
+    finally:
+        jax.config.update(setting, before)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import optax
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -117,6 +118,8 @@ def test_fit_that_is_refused_is_not_charged(ledger, three_classes):
     X, y = three_classes
     with pytest.raises(ValueError, match="classes"):
         DPLeastSquares(classes=range(2), ledger=ledger).fit(X, y)
+    with pytest.raises(TypeError, match="from a gradient and coefficients alone"):
+        DPAdamLinear(optimizer=optax.lbfgs(), classes=range(3), ledger=ledger).fit(X, y)
     assert ledger.history == []
 
 

@@ -1,6 +1,7 @@
 """Fits of whole networks that are charged to a ledger."""
 
 import numpy as np
+import optax
 import pytest
 from sklearn.base import clone
 
@@ -125,6 +126,8 @@ def test_refused_ledgers_and_data_are_not_charged(make, ledger, records):
         make().set_params(ledger="x.ledger").fit(X, y)
     with pytest.raises(ValueError, match="inconsistent lengths"):
         make().fit(X, y[:-1])
+    with pytest.raises(TypeError, match="from gradients and parameters alone"):
+        make(optimizer=optax.lbfgs()).fit(X, y)
     assert ledger.history == []
 
 

@@ -16,7 +16,7 @@ from privfeat.core.bounds import losses, sensitivity
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.noise import draws as noise
-from privfeat.core.sums import kernels
+from privfeat.core.sums import kernels, statistics
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.core.sums.totals import ExactSum, Total
@@ -164,7 +164,7 @@ def test_10_notices_sums_in_single_precision(monkeypatch):
         rows = np.asarray(rows, np.float32)
         return np.asarray(rows.T @ rows, np.float64)
 
-    monkeypatch.setattr(kernels, "gram_of", rounded)
+    monkeypatch.setattr(statistics, "gram_of", rounded)
     with pytest.raises(AssertionError):
         check_10()
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
-from privfeat.audit import _jax_privacy
+from privfeat.audit.one_run import epsilon_lower_bound
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.noise import draws as noise
 from privfeat.core.noise import exact, gaussian_mechanism
@@ -109,7 +109,7 @@ def check_28():
     truth, n_above = gaussian_epsilon(mu, 1e-5), 0
     for _ in range(n_runs):
         included = rng.random(n_canaries) < 0.5
-        n_above += truth < _jax_privacy.epsilon_lower_bound(
+        n_above += truth < epsilon_lower_bound(
             rng.normal(size=n_canaries) + mu * included,
             included,
             n_guesses=n_canaries // 10,

@@ -3,12 +3,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.image import imread
 
 from privfeat.report import AccuracyGrid, plot_grid
-from privfeat.report.plots import spread_labels
 
 
 def draw(cells):
@@ -43,23 +40,3 @@ def test_plot_grid_touches_no_global_state():
 
     draw({"DPFC": {1.0: [0.5]}})
     assert plt.get_fignums() == []
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.01, 0.2))
-def test_spread_labels_keeps_the_gap_the_order_and_the_mean(heights, gap):
-    placed = spread_labels(heights, gap)
-    order = np.argsort(heights, kind="stable")
-    assert np.all(np.diff(np.asarray(placed)[order]) >= gap * (1 - 1e-9))
-    assert np.mean(placed) == pytest.approx(np.mean(heights), abs=1e-9)
-
-
-def test_spread_labels_moves_nothing_without_need():
-    assert spread_labels([0.9, 0.1, 0.5], gap=0.1) == [0.9, 0.1, 0.5]
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.01, 0.2))
-def test_spread_labels_stays_below_the_top(heights, gap):
-    placed = spread_labels(heights, gap, top=1.0)
-    assert max(placed) <= 1.0 + 1e-9
-    order = np.argsort(heights, kind="stable")
-    assert np.all(np.diff(np.asarray(placed)[order]) >= gap * (1 - 1e-9))

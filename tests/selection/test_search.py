@@ -24,6 +24,7 @@ from privfeat import (
     DPNewton,
     DPRandomizedSearch,
     PrivacyError,
+    PrivacyLedger,
     PrivacyWarning,
 )
 from privfeat.core.accounting.conversions import gaussian_epsilon
@@ -279,7 +280,8 @@ def test_search_keeps_the_first_of_equal_scores(make, data, runs, five_runs):
 
 def test_search_takes_a_score_of_nan_for_the_worst(make, data, runs, five_runs):
     X, y = data
-    values = iter([NAN, NAN, -7.0, NAN, -8.0])
+    # the first is of made-up records, before the search is charged
+    values = iter([-1.0, NAN, NAN, -7.0, NAN, -8.0])
     search = make(scoring=lambda *_: next(values)).fit(X, y, X, y)
     assert search.best_score_ == -7.0
     assert search.best_estimator_ is runs[2].estimator
@@ -453,6 +455,42 @@ def test_search_fails_when_a_run_fails(make, data, five_runs, monkeypatch):
 def test_search_does_not_skip_a_candidate_that_cannot_be_fitted(make, data):
     with pytest.raises(ValueError, match="learning_rate"):
         make(candidates={"learning_rate": [-1.0]}).fit(*data)
+
+
+REFUSED = [
+    ({"candidates": {"learning_rate": [0.1, -1.0]}}, {}, ValueError, "learning_rate"),
+    ({"candidates": {"n_iter": [2, 2.5]}}, {}, TypeError, "n_iter"),
+    ({"candidates": {"ridge": stats.uniform(-1, 2)}}, {}, ValueError, "ridge"),
+    ({"candidates": {"budget_split": [{"a": 1.0}]}}, {}, ValueError, "budget_split"),
+    ({"estimator": DPFC(classes=range(2))}, {}, ValueError, "another label"),
+    ({}, {"X_val": np.zeros((9, 2))}, ValueError, "features"),
+    ({"scoring": "roc_auc"}, {"X_val": np.zeros((9, 4))}, ValueError, "multi_class"),
+    ({"scoring": lambda *_: "good"}, {"X_val": np.zeros((9, 4))}, TypeError, "number"),
+    (
+        {
+            "estimator": DPAdamLinear(
+                sampling_prob=0.5, accounting="pld", classes=range(3)
+            ),
+            "candidates": {"n_iter": [2]},
+        },
+        {},
+        UnsupportedEventError,
+        "sampled",
+    ),
+]
+
+
+@pytest.mark.parametrize(("search", "validation", "error", "message"), REFUSED)
+def test_search_is_not_charged_for_what_no_run_could_fit_or_score(
+    search, validation, error, message, make, data, tmp_path
+):
+    ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", epsilon=9.0, delta=1e-5)
+    validation = validation and {**validation, "y_val": np.arange(9) % 3}
+    with pytest.raises(error, match=message):
+        make(**search).set_params(ledger=ledger, random_state=None).fit(
+            *data, **validation
+        )
+    assert not ledger.history
 
 
 def test_search_warns_once_and_not_for_every_run(make, data, five_runs):

@@ -1,8 +1,7 @@
 """From (epsilon, delta) to noise, and back.
 
 ``conversions`` has the formulas, ``pld`` the loss distributions of sampled records, and
-``rounding`` prints no cost too small. ``plan`` holds what a fit will release;
-``calibration`` and ``noise_levels`` find its noise. ``run_count`` and ``selection`` are
-the cost of the best of many fits. ``folds`` knows which choices of records a charge
-covers.
+``rounding`` prints no cost too small. ``plan`` holds what a fit will release, and
+``calibration`` finds its noise. ``run_count`` and ``selection`` are the cost of the
+best of many fits. ``folds`` knows which choices of records a charge covers.
 """

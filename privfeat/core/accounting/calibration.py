@@ -1,15 +1,17 @@
-"""From the queries of a fit and a budget to the noise of every release."""
+"""From the queries of a fit and a budget to the noise of every release.
+
+`pld.plan_sampled` does this for fits that sample records.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 
+from dp_accounting import GaussianDpEvent
+
 from privfeat._checks import check_choice, check_positive, check_real
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
-from privfeat.core.accounting.noise_levels import (
-    plan_gaussian,
-    plan_sampled,
-    total_weight,
-)
+from privfeat.core.accounting import conversions as convert
+from privfeat.core.accounting import pld
 from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
@@ -18,6 +20,8 @@ DEFAULT_EPSILON = 1.0
 MIN_DELTA = 1e-10
 # dp-accounting's self-composition loses accuracy below this delta.
 MIN_SAMPLED_DELTA = 1e-9
+# Covers the rounding of the square roots below; noise rounds up.
+_ROUND_UP = 1.0 + 1e-12
 
 
 def plan_releases(
@@ -38,22 +42,21 @@ def plan_releases(
     queries : sequence of Query
         Their sensitivities are for ``adjacency``.
     epsilon : float, optional
-        Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget at all is given.
+        Total epsilon, > 0; ``inf`` turns noise off. 1 if no budget is given.
     delta : float
-        In [1e-10, 1), or [1e-9, 1) with sampled records. Also where epsilon is
-        evaluated for the other budgets.
+        In [1e-10, 1), or [1e-9, 1) with sampled records. The other budgets get the
+        epsilon at this delta.
     rho : float, optional
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional
-        The noise multiplier of every single release of weight 1 instead of
-        ``epsilon``; a release of weight ``w`` gets it divided by ``sqrt(w)``.
+        Instead of ``epsilon``; a release of weight ``w`` gets it over ``sqrt(w)``.
     accounting : {"exact", "zcdp", "pld"}
         The exact curve of the composed Gaussian, the bound of Bun & Steinke, or
         dp-accounting's privacy loss distribution (needed for sampled records).
     adjacency : {"add_remove", "replace_one"}
     budget_split : mapping of query name to fraction of rho, optional
-        Fractions > 0 that sum to 1. Default: to each release in proportion to its
-        query's weight, hence equal noise multipliers where weights are equal.
+        Fractions > 0 that sum to 1. Default: each release in proportion to the weight
+        of its query.
 
     Raises
     ------
@@ -65,11 +68,11 @@ def plan_releases(
 
     Notes
     -----
-    Let query ``q`` have ``count_q`` releases and the share ``f_q`` of rho. Each of its
-    releases gets ``mu_q**2 = f_q mu**2 / count_q``, so the squares sum to ``mu**2``,
-    and adaptive composition of Gaussian releases is ``mu``-GDP (Dong, Roth & Su 2022,
-    Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7). By default
-    ``f_q`` is ``count_q weight_q`` over the sum of these products.
+    Query ``q`` with ``count_q`` releases has the share ``f_q`` of rho: by default
+    ``count_q weight_q`` over the sum of these products. Each of its releases gets
+    ``mu_q**2 = f_q mu**2 / count_q``. These squares sum to ``mu**2``, so the releases
+    compose adaptively to ``mu``-GDP (Dong, Roth & Su 2022, Corollary 2) and ``mu**2 /
+    2``-zCDP (Bun & Steinke 2016, Lemma 1.7).
     """
     check_choice("accounting", accounting, ACCOUNTINGS)
     check_choice("adjacency", adjacency, ADJACENCIES)
@@ -83,14 +86,7 @@ def plan_releases(
     if not named:
         epsilon = DEFAULT_EPSILON
     sampled = any(query.sampling_prob < 1.0 for query in queries)
-    delta = check_real(
-        "delta",
-        delta,
-        low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA,
-        high=1.0,
-        include_high=False,
-        remedy="Pass a probability such as 1e-5.",
-    )
+    delta = convert.check_delta(delta, low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA)
     if epsilon is not None:
         epsilon = check_real("epsilon", epsilon, low=0.0, include_low=False)
     if rho is not None:
@@ -118,10 +114,53 @@ def plan_releases(
                 f"accounting={accounting!r}, adjacency={adjacency!r}, rho={rho!r}, "
                 f"budget_split={budget_split!r}."
             )
-        return plan_sampled(queries, epsilon, delta, noise_multiplier)
-    return plan_gaussian(
-        queries, epsilon, delta, rho, noise_multiplier, accounting, adjacency, shares
-    )
+        return pld.plan_sampled(queries, epsilon, delta, noise_multiplier)
+    # all releases that see every record are together one Gaussian release
+    if noise_multiplier is not None:
+        mu = math.sqrt(_total_weight(queries)) / noise_multiplier
+    elif rho is not None:
+        mu = convert.mu_from_rho(rho)
+    else:
+        assert epsilon is not None  # one of the three is set
+        mu = _mu_from_epsilon(epsilon, delta, accounting)
+    low, high = convert.MU_RANGE
+    if not low <= mu <= high:
+        raise ValueError(
+            f"the budget must give a total mu in [{low:g}, {high:g}], got {mu:.6g} "
+            f"from rho={rho!r}, noise_multiplier={noise_multiplier!r}, "
+            f"epsilon={epsilon!r}. Change it, or the number of releases."
+        )
+    planned = []
+    for query in queries:
+        multiplier = check_real(
+            f"noise multiplier of {query.name}",
+            math.sqrt(query.count / shares[query.name]) / mu * _ROUND_UP,
+            low=1e-6,
+            high=1e6,
+            remedy="Change the budget or the number of releases.",
+        )
+        planned.append(PlannedRelease(query, multiplier))
+    if epsilon is None:
+        epsilon = _epsilon_from_mu(mu, delta, accounting)
+    rho = convert.rho_from_mu(mu)
+    return ReleasePlan(tuple(planned), adjacency, accounting, epsilon, delta, rho, mu)
+
+
+def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> float:
+    if accounting == "exact":
+        return convert.gaussian_mu(epsilon, delta)
+    if accounting == "zcdp":
+        return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
+    noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    return 1.0 / noise_multiplier
+
+
+def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
+    if accounting == "exact":
+        return convert.gaussian_epsilon(mu, delta)
+    if accounting == "zcdp":
+        return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
+    return pld.finite_epsilon(GaussianDpEvent(1.0 / mu), delta)
 
 
 def budget_shares(
@@ -129,7 +168,7 @@ def budget_shares(
 ) -> dict[str, float]:
     """Return the part of rho of each query, by its name: as given, or by weight."""
     if budget_split is None:
-        total = total_weight(queries)
+        total = _total_weight(queries)
         return {query.name: query.count * query.weight / total for query in queries}
     names = [query.name for query in queries]
     if not isinstance(budget_split, Mapping):
@@ -147,3 +186,7 @@ def budget_shares(
     if not abs(total - 1.0) <= 1e-9:
         raise ValueError(f"budget_split must sum to 1, got {dict(budget_split)!r}.")
     return {name: share / total for name, share in shares.items()}
+
+
+def _total_weight(queries: Sequence[Query]) -> float:
+    return math.fsum(query.count * query.weight for query in queries)

@@ -3,7 +3,8 @@
 A Gaussian release with L2 sensitivity ``D`` and noise stddev ``s`` has noise multiplier
 ``s / D``, ``mu = D / s`` (Gaussian DP) and ``rho = mu**2 / 2`` (zCDP). Adaptive
 composition adds ``rho``, hence ``mu**2`` ([2]_, [3]_). Every conversion rounds against
-the user: epsilon and delta up, mu and rho down.
+the user: epsilon and delta up, mu and rho down. Everywhere ``mu`` is in [1e-6, 1e6],
+``delta`` in [1e-100, 1), and another value is an error.
 
 References
 ----------
@@ -19,7 +20,7 @@ from collections.abc import Callable
 
 from scipy.special import erfcx, ndtr
 
-from privfeat._checks import check_real
+from privfeat._checks import check_positive, check_real
 
 # Relative slack that covers the rounding of `gaussian_delta` (below 2e-8 for
 # mu >= 1e-6: the difference of two erfcx values loses log10(1 / mu) digits).
@@ -38,25 +39,10 @@ def mu_from_rho(rho: float) -> float:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Return the smallest delta at ``epsilon`` of a Gaussian release.
+    """Return the smallest delta of a Gaussian release at a finite ``epsilon >= 0``.
 
-    Parameters
-    ----------
-    mu : float
-        Gaussian-DP parameter, sensitivity / stddev; in [1e-6, 1e6].
-    epsilon : float
-        Finite and >= 0.
-
-    Returns
-    -------
-    delta : float
-        ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)``, [1]_
-        Theorem 8, rounded up by a relative 4e-8.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not a number in its range.
+    ``Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)``, [1]_, rounded up
+    by a relative 4e-8.
 
     Notes
     -----
@@ -85,18 +71,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Return the smallest epsilon at ``delta`` of a Gaussian release, rounded up.
 
-    Parameters
-    ----------
-    mu : float
-        In [1e-6, 1e6].
-    delta : float
-        In [1e-100, 1).
-
-    Notes
-    -----
-    ``gaussian_delta`` falls in epsilon; the zCDP conversion bounds the root from
-    above. Bisection keeps the invariant "delta at the upper end is small enough" and
-    returns that end.
+    ``gaussian_delta`` falls in epsilon, and the zCDP conversion bounds its root from
+    above. Bisection returns the end at which delta is small enough.
 
     Examples
     --------
@@ -113,17 +89,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest mu that is (epsilon, delta)-DP, rounded down.
 
-    Parameters
-    ----------
-    epsilon : float
-        Finite and > 0.
-    delta : float
-        In [1e-100, 1).
-
-    Raises
-    ------
-    ValueError
-        Also if no noise level with mu in [1e-6, 1e6] meets the budget.
+    ``epsilon`` is finite and > 0. It is a ValueError if the mu is out of range.
 
     Examples
     --------
@@ -151,7 +117,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     >>> print(f"{zcdp_epsilon(0.5, 1e-5):.6f}")
     5.298526
     """
-    rho = check_real("rho", rho, low=0.0, include_low=False, include_high=False)
+    rho = check_positive("rho", rho)
     log_term = -math.log(check_delta(delta))
     return (rho + 2.0 * math.sqrt(rho * log_term)) * (1.0 + 1e-12)
 
@@ -162,26 +128,20 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     The root of ``rho + 2 sqrt(rho L) = epsilon`` is ``(sqrt(L + epsilon) - sqrt
     L)**2``, here without the cancellation and rounded down.
     """
-    epsilon = check_real(
-        "epsilon", epsilon, low=0.0, include_low=False, include_high=False
-    )
+    epsilon = check_positive("epsilon", epsilon)
     log_term = -math.log(check_delta(delta))
     root = epsilon / (math.sqrt(log_term + epsilon) + math.sqrt(log_term))
     return root * root * (1.0 - 4e-12)
 
 
-def check_delta(delta: float) -> float:
-    """Return ``delta`` as a float if it is in [1e-100, 1).
+def check_delta(delta: float, low: float = 1e-100) -> float:
+    """Return ``delta`` as a float if it is in [low, 1).
 
-    Below, `gaussian_delta` would meet subnormal numbers and round down.
+    Below 1e-100 `gaussian_delta` would meet subnormal numbers and round down.
     """
+    remedy = "Pass a probability such as 1e-5."
     return check_real(
-        "delta",
-        delta,
-        low=1e-100,
-        high=1.0,
-        include_high=False,
-        remedy="Pass a probability such as 1e-5.",
+        "delta", delta, low=low, high=1.0, include_high=False, remedy=remedy
     )
 
 

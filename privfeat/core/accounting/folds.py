@@ -1,12 +1,13 @@
-"""Whether a fit was handed records that its charge covers: all of them, or a fold.
+"""Whether the charge of a fit covers the choice of its records: all of them, or a fold.
 
-A charge says what a fit costs one record **of the data set**. That is the cost of its
-statement if neighbouring data sets give neighbouring (or equal) training sets: if
-nothing but a record itself decides whether it is trained on. Stratified and positional
-folds break this, one record moves others; so do steps of a pipeline that learn from
-all records how to change each. A fit cannot see who made its records, so the code that
-calls it is looked at, and what is not known is not covered. A job in another thread or
-process does not show who sent it: then only folds that were marked before are known.
+A statement holds for the records that a fit was given; its charge is to the data set
+that they were chosen from. Both are the same if neighbouring data sets give
+neighbouring, or equal, training sets: if a record itself decides whether it is trained
+on. In stratified and positional folds one record moves others. A step of a pipeline may
+learn from all records how to change each. A fit cannot see how its records were chosen,
+so it looks at the functions of scikit-learn that called it, and takes those it does not
+know for choices that no charge covers. A job in another thread or process does not show
+who sent it: there only folds that were marked before are known.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from privfeat._types import Adjacency
 
 # imbalanced-learn draws records by the labels of all.
 _CHOOSERS = ("sklearn", "imblearn")
-# What scikit-learn hands on whole: all rows that it was given, or none.
+# Modules that pass on all rows that they were given, or none.
 _WHOLE = (
     "sklearn.base",
     "sklearn.compose",
@@ -33,7 +34,7 @@ _WHOLE = (
     "sklearn.utils",
 )
 _VALIDATION = "sklearn.model_selection._validation"
-# Of the module above, what fits on the rows that the local ``train`` lists.
+# Functions of that module that fit on the rows in their local ``train``.
 _ON_FOLDS = ("_fit_and_score", "_fit_and_predict")
 _AROUND_FOLDS = (
     "cross_validate",
@@ -48,17 +49,17 @@ _MARK = "privfeat: one record moves no other"
 
 @dataclass(frozen=True)
 class Uncovered:
-    """What made the records of a fit so that no charge covers it, and what to do."""
+    """What chose or changed the records so that no charge covers it, and a remedy."""
 
     what: str
     remedy: str = "Pass cv=privfeat.HashKFold()."
 
 
 def covered_rows(rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Return row numbers with the mark of a choice that composition covers.
+    """Return row numbers with the mark of a choice that a charge covers.
 
-    The mark holds a checksum of the numbers and stands in their dtype, so it gets to
-    other processes with them, and is void for a part of them.
+    The mark is a checksum of the numbers in their dtype: it gets to other processes
+    with them, and does not fit a part of them.
     """
     plain = np.asarray(rows, np.int64)
     marked = np.dtype(np.int64, metadata={_MARK: _checksum(plain)})
@@ -73,10 +74,10 @@ def are_covered(rows: Any) -> bool:
 
 
 def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
-    """Return what in scikit-learn made records as no charge covers.
+    """Return which function of scikit-learn chose records as no charge covers.
 
-    None if all functions of scikit-learn around this call hand on all records, or those
-    of `covered_rows`, as they are. A choice in other code cannot be seen.
+    None if all of them around this call pass on all records, or those of
+    `covered_rows`, as they are. A choice in other code cannot be seen.
     """
     frame = sys._getframe(1)
     outermost, job = "", ""  # of scikit-learn; what it was sent to do, if it is a job
@@ -101,7 +102,7 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 job = f"{module}.{function}"
             outermost = module
         frame = frame.f_back  # type: ignore[assignment]
-    # The mark on the rows of a fold was made only where all around it was covered.
+    # Rows of a fold are marked only where everything around was covered.
     if outermost == _JOBS and job not in {f"{_VALIDATION}.{f}" for f in _ON_FOLDS}:
         return Uncovered(
             f"a parallel job, which does not show who sent it ({job or 'unknown'})",
@@ -119,7 +120,7 @@ def _hands_on(module: str, function: str, frame: Any) -> bool:
 
 
 def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
-    """Return what changed the records before the fit that this function calls."""
+    """Return the steps that changed the records before this function called a fit."""
     if module == "sklearn.pipeline":
         return [step for _, step in getattr(names.get("self"), "steps", ())[:-1]]
     if module == "sklearn.compose._target":
@@ -130,8 +131,8 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
 def learns(step: Any) -> bool:
     """Return whether a step of a pipeline may learn anything from the records.
 
-    A function of a user gets all of them at once: only ufuncs, which take one number
-    after the other, are known to learn nothing.
+    A `FunctionTransformer` passes all of them at once: only ufuncs, which take one
+    number after the other, are known to learn nothing.
     """
     if step is None or isinstance(step, str):  # "passthrough"
         return False

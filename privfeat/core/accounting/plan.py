@@ -1,8 +1,9 @@
 """What a fit will release, with how much noise, at what cost: immutable records.
 
-A fit declares its statistics as `Query` objects; ``calibration.plan_releases`` turns
+A fit declares its statistics as `Query` objects. ``calibration.plan_releases`` turns
 them and the user's budget into a `ReleasePlan` before any data is read, and only the
-plan's releases can be drawn (see ``gaussian_mechanism``).
+plan's releases can be drawn (see ``gaussian_mechanism``). The statement of the fit
+holds a `ReleaseRecord` of each.
 """
 
 import math
@@ -32,8 +33,7 @@ class Query:
     ----------
     name : str
     l2_sensitivity : float
-        In units of the statistic, for the plan's adjacency. Of the whole stack when
-        the statistic is a stack of ``n_blocks`` blocks.
+        In units of the statistic, for the plan's adjacency; of all blocks together.
     count : int
         Number of releases of the statistic.
     n_blocks : int
@@ -43,11 +43,6 @@ class Query:
         all records. (Uniform draws have 52 bits: far smaller ones would round up.)
     weight : float
         Part of rho that one release gets, relative to the other releases; > 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a number is out of range: a sensitivity of zero or NaN would mean no noise.
     """
 
     name: str
@@ -58,6 +53,7 @@ class Query:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
+        """Check all ranges: a sensitivity of 0 or NaN would mean no noise."""
         check_positive("l2_sensitivity", self.l2_sensitivity)
         check_int("count", self.count, low=1)
         check_int("n_blocks", self.n_blocks, low=1)
@@ -65,13 +61,7 @@ class Query:
         check_positive("weight", self.weight)
 
     def per_user(self, max_group_size: int) -> "Query":
-        """Return the query for neighbours that differ in all records of one user.
-
-        Raises
-        ------
-        UnsupportedEventError
-            If records are sampled: those of a user are not sampled together.
-        """
+        """Return the query for neighbours that differ in all records of one user."""
         if self.sampling_prob < 1.0:
             raise UnsupportedEventError(
                 "sampling_prob must be 1 with groups, because records of a user are "
@@ -103,6 +93,40 @@ class PlannedRelease:
         return SelfComposedDpEvent(event, self.query.count)
 
 
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """What a privacy statement says of a release.
+
+    Attributes
+    ----------
+    name, count, l2_sensitivity, sampling_prob
+        As of the `Query`.
+    noise_multiplier : float
+        Finite and >= 0; 0 without privacy.
+    noise_stddev : float
+        ``noise_multiplier * l2_sensitivity``, in units of the statistic.
+    """
+
+    name: str
+    count: int
+    l2_sensitivity: float
+    noise_multiplier: float
+    noise_stddev: float
+    sampling_prob: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"name must be a string, got {self.name!r}.")
+        for name in ("noise_multiplier", "noise_stddev"):
+            check_real(name, getattr(self, name), low=0.0, include_high=False)
+        self.planned()  # checks the other fields
+
+    def planned(self) -> PlannedRelease:
+        """Return the release as it was planned, but for blocks and weight."""
+        query = Query(self.name, self.l2_sensitivity, self.count, 1, self.sampling_prob)
+        return PlannedRelease(query, self.noise_multiplier)
+
+
 def composed_event(releases: Sequence[PlannedRelease]) -> DpEvent:
     """Return the dp-accounting event of a fit that draws these releases."""
     return ComposedDpEvent([release.event() for release in releases])
@@ -124,8 +148,7 @@ class ReleasePlan:
     Raises
     ------
     PrivacyError
-        If some releases have noise and others have none, if noise and a finite epsilon
-        do not go together, or if two queries share a name.
+        If noise and a finite epsilon do not go together, or two queries share a name.
     """
 
     releases: tuple[PlannedRelease, ...]
@@ -155,6 +178,20 @@ class ReleasePlan:
     def event(self) -> DpEvent:
         """Return the dp-accounting event of the whole fit."""
         return composed_event(self.releases)
+
+    def records(self) -> tuple[ReleaseRecord, ...]:
+        """Return what the statement of the fit holds of each release."""
+        return tuple(
+            ReleaseRecord(
+                name=release.query.name,
+                count=release.query.count,
+                l2_sensitivity=release.query.l2_sensitivity,
+                noise_multiplier=release.noise_multiplier,
+                noise_stddev=release.noise_stddev,
+                sampling_prob=release.query.sampling_prob,
+            )
+            for release in self.releases
+        )
 
     def __getitem__(self, name: str) -> PlannedRelease:
         """Return the planned release of the query called ``name``."""

@@ -20,8 +20,8 @@ class RunCount:
     Attributes
     ----------
     eta : float
-        Shape, in [-0.5, 10]: 1 is geometric, 0 logarithmic. Smaller is cheaper at the
-        same mean, and more often just one run.
+        Shape, in [-0.5, 10]: 1 is geometric, 0 logarithmic. A smaller one costs less at
+        the same mean, and gives a single run more often.
     gamma : float
         In (0, 1); ``P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1)``.
     """

@@ -1,8 +1,8 @@
-"""Private selection: the best of a random number of runs, and what it costs.
+"""Private selection: what the best of a random number of runs costs.
 
-A run trains on the records, scores what it trained and is ``mu``-GDP as a whole. The
-best run alone is released; that its number of competitors is random and hidden makes
-this cost little more than one run (Liu & Talwar 2019; Papernot & Steinke 2022 [1]_).
+A run trains a model, scores it, and is ``mu``-GDP as a whole. Only the best run is
+released. Because the number of runs is random and hidden, this costs little more than
+one run (Liu & Talwar 2019; Papernot & Steinke 2022 [1]_).
 
 References
 ----------
@@ -16,12 +16,13 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from privfeat._checks import check_positive, check_real
+from privfeat._checks import check_positive
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA
 from privfeat.core.accounting.conversions import (
     MU_RANGE,
     bisect,
+    check_delta,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
@@ -35,13 +36,8 @@ SLACK = 1e-9
 def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
     """Return an epsilon at ``delta`` of the best of ``runs`` ``mu``-GDP runs.
 
-    Parameters
-    ----------
-    mu : float
-        Of one run: everything it outputs, score included; in [1e-6, 1e6].
-    delta : float
-        In [1e-10 E[K], 1): the tails of the noise count in every run.
-    runs : RunCount
+    ``mu``, in [1e-6, 1e6], covers everything that one run outputs, its score included.
+    ``delta`` is in [1e-10 E[K], 1): the tails of the noise count in every run.
 
     Notes
     -----
@@ -61,11 +57,11 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
     most ``E[K] D(e)``. This tightens [1]_ Theorem 2, which goes through Rényi
     divergences, in the manner of [2]_; the tests compare.
 
-    A score of NaN counts as the worst and an error in a run as the best output: both
-    are orders. The first of equal scores may be kept, because the order of independent
-    runs is uniform. A public random choice, of the candidate in each run and of the
-    held-out records once, goes into the average of such bounds. ``h`` and ``e`` grow
-    with ``mu``. ``K`` is drawn up to a statistical distance below 1e-12.
+    A score of NaN is the worst output and an error in a run the best: outputs stay
+    ordered. The first of equal scores may be kept, because the order of independent
+    runs is uniform. The choice of a candidate for each run and of the held-out records
+    is random and public: the guarantee is an average of such bounds. ``h`` and ``e``
+    grow with ``mu``. ``K`` is drawn up to a statistical distance below 1e-12.
 
     Examples
     --------
@@ -87,10 +83,7 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
 def selection_mu(epsilon: float, delta: float, runs: RunCount) -> float:
     """Return the largest mu of a run whose `selection_epsilon` is at most ``epsilon``.
 
-    Raises
-    ------
-    ValueError
-        Also if no mu in [1e-6, 1e6] meets the budget.
+    It is a ValueError if no mu in [1e-6, 1e6] meets the budget.
     """
     epsilon = check_positive("epsilon", epsilon)
     check_run_delta(delta, runs)
@@ -123,16 +116,13 @@ def selection_rdp(
 
 
 def score_sensitivity(adjacency: Adjacency) -> float:
-    """Return the sensitivity of (correct - incorrect) held-out records.
+    """Return the sensitivity of the number of correct less incorrect held-out records.
 
     A record adds 1 or -1: removing it moves the sum by 1, replacing it by at most 2.
-    The difference of two models is twice that of their counts of correct records.
     """
     return 1.0 if adjacency == "add_remove" else 2.0
 
 
 def check_run_delta(delta: float, runs: RunCount) -> float:
     """Return ``delta`` if it is large enough for the noise of all the runs."""
-    return check_real(
-        "delta", delta, low=MIN_DELTA * runs.mean, high=1.0, include_high=False
-    )
+    return check_delta(delta, low=MIN_DELTA * runs.mean)

@@ -1,14 +1,12 @@
-"""Bounding what one record contributes, so that it holds in floating point.
+"""Bounds on what one record contributes, which hold in floating point.
 
-Bounded values are stored as whole numbers in units of a *grid step*, a power of two, at
-most ``2**20`` in absolute value. Sums of their products are then exact (see
-``statistics``): the classical bounds of ``sensitivity`` hold for the numbers computed,
-whatever the order of summation, the chunks or the devices, which they do not for
-ordinary float sums (Casacuberta et al. 2022, arXiv:2207.10635).
+Bounded values are whole numbers of a *grid step*, a power of two, and at most ``2**20``
+of it. Sums of their products are then exact (see ``statistics``): the bounds of
+``sensitivity`` hold for the numbers computed, in any order of summation, which they do
+not for ordinary float sums (Casacuberta et al. 2022, arXiv:2207.10635).
 
 Rounding never lifts a value over its bound: norms are taken in float64, the scale
-factor is lowered by ``2**-36`` (more than the rounding error of norm and factor
-together for up to 200,000 columns), and values are rounded towards zero.
+factor is lowered by ``2**-36``, and values are rounded towards zero.
 """
 
 import math
@@ -47,9 +45,9 @@ def clip_rows(
         ``"unit"`` scales every row to norm ``C`` (a zero row stays zero); ``"clip"``
         scales down only rows longer than ``C``. Public.
     intercept_scaling : float, optional
-        Value of a constant coordinate appended to each row: to the row of unit norm
-        for ``"unit"``, to the raw row for ``"clip"``, and always before the bound is
-        applied, so that it holds for the longer row. In [1e-6, 1e6]. Public.
+        Value of a constant coordinate appended to each row before it is bounded: to the
+        row of unit norm for ``"unit"``, to the raw row for ``"clip"``. In [1e-6, 1e6].
+        Public.
 
     Returns
     -------
@@ -59,14 +57,13 @@ def clip_rows(
     Raises
     ------
     TypeError, ValueError
-        If a public parameter is of the wrong type or out of range, or there are 200,000
-        columns or more.
+        If a public parameter is not in its range, or there are 200,000 columns or more.
 
     Notes
     -----
     **Guarantee.** Each output row, times the grid step, has norm at most ``clip_norm``
     as a real number, and depends on the same input row alone. A row with an infinite or
-    NaN entry becomes zero (all of it, the constant included).
+    NaN entry becomes zero, the constant included.
 
     **Proof.** Let ``f`` be the float64 factor ``C / norm`` times ``1 - 2**-36``. The
     relative error of norm, quotient and products is below ``(d/2 + 5) 2**-53 < 2**-36``
@@ -126,23 +123,20 @@ def clip_residuals(
         Derivative of the loss by the scores, one row per record. Sensitive.
     row_norms : array of shape (n_samples,), float64
         Upper bounds on the norms of the rows, in feature units. Sensitive.
-    clip_norm : float
-        Radius ``C_g``, in gradient units. Public.
-    radius : float
-        Radius of a ball to which residuals are clipped as well. Public.
-    largest : float
-        Bound to which every entry is clipped; sets the grid. Public.
+    clip_norm, radius, largest : float
+        Bounds on the norm of a gradient, and on the norm and on each entry of a
+        residual. Public.
 
     Returns
     -------
     clipped : array of shape (n_samples, n_outputs), float64
-        Whole numbers in units of ``grid_step(largest)``; zero for a residual that is
-        not finite. Still sensitive.
+        Whole numbers in units of ``grid_step(largest)``. Still sensitive.
 
     Notes
     -----
     **Guarantee.** ``norm(clipped[i]) * grid_step(largest) * row_norms[i] <= clip_norm``
-    and every entry is at most ``2**20``, by the argument of `clip_rows`.
+    and every entry is at most ``2**20``, by the argument of `clip_rows`. A residual
+    that is not finite becomes zero.
 
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.

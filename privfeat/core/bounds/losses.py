@@ -31,7 +31,10 @@ def label_indicators(
 
     Each label counts once however often it is named, so no entry exceeds one.
     """
-    return jnp.any(labels[:, :, None] == jnp.arange(n_outputs)[None, None, :], axis=1)
+    return jnp.any(
+        labels[:, :, None] == jnp.arange(n_outputs, dtype=labels.dtype)[None, None, :],
+        axis=1,
+    )
 
 
 def curvatures(loss: Loss, scores: Float[Array, "n m"]) -> Float[Array, "n m"]:

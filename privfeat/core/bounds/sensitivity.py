@@ -1,10 +1,10 @@
 """How much one record can change each statistic, with proofs.
 
-Neighbouring data sets. A data set is a list of slots, some empty; an empty slot
-contributes zero to every sum. Under ``add_remove`` neighbours differ in one slot that
-is empty in one of them; under ``replace_one`` they differ in one slot that is filled in
-both. All statistics are plain sums over slots, so the change of a statistic is the
-contribution ``f(r)`` of one record, or the difference ``f(r) - f(r')`` of two.
+Neighbouring data sets. A data set is a list of slots. An empty slot contributes zero to
+every sum. Under ``add_remove`` neighbours differ in one slot that is empty in one of
+them; under ``replace_one`` in one slot that is filled in both. All statistics are sums
+over slots, so a statistic changes by the contribution ``f(r)`` of one record, or by the
+difference ``f(r) - f(r')`` of two.
 
 Each function returns the largest L2 (Frobenius) norm of that change, times
 ``1 + ROUNDING``. Sums are exact (see ``statistics``); the margin covers the one
@@ -88,13 +88,13 @@ def loss_gradient(
     - ``"softmax"``: ``sqrt(2) C``, and ``"squared"``: ``2 C``, whatever ``m`` is;
     - ``gradient_clip_norm``, to which gradients are clipped, if it is less.
 
-    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``, and both bounds hold of what
-    `privfeat.core.bounds.clipping.clip_residuals` returns, so the smaller does.
+    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``, and `clip_residuals` enforces
+    both bounds, so the smaller holds.
     Sigmoid: every entry of ``p - y`` lies in [-1, 1], however many labels a record
     carries (Mehta et al. 2023, Theorem 2.1). Softmax, for records of one label, with
     true class ``c``: ``norm(p - y)^2 = sum_j p_j^2 - 2 p_c + 1 <= 1 - 2 p_c + 1 <= 2``,
     as ``sum p_j^2 <= 1``; approached when a wrong class gets probability one. Squared:
-    the clip. Of two records one bound or the other is approached by opposite gradients.
+    the clip. Two records approach twice the bound by opposite gradients.
     """
     bound = residual_norm(loss, n_outputs) * check_positive("clip_norm", clip_norm)
     if gradient_clip_norm is not None:
@@ -132,21 +132,13 @@ def per_user(l2_sensitivity: float, max_group_size: int) -> float:
     Under ``add_remove`` all records of one user are absent from one of the neighbours;
     under ``replace_one`` they are replaced by any records of any number.
 
-    Parameters
-    ----------
-    l2_sensitivity : float
-        Sensitivity of the sum for neighbours that differ in one record.
-    max_group_size : int
-        ``k >= 1``.
-
     Proof. Which of a user's records count depends on that user's records and on a key
-    drawn apart from the data, so for every key the records that count are the same for
-    all other users. The sum changes by ``sum_i f(r_i) - f(r'_i)`` over ``i <= k``, with
-    ``f = 0`` where there is no record: all ``r'_i`` under ``add_remove``. Each term is
-    at most the bound for one record (replace-one bounds are not below add/remove
-    bounds, for the pairs with one record missing); so is the sum at most ``k`` times
-    that. Equality for ``k`` times the same worst record or pair. The guarantee holds
-    for every key, hence for a random one that is drawn apart from the data.
+    drawn apart from the data. So for every key the same records of all other users
+    count. The sum changes by ``sum_i f(r_i) - f(r'_i)`` over ``i <= k``, with ``f = 0``
+    where there is no record: all ``r'_i`` under ``add_remove``. Each term is at most
+    ``l2_sensitivity``, the bound for one record (also where one of a pair is missing:
+    replace-one bounds are not below add/remove bounds). Equality for ``k`` times the
+    same worst record or pair. What holds for every key holds for a random one.
     """
     l2_sensitivity = check_positive("l2_sensitivity", l2_sensitivity)
     max_group_size = check_int("max_group_size", max_group_size, low=1)
@@ -156,8 +148,7 @@ def per_user(l2_sensitivity: float, max_group_size: int) -> float:
 def residual_norm(loss: Loss, n_outputs: int) -> float:
     """Return the largest ``norm(p - y)`` of a record: with one label for the softmax.
 
-    For the squared loss, whose residual has no bound of its own, the radius 2 to which
-    `privfeat.core.bounds.clipping.clip_residuals` clips it.
+    The residual of the squared loss has no such bound: `clip_residuals` clips it to 2.
     """
     n_outputs = check_int("n_outputs", n_outputs, low=1)
     if loss == "sigmoid":

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from privfeat._checks import check_choice, check_positive, check_real
+from privfeat._checks import check_choice, check_positive
 from privfeat._types import ADJACENCIES, UNITS, Adjacency, Unit
 from privfeat.core.accounting.calibration import MIN_DELTA, plan_releases
 from privfeat.core.accounting.conversions import (
     MU_RANGE,
     bisect,
+    check_delta,
     gaussian_mu,
     rho_from_mu,
     zcdp_epsilon,
@@ -24,39 +25,20 @@ from privfeat.exceptions import PrivacyError
 
 @dataclass(frozen=True)
 class Budget:
-    """The budget of one data set. Never changed once written.
-
-    Attributes
-    ----------
-    dataset : str
-    uid : str
-        Random, so that a budget made anew in the place of this one is told apart.
-    epsilon, delta : float
-    adjacency : {"add_remove", "replace_one"}
-    unit : {"record", "user"}
-    created : str
-        Time in UTC, ISO 8601.
-    """
+    """The budget of one data set. Never changed once written."""
 
     dataset: str
-    uid: str
+    uid: str  # random: a budget made anew in the place of this one has another
     epsilon: float
     delta: float
     adjacency: Adjacency
     unit: Unit
-    created: str
+    created: str  # in UTC, ISO 8601
 
 
 @dataclass(frozen=True)
 class PrivacyValue:
-    """An amount of privacy.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    rho : float or None
-        zCDP parameter; None where sampled records or searches have none.
-    """
+    """An amount of privacy; ``rho`` is None where sampled records or searches are."""
 
     epsilon: float
     delta: float
@@ -73,11 +55,8 @@ def new_budget(
 ) -> Budget | None:
     """Return a budget for the given numbers, or None if they are None.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If anything is out of range, one number is missing, or no noise in the range of
-        `plan_releases` meets the budget.
+    It is a TypeError or a ValueError if one is out of range, if one alone is None, or
+    if no noise in the range of `plan_releases` meets the budget.
     """
     if not isinstance(dataset, str) or not 0 < len(dataset) <= 200:
         raise ValueError(
@@ -90,7 +69,7 @@ def new_budget(
     if epsilon is None and delta is None:
         return None
     epsilon = check_positive("epsilon", epsilon)
-    delta = check_real("delta", delta, low=MIN_DELTA, high=1.0, include_high=False)
+    delta = check_delta(delta, low=MIN_DELTA)
     gaussian_mu(epsilon, delta)
     return Budget(
         dataset=dataset,
@@ -106,12 +85,8 @@ def new_budget(
 def check_covered(budget: Budget, statement: PrivacyStatement) -> None:
     """Raise unless a fit protects what the budget is for.
 
-    Raises
-    ------
-    PrivacyError
-        If it has no finite epsilon, or a seed.
-    ValueError
-        If its adjacency or unit is another.
+    PrivacyError without a finite epsilon, or with a seed; ValueError if the adjacency
+    or unit is another.
     """
     if not statement.private:
         raise PrivacyError(
@@ -142,9 +117,9 @@ def left_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:
 
     Notes
     -----
-    The fit is planned and composed as a real one would be, so it is found to fit by
-    the very comparison that charges it. ``rho`` is rounded down by more than the
-    rounding of a sum: it may be cut into parts.
+    The fit is planned and composed as a real one would be, so the comparison that
+    finds it is the one that will charge it. ``rho`` is rounded down by more than sums
+    are: several fits may share it.
     """
 
     def fit(epsilon: float) -> PrivacyStatement:

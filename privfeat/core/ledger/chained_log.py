@@ -1,26 +1,24 @@
 """The bytes of a ledger file: two marks, then one line for each transaction.
 
-A **line** is a digest, a space, and JSON: the changes of one transaction. The digest is
-SHA-256 of the digest before it and the JSON, so a line stands for all lines up to it. A
-**mark**, of 512 bytes, says how many lines there are, where they end, and the digest
-of the last. It has a checksum, and it is written over the older of the two, after the
-line that it counts is on disk.
+A **line** is a digest, a space, and the changes of one transaction in JSON. The digest
+is SHA-256 of the digest before it and the JSON, so a line fixes all lines before it. A
+**mark**, of 512 bytes, holds the number of lines, where they end, the digest of the
+last, and a checksum. It is written after its line is on disk, over the older of the two
+marks.
 
 **Why no charge can vanish.** Lines are only ever added. A transaction has succeeded
 when its mark is on disk, and then so are its line and all lines before it. A reader
-takes every line that continues the chain, and accepts the file only if each readable
-mark, of which there must be one, is that of a line it took.
+takes every line that continues the chain. It accepts the file only if a mark is
+readable, and if every readable mark is that of a line it took.
 
-- Killed while the line is written: no mark counts it, and no fit began. What is there
-  of it does not continue the chain and is overwritten.
-- Killed while the mark is written: the other mark and the whole line are there, so the
+- Killed while the line is written: no mark counts it, and no fit began. The part that
+  is there does not continue the chain and will be overwritten.
+- Killed while the mark is written: the other mark and the whole line are there. The
   line counts, although its fit did not begin.
 - A line that a mark counts is damaged, cut off or gone: the mark fits no line, which is
   an error.
-- A mark is damaged: the other one is readable, and the line that only the damaged one
-  counts is there, so it counts. With both damaged there is an error.
-
-All this is in one file, so it is true under every name of the file.
+- One mark is damaged: the other is readable, and the line that only the damaged one
+  counted continues the chain, so it counts. Both are damaged: an error.
 """
 
 import hashlib
@@ -60,21 +58,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Log:
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    mark : Mark
-        Of the last line, whether or not the file has it.
-    place : int
-        Where the next mark goes: over the older or the unreadable of the two.
-    changes : list of list
-        What each transaction changed.
-    """
-
-    mark: Mark
-    place: int
-    changes: list[Any]
+    mark: Mark  # of the last line, whether or not the file has it
+    place: int  # of the next mark: over the older or the unreadable of the two
+    changes: list[Any]  # of each transaction
 
 
 def first_mark(start: int) -> Mark:
@@ -96,13 +84,7 @@ def read_marks(content: bytes) -> list[Mark | None]:
 
 
 def read_log(content: bytes, name: str) -> Log:
-    """Return what the bytes of the file ``name`` say.
-
-    Raises
-    ------
-    LedgerError
-        If they are not those of a ledger, or damaged.
-    """
+    """Return what the bytes of the file ``name`` say; LedgerError if damaged."""
     slots = read_marks(content)
     marks = {mark for mark in slots if mark is not None}
     if not marks:

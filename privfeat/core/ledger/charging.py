@@ -1,28 +1,27 @@
 """How a fit is charged, once, in however many runs.
 
-A fit that is interrupted may go on for the charge that it had. A copy of its folder
-must not go on as well, nor an older state of it: noise would be drawn for the same
-steps twice. So every checkpoint has a **token**, a random name, and the ledger keeps
-that of the newest one.
+A fit that was interrupted may go on under its charge. A copy of its folder, or an
+older state of it, must not go on as well: noise would be drawn for the same steps
+twice. So every checkpoint has a **token**, a random name, and the ledger keeps the
+token of the newest one.
 
 **Why one charge pays for one fit.** A run writes a checkpoint while it holds the lock
-of the ledger, and only if the token there is that of its own last checkpoint; then the
-ledger takes the new token. What a run draws between its checkpoints stays in its
-process until the next one is written. So of several runs that started from one
+of the ledger, and only if the ledger has the token of the run's last checkpoint. Then
+the ledger takes the new token. What a run draws between two checkpoints stays in its
+process until the second is written. So of several runs that started from one
 checkpoint the first to write another goes on, and all others end without a release.
 
-- Killed before the checkpoint is written, or it fails: the ledger and the folder have
-  the old token, and the fit goes on.
-- Killed between checkpoint and ledger: the checkpoint has its own token and the one
-  that it replaces, which the ledger still has, and the fit goes on. Only here, and only
-  for the steps of that one checkpoint, can a copy of the folder that has the checkpoint
-  before be gone on with instead: its owner must throw the other away.
+- A run that is killed, or fails, before the checkpoint is written: the ledger and the
+  folder have the old token, and the fit goes on.
+- A run that is killed between checkpoint and ledger: the checkpoint holds its own token
+  and the one that it replaces, which the ledger still has, and the fit goes on. Here
+  alone a copy of the folder with the checkpoint before could go on instead, and draw
+  the steps of this one checkpoint again: the owner must throw one of the two away.
 """
 
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import uncovered_choice
@@ -46,18 +45,16 @@ def charged(
 ) -> Iterator[int | None]:
     """Charge the fit that the body makes, before the body starts.
 
-    The body is given the number of the charge. A fit that goes on where it was
-    interrupted passes the ``number`` that it was given, with the ``tokens`` of its
-    checkpoint, and is not charged again.
+    The body is given the number of the charge, which stands if the body fails. A fit
+    that goes on after an interruption passes its ``number`` and the ``tokens`` of its
+    checkpoint, and is not charged again. Without a ledger nothing is charged.
 
-    If the body fails the charge stands. Without a ledger nothing is charged. In folds
-    where one record can move others, so that the charge would be too small, a fit with
-    a ledger is refused, and one without warns. Of several
-    processes that fit together the first charges, once for all; none starts the body
-    unless it could.
+    In folds where one record can move others the charge would be too small: a fit with
+    a ledger is refused, and one without warns. Of several processes that fit together
+    the first charges for all, and none starts the body unless it could.
     """
     team, choice = current_team(), uncovered_choice(statement.adjacency)
-    if len(set(team.each(ledger is not None))) > 1:
+    if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if ledger is None:
         if choice is not None and statement.private:
@@ -112,14 +109,6 @@ def _interrupt_noted(sentence: str) -> Iterator[None]:
         raise
 
 
-def check_ledger(ledger: Any) -> None:
-    """Raise TypeError unless ``ledger`` is one, or None."""
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise TypeError(
-            f"ledger must be None or a PrivacyLedger, got {type(ledger).__name__}."
-        )
-
-
 def check_running(
     ledger: PrivacyLedger,
     number: int,
@@ -128,17 +117,10 @@ def check_running(
     statement: PrivacyStatement,
     estimator: str,
 ) -> None:
-    """Raise PrivacyError unless this fit may go on from a checkpoint.
+    """Raise PrivacyError unless the fit of charge ``number`` may go on.
 
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-    number : int
-        Of its charge.
-    tokens : collection of str or None
-        Of the checkpoint.
-    statement, estimator
-        What was charged.
+    The charge must be of ``statement`` and ``estimator``, and the ``tokens`` those of
+    its newest checkpoint.
     """
     charge = {charge.number: charge for charge in ledger.history}.get(number)
     if charge is None or (charge.estimator, charge.statement) != (estimator, statement):
@@ -155,14 +137,8 @@ def newest_checkpoint(
 ) -> Iterator[list[str | None]]:
     """Let the body write the newest checkpoint of a charged fit, and no other run.
 
-    Yields the tokens of the new checkpoint. If the body fails nothing has changed.
-
-    Raises
-    ------
-    PrivacyError
-        If another run has gone on with the fit, from one of its checkpoints before.
-    LedgerError
-        If the ledger cannot be read and written.
+    Yields the tokens of the new checkpoint. If the body fails nothing has changed. It
+    is a PrivacyError if another run has gone on from one of the checkpoints before.
     """
     with ledger._store.transaction(write=True) as found:
         charge = rows.find_charges(found, ledger.budget)[number - 1]

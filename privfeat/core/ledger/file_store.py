@@ -24,13 +24,11 @@ from privfeat.exceptions import LedgerError
 
 
 class FileStore:
-    """A file on a file system of this machine; `ledger_log` says what is in it.
+    """A file on a file system of this machine; `chained_log` says what is in it.
 
-    Notes
-    -----
     The lock is on the file itself, and nothing stands beside it: hard links, symbolic
-    links and bind mounts are names of one ledger. A copy is another ledger. File
-    systems on a network may keep locks and writes to each host: not for them.
+    links and bind mounts are names of one ledger. A copy is another ledger. On a
+    network, file systems may hide the locks and writes of one host from another.
     """
 
     def __init__(self, path: str) -> None:
@@ -40,7 +38,7 @@ class FileStore:
         return self.path
 
     def create(self) -> None:
-        """Make the file in another folder first: it is never seen half made."""
+        """Make the file in another folder first: nobody sees it half made."""
         if os.path.exists(self.path):
             return
         folder = os.path.dirname(self.path)

@@ -20,14 +20,12 @@ _STATE = "SELECT pg_is_in_recovery(), current_setting('fsync')"
 
 
 class PostgresStore:
-    """A PostgreSQL database, through SQLAlchemy and psycopg: for several hosts.
+    """A PostgreSQL database, for several hosts.
 
-    Notes
-    -----
-    A database holds one ledger, in the one schema that has its tables, whatever the
-    ``search_path`` of a role: "privfeat", if this release makes it. Tables in two
-    schemas are an error, and so are a standby, a server without ``fsync``, and tables
-    that may lose or hide rows: temporary, unlogged, inherited, views, or with triggers,
+    A database holds one ledger, in the one schema that has its tables ("privfeat" if
+    this release made it), whatever the ``search_path`` of a role. It is an error to
+    have tables in two schemas, a standby, a server without ``fsync``, or tables that
+    may lose or hide rows: temporary, unlogged, inherited, views, or with triggers,
     rules or row security.
 
     A writer takes the lock and only then, in READ COMMITTED, reads what is committed,

@@ -20,9 +20,9 @@ class PrivacyLedger:
     """Durable record of every fit on one private data set, which refuses to overspend.
 
     Pass it as ``ledger=`` to the estimators and searches. A fit is charged before it
-    draws noise; one that would exceed the budget raises `BudgetExceededError` and
-    changes nothing. The object holds no connection: its copies, ``clone`` and pickles
-    included, spend the one budget in the database, from any thread or process.
+    draws noise. One that would exceed the budget raises `BudgetExceededError` and
+    changes nothing. Copies, clones and pickles of the object spend the same budget,
+    from any thread or process.
 
     Parameters
     ----------
@@ -60,11 +60,10 @@ class PrivacyLedger:
     or searches are mixed in, budgets must not depend on results.
 
     A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
-    before the fit begins, in one file under whatever name, or in the one schema of a
-    database that has a ledger; each charge has a checksum, and the budget has one over
-    all of them, so that damage, and a row that is gone, is an error. What nobody can
-    count: a fit without ``ledger=``, and a ledger that was deleted or put back from an
-    older copy. No data is stored.
+    before the fit begins, and checksums of each charge and of all of them make damage,
+    and a row that is gone, an error. A fit without ``ledger=`` is not counted, nor is
+    what was charged to a ledger that was then deleted or put back from an older copy.
+    No data is stored.
 
     References
     ----------
@@ -98,7 +97,7 @@ class PrivacyLedger:
         if wanted is not None:
             self._store.create()
         with self._store.transaction(write=wanted is not None) as found:
-            budget = rows.find_budget(found, dataset) or wanted
+            budget = rows.find_account(found, dataset)[0] or wanted
             if budget is None:
                 raise LedgerError(
                     f"dataset must be one that ledger {self._store} holds, got "

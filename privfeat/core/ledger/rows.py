@@ -1,6 +1,6 @@
 """What a ledger holds: one row per budget, one row per charge, each with a checksum.
 
-The checksum of a budget covers the number and the checksums of its charges, so that one
+The checksum of a budget covers the number and the checksums of its charges, so a charge
 that is gone is missed, the last one as well. Checksums notice damage, not forgery: who
 can write the ledger can write another history.
 """
@@ -69,40 +69,56 @@ def find_datasets(rows: Transaction) -> list[str]:
     return sorted(str(row["dataset"]) for row in rows.select(BUDGETS))
 
 
-def find_budget(rows: Transaction, dataset: str) -> Budget | None:
-    """Return the budget of a data set, or None if it has none.
+def find_account(rows: Transaction, dataset: str) -> tuple[Budget | None, list[Charge]]:
+    """Return the budget of a data set, or None if it has none, and its charges.
 
     Raises
     ------
     LedgerError
-        As `find_charges`.
+        If a row is damaged or gone, or of a version this release cannot read.
     """
-    budget, _ = _read(rows, dataset)
-    return budget
-
-
-def add_budget(rows: Transaction, budget: Budget) -> None:
-    """Write the budget of a data set that has none."""
-    rows.insert(BUDGETS, {**vars(budget), **_seal(budget, [])})
-    _check_written(rows, budget, 0)
+    for row in rows.select(BUDGETS, dataset):
+        version = row.get("version")
+        if version not in (1, VERSION):
+            raise LedgerError(
+                f"ledger of {dataset!r} must have version {VERSION}, got {version!r}. "
+                "Update privfeat to read it."
+            )
+        values: dict[str, Any] = {name: row.get(name) for name in _BUDGET}
+        budget = Budget(**values)
+        charges = _find_charges(rows, budget)
+        if version == VERSION:
+            sealed = _sealed(budget, [charge.sha256 for charge in charges])["sha256"]
+        else:
+            sealed = _digest(version, *values.values())
+        if row.get("sha256") != sealed:
+            why = "its budget and the charges together do not match their checksum"
+            raise damaged(f"of {dataset!r}", why)
+        return budget, charges
+    return None, []
 
 
 def find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
-    """Return every charge, in order.
+    """Return every charge to a budget that was opened, in order.
 
     Raises
     ------
     LedgerError
-        If the budget is not the one that was opened, a charge is damaged or gone, or
-        this release cannot read them.
+        As `find_account`, and if another budget is in its place.
     """
-    found, charges = _read(rows, budget.dataset)
+    found, charges = find_account(rows, budget.dataset)
     if found != budget:
         raise LedgerError(
             f"ledger of {budget.dataset!r} must be the one that was opened, found "
             "another in its place."
         )
     return charges
+
+
+def add_budget(rows: Transaction, budget: Budget) -> None:
+    """Write the budget of a data set that has none."""
+    rows.insert(BUDGETS, {**vars(budget), **_sealed(budget, [])})
+    _check_written(rows, budget, 0)
 
 
 def add_charge(
@@ -118,8 +134,8 @@ def add_charge(
     sha256 = _digest(budget.uid, *values)
     row = dict(zip(_CHARGE, values, strict=True))
     rows.insert(CHARGES, {"dataset": budget.dataset, **row, "sha256": sha256})
-    seal = _seal(budget, [*(charge.sha256 for charge in before), sha256])
-    rows.update(BUDGETS, {"dataset": budget.dataset, **seal})
+    sealed = _sealed(budget, [*(charge.sha256 for charge in before), sha256])
+    rows.update(BUDGETS, {"dataset": budget.dataset, **sealed})
     _check_written(rows, budget, number)
     return number
 
@@ -132,28 +148,6 @@ def mark_fitted(
     rows.update(CHARGES, {"dataset": budget.dataset, "number": number, "fitted": said})
 
 
-def _read(rows: Transaction, dataset: str) -> tuple[Budget | None, list[Charge]]:
-    for row in rows.select(BUDGETS, dataset):
-        version = row.get("version")
-        if version not in (1, VERSION):
-            raise LedgerError(
-                f"ledger of {dataset!r} must have version {VERSION}, got {version!r}. "
-                "Update privfeat to read it."
-            )
-        values: dict[str, Any] = {name: row.get(name) for name in _BUDGET}
-        budget = Budget(**values)
-        charges = _find_charges(rows, budget)
-        digests = [charge.sha256 for charge in charges]
-        sealed = {"version": 1, "sha256": _digest(1, *vars(budget).values())}
-        if version == VERSION:
-            sealed = _seal(budget, digests)
-        if row.get("sha256") != sealed["sha256"]:
-            why = "its budget and the charges together do not match their checksum"
-            raise damaged(f"of {dataset!r}", why)
-        return budget, charges
-    return None, []
-
-
 def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
     charges = {row["number"]: row for row in rows.select(CHARGES, budget.dataset)}
     found = []
@@ -161,29 +155,19 @@ def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
         if number not in charges:
             raise damaged(f"of {budget.dataset!r}", f"charge {number} is missing")
         row = charges[number]
-        if _digest(budget.uid, *(row.get(name) for name in _CHARGE)) != row.get(
-            "sha256"
-        ):
+        digest = _digest(budget.uid, *(row.get(name) for name in _CHARGE))
+        if digest != row.get("sha256"):
             why = f"charge {number} is not as written"
             raise damaged(f"of {budget.dataset!r}", why)
         said, token = row.get("fitted"), ""
         if isinstance(said, str) and said.startswith(_CHECKPOINT):
             token, said = said.removeprefix(_CHECKPOINT), None
-        found.append(
-            Charge(
-                number,
-                row["estimator"],
-                row["asked"],
-                row["statement"],
-                said,
-                row["sha256"],
-                token or None,
-            )
-        )
+        written = (row["estimator"], row["asked"], row["statement"])
+        found.append(Charge(number, *written, said, digest, token or None))
     return found
 
 
-def _seal(budget: Budget, digests: list[str]) -> dict[str, Any]:
+def _sealed(budget: Budget, digests: list[str]) -> dict[str, Any]:
     """Return what stands beside a budget: it fits to all charges, and to no fewer."""
     sealed = (VERSION, *vars(budget).values(), len(digests), _digest(*digests))
     return {"version": VERSION, "sha256": _digest(*sealed)}

@@ -1,7 +1,7 @@
 """The SQLite files that older releases kept ledgers in, read once to be replaced.
 
-They had a write-ahead log beside them, which SQLite reads up to the first byte that is
-wrong, without a word. So it is checked here first.
+SQLite reads the write-ahead log beside them up to the first wrong byte, and says
+nothing of the rest. So the log is checked here first.
 """
 
 import os
@@ -27,17 +27,13 @@ _FRAME = 24  # bytes before each page in the write-ahead log
 def read_sqlite(path: str) -> list[Any]:
     """Return the changes that make the rows of a SQLite ledger, and close it for good.
 
-    Afterwards older releases refuse the file, and nothing beside it matters.
+    Afterwards older releases refuse the file, and nothing beside it matters. It is a
+    LedgerError if the file is no ledger, cannot be written, or is damaged.
 
-    Raises
-    ------
-    LedgerError
-        If it is no ledger, if it cannot be written, or if it or what stands beside it
-        is damaged. Not noticed are: a write-ahead log removed, or emptied, together
-        with the ``-shm`` file; what an undamaged older copy does not hold; and charges
-        made under a second name by a bind mount of the file alone, which are in the
-        write-ahead log beside that name: close the ledger there, by an older release
-        or `sqlite3`, before this one opens it under any name.
+    Three losses are not noticed: a write-ahead log removed or emptied together with the
+    ``-shm`` file, charges that an undamaged older copy does not hold, and charges under
+    a second name of a file that is mounted alone. The last are in the write-ahead log
+    beside that name: close the ledger there with `sqlite3` first.
     """
     try:
         with open(path, "rb") as file:

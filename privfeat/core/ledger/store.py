@@ -1,10 +1,9 @@
-"""What every place that keeps a ledger offers, be it a file or a database.
+"""What a file or a database that keeps a ledger must offer.
 
-A store holds rows, of which none is ever removed. Every operation is one transaction
-that opens the place anew, so threads and processes share nothing but the place, and
-one that dies holds no lock. A transaction that returns is on disk. One that raises has
-changed nothing, or, if the failure was in the commit itself, may have charged what was
-never released.
+A store holds rows, and removes none. Every operation is one transaction that opens the
+file or database anew: threads and processes share nothing else, and one that dies holds
+no lock. A transaction that returns is on disk. One that raises has changed nothing, or,
+if the commit itself failed, may have charged what was never released.
 """
 
 import os
@@ -18,7 +17,7 @@ from privfeat.exceptions import LedgerError
 
 Row = dict[str, Any]
 _MOUNTS = "/proc/self/mountinfo"  # of Linux; elsewhere nobody is warned
-# Of networks, of virtual machines that share folders, and of programs.
+# File systems of networks, of folders shared with virtual machines, and of programs.
 _SHARED = re.compile(
     r"nfs\d?|cifs|smb\w*|lustre|gpfs|beegfs|ceph|k?afs|glusterfs|pvfs2|panfs|wekafs|"
     r"9p|virtiofs|vboxsf|vmhgfs|prl_fs|drvfs|fuse|fuse\..*"
@@ -50,10 +49,7 @@ class Store(Protocol):
     def transaction(self, *, write: bool) -> AbstractContextManager[Transaction]:
         """Run the body in one transaction, alone if it writes.
 
-        Raises
-        ------
-        LedgerError
-            If there is no ledger, or it cannot be used; nothing was changed then.
+        LedgerError if there is no ledger, or it cannot be used: nothing was changed.
         """
 
 
@@ -66,13 +62,7 @@ def damaged(what: str, why: str) -> LedgerError:
 
 
 def find_fcntl() -> ModuleType:
-    """Return the module that locks files, which Windows has not.
-
-    Raises
-    ------
-    LedgerError
-        If there is none.
-    """
+    """Return the module that locks files; LedgerError on Windows, which has none."""
     try:
         import fcntl
     except ImportError as error:
@@ -84,7 +74,7 @@ def find_fcntl() -> ModuleType:
 
 
 def warn_of_shared_disk(path: str) -> None:
-    """Warn if another host, or another mount, could have the locks of a file apart."""
+    """Warn if another host, or another mount, may not see the locks of a file."""
     kind = _kind_of_disk(path)
     if kind is not None and _SHARED.fullmatch(kind):
         warn(

@@ -1,9 +1,9 @@
-"""Draws without floating point in their distribution, from random bits alone.
+"""Draws whose distribution is exact, from random bits alone.
 
-A draw is accepted or not by comparing a uniform real number, of which as many bits are
-drawn as the comparison needs, with a real probability. Float64 decides where 64 bits
-are further from its value than any rounding error; where they are not, which happens
-once in ``2**35`` comparisons, exact bounds on the probability and more bits do.
+A draw is accepted if a uniform real number is below a real probability. Of the number
+as many bits are drawn as the comparison needs. Float64 decides it if 64 bits differ
+from the computed probability by more than any rounding error. If they do not, once in
+``2**35`` comparisons, exact bounds on the probability and more bits decide.
 
 References
 ----------
@@ -35,23 +35,9 @@ def discrete_gaussian(
 ) -> Int64[np.ndarray, "..."]:
     """Return independent draws of ``P(x) ~ exp(-x^2 / (2 variance))``, x an integer.
 
-    Parameters
-    ----------
-    keys : KeyStream
-    shape : tuple of int
-    variance : int
-        The parameter ``s^2``, a whole number in [1, 2**116]; the variance of a draw is
-        at most that ([1]_, Corollary 9).
-
-    Returns
-    -------
-    draws : int64 array
-        Modulo ``2**64``, as all sums of them are.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``variance`` is not a whole number in its range.
+    ``variance`` is the parameter ``s^2``, a whole number in [1, 2**116]; the variance
+    of a draw is at most that ([1]_, Corollary 9). Draws, and sums of them, are modulo
+    ``2**64``.
 
     Notes
     -----

@@ -16,13 +16,12 @@ from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, Int, UInt64
 
 from privfeat.core.accounting.run_count import RunCount
-from privfeat.core.noise.threefish import (
-    NoiseKey,
-    blocks,
-    checked,
-    n_blocks_for,
-    words_of,
-)
+from privfeat.core.noise.threefish import NoiseKey, blocks
+
+# Sizes are rounded up to so many leading bits: few are compiled, few words wasted.
+_SIZE_BITS = 4
+_FEWEST_BLOCKS = 16
+_PIECE_BLOCKS = 2**12
 
 
 def gaussian(
@@ -30,12 +29,12 @@ def gaussian(
 ) -> Float[np.ndarray, "..."]:
     """Return independent draws from ``N(0, stddev^2)`` in float64.
 
-    By inversion, a sign and a uniform number of 127 bits below 1/2, so that the law is
-    the normal one up to 13 standard deviations. The 52 bits of ``jax.random.normal``
-    end at 8: outputs beyond, which a neighbour can have and this data set cannot, would
-    weigh more than a delta of 1e-10 at an epsilon of 13. With 13 they weigh less than a
-    thousandth of any delta for noise multipliers of at least 0.18; below, epsilon is
-    above 20, where ``fit`` warns.
+    Drawn by inversion of a sign and a uniform number of 127 bits below 1/2: the law is
+    normal up to 13 standard deviations. With 52 bits, as in ``jax.random.normal``, it
+    ends at 8. A neighbour has outputs beyond that end, this data set has not, and at an
+    epsilon of 13 they weigh more than a delta of 1e-10. Beyond 13 standard deviations
+    they weigh less than a thousandth of any delta, for noise multipliers of at least
+    0.18. Smaller ones have an epsilon above 20, of which ``fit`` warns.
 
     Continuous noise in floating point has known weaknesses in its low bits (Mironov
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
@@ -44,7 +43,7 @@ def gaussian(
     size = math.prod(shape)
     with jax.enable_x64(True):
         # a number takes two words
-        draws = np.asarray(_gaussian(checked(key), n_blocks_for(2 * size)))
+        draws = np.asarray(_gaussian(_checked(key), n_blocks_for(2 * size)))
     return np.asarray(draws[:size].reshape(shape) * stddev)
 
 
@@ -106,3 +105,37 @@ def uniform(key: NoiseKey) -> float:
 
 def _uniform(key: NoiseKey, size: int) -> Float[np.ndarray, " n"]:
     return (words_of(key, size) >> 12).astype(np.float64) * 2.0**-52
+
+
+def n_blocks_for(n_words: int) -> int:
+    """Return how many blocks hold so many words, rounded up to four leading bits."""
+    n_blocks = max(_FEWEST_BLOCKS, -(-n_words // 4))
+    step = 1 << (n_blocks.bit_length() - _SIZE_BITS)
+    return -(-n_blocks // step) * step
+
+
+def words_of(key: NoiseKey, n_words: int) -> UInt64[np.ndarray, " n"]:
+    """Return ``n_words`` words of 64 bits under ``key``.
+
+    In pieces of one shape: how many coins are tossed for records is private, and code
+    compiled for that number would be kept in a file.
+    """
+    with jax.enable_x64(True):
+        starts = range(0, -(-n_words // 4), _PIECE_BLOCKS)
+        pieces = [np.asarray(_piece(_checked(key), np.uint64(s))) for s in starts]
+    return np.concatenate([np.empty(0, np.uint64), *pieces])[:n_words]
+
+
+def _checked(key: NoiseKey) -> NoiseKey:
+    """Return ``key``; raise TypeError unless it has 256 bits."""
+    if not (isinstance(key, np.ndarray) and key.shape == (4,) and key.dtype == "u8"):
+        raise TypeError(
+            f"key must be four words of 64 bits, got {type(key).__name__}. Call "
+            "KeyStream.draw_noise_key()."
+        )
+    return key
+
+
+@jax.jit
+def _piece(key: UInt64[Array, " 4"], start: UInt64[Array, ""]) -> UInt64[Array, " n"]:
+    return jnp.concatenate(blocks(key, _PIECE_BLOCKS, start))

@@ -1,24 +1,22 @@
 """The exact mode: whole sums plus discrete Gaussian noise, and what that costs.
 
-In what follows all numbers are in units of the grid that the sums are whole numbers of.
-A plan holds the stddev ``c`` of *continuous* noise for a release, at least its noise
-multiplier times its sensitivity. The exact mode adds discrete Gaussian noise of
-parameter ``s^2 = ceil(c^2) + 4`` instead (`grid_variance`), a relative ``2**-32`` more
-noise at ``c = 2**17``: that is a sum of rows at a noise multiplier of one fourth. Off
-the diagonal of a symmetric matrix ``c^2`` is half as large, as in
-``draws.symmetric_gaussian``.
+Here all numbers are in units of the grid on which the sums are whole. A plan holds the
+stddev ``c`` of *continuous* noise for a release, at least its noise multiplier times
+its sensitivity. The exact mode adds discrete Gaussian noise of parameter ``s^2 =
+ceil(c^2) + 4`` instead (`grid_variance`). For a sum of rows at a noise multiplier of
+one fourth, ``c = 2**17``, that is a relative ``2**-32`` more noise. Off the diagonal of
+a symmetric matrix ``c^2`` is half as large, as in ``draws.symmetric_gaussian``.
 
-Continuous draws in floating point reach only some of the numbers between which a sum
-lies, and which ones depends on the sum (Mironov 2012); combining several draws into one
-makes that harder to exploit, not private ([2]_). Here every whole number is possible,
-with the stated probability, whatever the sum is.
+Continuous draws in floating point reach only some numbers, and which ones depends on
+the sum (Mironov 2012). Combining several draws makes that harder to exploit, not
+private ([2]_). Here every whole number is possible, with the stated probability,
+whatever the sum is.
 
-**Sensitivity.** Sums are int64 totals of whole contributions (``statistics``), neither
-rounded before the noise nor after it on the grid, and float64 appears only when a noisy
-whole number is multiplied by its unit: post-processing. So is the residue
-modulo ``2**64``, in which totals and noise are added. Contributions are rounded towards
-zero before they are summed (``clipping``), so the bounds of ``sensitivity``, with which
-``c`` is planned, hold for the whole numbers: nothing is left to add for rounding.
+**Sensitivity.** Sums are int64 totals of whole contributions (``statistics``), which
+were rounded towards zero before they were summed (``clipping``). So the bounds of
+``sensitivity``, with which ``c`` is planned, hold for the whole numbers, and nothing is
+rounded later: totals and noise are added modulo ``2**64``, and a noisy whole number is
+multiplied by its unit in float64. Both are post-processing.
 
 **Theorem.** If the planned fit with continuous noise is (epsilon, delta)-DP, the exact
 one is ``(epsilon + 2 xi, exp(xi) delta)``-DP with ``xi = 3e-34`` times the number of
@@ -43,13 +41,13 @@ neighbours ``x`` and ``z`` and a set ``S`` of outcomes, ``P(x in S) <= e^xi Q(x 
 e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta``.
 
 **Charge.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the stated
-epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. The
-``conversions`` state a delta that is a relative ``4e-8`` too large, of
-which their rounding takes ``2e-8``; for delta of at least ``1e-10``, which a plan
-requires, the growth is a relative ``1e-11``. The PLD accountant rounds losses up to
-multiples of ``1e-4``; besides, all noise is a relative ``2**-20`` larger than whole
-sums need (``sensitivity.ROUNDING``). The zCDP statement needs no charge: the discrete
-Gaussian satisfies it itself, coordinate by coordinate ([1]_, Theorem 4 and its proof).
+epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. That
+is a relative ``1e-11`` of a delta of at least ``1e-10``, which a plan requires. The
+``conversions`` state a delta that is a relative ``4e-8`` too large, of which their
+rounding takes ``2e-8``. The PLD accountant rounds losses up to multiples of ``1e-4``.
+All noise is a relative ``2**-20`` larger than whole sums need
+(``sensitivity.ROUNDING``). The zCDP statement needs no charge: the discrete Gaussian
+satisfies it, coordinate by coordinate ([1]_, Theorem 4 and its proof).
 
 References
 ----------
@@ -77,19 +75,9 @@ SMOOTHING = 4
 def grid_variance(stddev: float, unit: float, *, halved: bool = False) -> int:
     """Return ``s^2``, in squared units of the grid, for noise of a planned ``stddev``.
 
-    Parameters
-    ----------
-    stddev : float
-        Of the continuous noise, in units of the statistic; finite and > 0.
-    unit : float
-        Of the grid, in units of the statistic.
-    halved : bool
-        For the entries off the diagonal of a symmetric matrix.
-
-    Raises
-    ------
-    PrivacyError
-        If the noise does not fit the 64 bits of a sum.
+    ``stddev``, finite and > 0, and ``unit`` of the grid are in units of the statistic;
+    ``halved`` is for entries off the diagonal of a symmetric matrix. A PrivacyError if
+    the noise does not fit the 64 bits of a sum.
 
     Examples
     --------
@@ -113,22 +101,9 @@ def noisy_total(
 ) -> Float64[np.ndarray, "..."]:
     """Return a whole sum plus discrete Gaussian noise, in units of the statistic.
 
-    Rounded to float64 once, after the noise.
-
-    Parameters
-    ----------
-    keys : KeyStream
-    exact : ExactSum
-        Sensitive.
-    stddev : float
-        See `grid_variance`.
-    symmetric : bool
-        Whether the sum is a symmetric matrix, to be released as one.
-
-    Raises
-    ------
-    PrivacyError
-        If the total is not int64, or the noise does not fit; nothing is drawn then.
+    ``stddev`` is that of `grid_variance`; the sum of a ``symmetric`` matrix stays
+    symmetric. Rounded to float64 once, after the noise. A PrivacyError, before anything
+    is drawn, if the total is not int64, or the noise does not fit.
     """
     total, unit = np.atleast_1d(exact.total), exact.unit
     if total.dtype != np.int64:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+from jaxtyping import Bool
 
 from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
@@ -10,7 +11,7 @@ from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise import discrete, draws
 from privfeat.core.noise.exact import noisy_total
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.noise.observation import Sampler, not_left_out, observed
+from privfeat.core.noise.observation import OBSERVER, Sampler, not_left_out
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.devices import check_settings
 from privfeat.core.sums.processes import current_team
@@ -21,18 +22,9 @@ from privfeat.exceptions import PrivacyError
 class GaussianMechanism:
     """Draws the releases of one plan, each no more often than planned.
 
-    Parameters
-    ----------
-    plan : ReleasePlan
-        Its cost has been stated, and charged, before the first draw.
-    keys : KeyStream
-    arithmetic : {"float64", "exact"}
-        Continuous noise in float64, or discrete noise on the grid of the sums: see
-        ``exact`` for what it costs (nothing that shows).
-
-    Notes
-    -----
-    Settings that make products less exact are refused (`devices.check_settings`).
+    Only `private_fit` makes one, of a plan that is charged. With ``arithmetic="exact"``
+    the noise is discrete, on the grid of the sums (see ``exact``). Settings that make
+    products less exact are refused (`devices.check_settings`).
 
     **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
     between neighbours (given the earlier releases), all releases together satisfy the
@@ -42,34 +34,24 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
-        self._private = plan.private
+        planned = plan.records()
+        self._private = all(record.noise_multiplier > 0.0 for record in planned)
         if self._private:
             check_settings()
-        self._keys = keys
+        self._keys, self._team = keys, current_team()
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
-        planned = {release.query.name: release for release in plan.releases}
-        self._stddevs = {name: each.noise_stddev for name, each in planned.items()}
-        queries = {name: each.query for name, each in planned.items()}
-        self._sampling = {name: each.sampling_prob for name, each in queries.items()}
-        self._blocks_left = Counter(
-            {name: each.count * each.n_blocks for name, each in queries.items()}
-        )
+        self._stddevs = {record.name: record.noise_stddev for record in planned}
+        self._sampling = {record.name: record.sampling_prob for record in planned}
+        queries = [release.query for release in plan.releases]
+        self._blocks_left = Counter({q.name: q.count * q.n_blocks for q in queries})
 
     def release(
         self, name: str, exact: ExactSum, *, symmetric: bool = False
     ) -> Release:
-        """Return ``exact`` plus noise: one block of the query ``name``.
+        """Return ``exact`` plus noise: one block of the query ``name`` of the plan.
 
-        Several processes have one exact sum; the first adds the noise for all.
-
-        Parameters
-        ----------
-        name : str
-            A query of the plan.
-        exact : ExactSum
-            Not modified. Sensitive.
-        symmetric : bool
-            Whether the sum is a symmetric matrix, to be released as one.
+        The sum of a ``symmetric`` matrix gets symmetric noise. Several processes have
+        one exact sum; the first adds the noise for all.
 
         Raises
         ------
@@ -81,35 +63,34 @@ class GaussianMechanism:
             raise PrivacyError(
                 f"{name} must be released as often as planned, not more."
             )
-        stddev = self.noise_stddev(name)
+        stddev, team = self.noise_stddev(name), self._team
         if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
-        value, team = exact.value, current_team()
-        if self._private and not np.all(np.isfinite(value)):
+        if self._private and not np.all(np.isfinite(exact.value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         self._blocks_left[name] -= 1
-        if stddev > 0.0 and team.index == 0 and self._exact:
+        if stddev == 0.0 or team.index > 0:
+            value = exact.value.copy()
+        elif self._exact:
             value = noisy_total(self._keys, exact, stddev, symmetric=symmetric)
-        elif stddev > 0.0 and team.index == 0:
-            key = self._keys.draw_noise_key()
+        else:
+            key, shape = self._keys.draw_noise_key(), exact.value.shape
             if symmetric:
-                value += draws.symmetric_gaussian(key, value.shape[0], stddev)
+                value = draws.symmetric_gaussian(key, shape[0], stddev)
             else:
-                value += draws.gaussian(key, value.shape, stddev)
-        value = team.from_first(value, f"release of {name}", exact.unit)
+                value = draws.gaussian(key, shape, stddev)
+            value += exact.value
+        if team.size > 1:
+            value = team.from_first(value, f"release of {name}", exact.unit)
         value.setflags(write=False)
-        return observed(exact, Release(name, value, stddev, symmetric))
+        release, observer = Release(name, value, stddev, symmetric), OBSERVER.get()
+        return release if observer is None else observer(exact, release)
 
     def count_as_drawn(self, name: str, count: int) -> None:
-        """Leave out releases of ``name`` that an interrupted run has drawn.
+        """Count releases of ``name`` that an interrupted run of the fit has drawn.
 
-        They belong to the plan as if they were drawn here, so that both runs together
-        draw no more than it counts.
-
-        Raises
-        ------
-        PrivacyError
-            If the plan does not hold (any more of) so many, or they are below zero.
+        Both runs together draw no more than the plan counts: to count more is a
+        PrivacyError.
         """
         if not 0 <= count <= self._blocks_left[name]:
             raise PrivacyError(
@@ -125,20 +106,17 @@ class GaussianMechanism:
     def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
-        The sampling probability is the plan's, so what is accounted is what is drawn.
-        The sampler maps a number of records to a fresh inclusion mask, one key a call.
+        It maps a number of records to a fresh mask, with the probability of the plan:
+        what is accounted is what is drawn.
         """
         probability = self._sampling[name]
-        if probability == 1.0:
-            return not_left_out(None)
-        if self._exact:
-            return not_left_out(
-                lambda n: discrete.bernoulli(self._keys, n, probability)
-            )
-        keys = self._keys
-        return not_left_out(
-            lambda n: draws.bernoulli(keys.draw_noise_key(), n, probability)
-        )
+
+        def sample(n: int) -> Bool[np.ndarray, " n"]:
+            if self._exact:
+                return discrete.bernoulli(self._keys, n, probability)
+            return draws.bernoulli(self._keys.draw_noise_key(), n, probability)
+
+        return not_left_out(sample if probability < 1.0 else None)
 
     def check_complete(self) -> None:
         """Raise `PrivacyError` unless exactly the planned releases were drawn."""

@@ -21,13 +21,12 @@ class KeyStream:
     Parameters
     ----------
     seed : int or None
-        None: every key is fresh bits from the operating system's entropy source, so no
-        two draws are related by anything an adversary could guess. An integer in
-        ``[0, 2**64)``: a reproducible stream, **not private** against anyone who can
-        guess the seed; for tests and published experiments.
+        None: every key is fresh bits from the operating system's entropy source, so
+        nothing that an adversary could guess relates two draws. An integer in ``[0,
+        2**64)``: a reproducible stream, for tests and published experiments, **not
+        private** against anyone who can guess the seed.
     process : int, default=0
-        Number of this process among those that fit together: with one seed, each
-        process has other keys.
+        Number of this process: with one seed each process has other keys.
 
     Notes
     -----
@@ -58,13 +57,7 @@ class KeyStream:
     def skip_to(self, position: int) -> None:
         """Go on from a position that a stream of the same seed had reached.
 
-        Only forwards, so no key can come twice. Without a seed nothing is skipped:
-        every key is fresh anyway.
-
-        Raises
-        ------
-        ValueError
-            If the stream is past that position.
+        Backwards is a ValueError: a key would come twice.
         """
         if not position >= self._drawn:
             raise ValueError(
@@ -78,10 +71,10 @@ class KeyStream:
         return self.draw_words(4)
 
     def draw(self) -> Key[Array, ""]:
-        """Return a key of 64 bits for ``jax.random``, for what protects nobody.
+        """Return a key of 64 bits for ``jax.random``: for all draws but noise.
 
-        Initial parameters, say, or views of images: two of ``q`` such keys are equal
-        with probability ``q**2 / 2**65``, too often for noise.
+        They are initial parameters, say, or views of images. Two of ``q`` such keys are
+        equal with probability ``q**2 / 2**65``, too often for noise.
         """
         self._count()
         if self._seed is None:
@@ -90,7 +83,7 @@ class KeyStream:
         return jax.random.fold_in(key, self._process) if self._process else key
 
     def draw_integer(self) -> int:
-        """Return 64 bits of a key of their own: the seed of another stream, say."""
+        """Return 64 random bits: the seed of another stream, say."""
         high, low = np.asarray(jax.random.key_data(self.draw())).tolist()
         return int(high) << 32 | int(low)
 

@@ -16,38 +16,25 @@ from privfeat.core.sums.totals import ExactSum
 Observer = Callable[[ExactSum, Release], Release]
 Sampler = Callable[[int], Bool[np.ndarray, " n"]]
 
-_observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
+OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 _left_out: ContextVar[Bool[np.ndarray, " n"] | None] = ContextVar(
     "left_out", default=None
 )
 
 
-def observed(exact: ExactSum, release: Release) -> Release:
-    """Return the release that a fit uses: this one, or what an observer returns."""
-    observer = _observer.get()
-    return release if observer is None else observer(exact, release)
-
-
 @contextmanager
 def observe(observer: Observer) -> Iterator[None]:
-    """Show ``observer`` every release of the fits inside.
+    """Show ``observer`` every exact sum and its release in the fits inside.
 
-    Parameters
-    ----------
-    observer : callable
-        Takes the exact sum and the release drawn from it, and returns the release that
-        the fit goes on with.
-
-    Notes
-    -----
-    **Not private.** The observer sees sensitive values and may hold the noise fixed:
-    no privacy statement covers what is fitted inside. For audits and tests alone.
+    The fits go on with the release that it returns. **Not private:** the observer sees
+    sensitive values and may hold the noise fixed, so no privacy statement covers what
+    is fitted inside. For audits and tests alone.
     """
-    token = _observer.set(observer)
+    token = OBSERVER.set(observer)
     try:
         yield
     finally:
-        _observer.reset(token)
+        OBSERVER.reset(token)
 
 
 def not_left_out(sampler: Sampler | None) -> Sampler | None:
@@ -65,13 +52,9 @@ def not_left_out(sampler: Sampler | None) -> Sampler | None:
 def leave_out(records: Bool[np.ndarray, " n"]) -> Iterator[None]:
     """Leave the marked records out of every sample of the fits inside.
 
-    The neighbour of a data set whose number of records is public: all else, the coins
-    of other records included, is as if they were there. For audits and tests alone.
-
-    Parameters
-    ----------
-    records : array of shape (n_samples,)
-        Of the one data set that is fitted inside, sampled as a whole.
+    ``records`` has an entry for each record of the one data set that is fitted inside.
+    All else, the coins of other records included, is as if none were left out: this
+    makes a neighbour of the data set. For audits and tests alone.
     """
     token = _left_out.set(np.array(records, bool))
     try:

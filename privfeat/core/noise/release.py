@@ -1,4 +1,4 @@
-"""A value that may leave the core: what solvers and estimators work on."""
+"""A noisy value, which may leave the core: solvers and estimators work on it."""
 
 from dataclasses import dataclass, replace
 

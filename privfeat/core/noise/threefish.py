@@ -29,44 +29,6 @@ _ROTATIONS = (
 )
 _PARITY = 0x1BD11BDAA9FC1A22
 _ROUNDS = 72
-# Sizes have so many leading bits, and zeros: few to compile, near to what was asked.
-_SIZE_BITS = 4
-_FEWEST_BLOCKS = 16
-_PIECE_BLOCKS = 2**12
-
-
-def n_blocks_for(n_words: int) -> int:
-    """Return how many blocks hold so many words, rounded up to four leading bits."""
-    n_blocks = max(_FEWEST_BLOCKS, -(-n_words // 4))
-    step = 1 << (n_blocks.bit_length() - _SIZE_BITS)
-    return -(-n_blocks // step) * step
-
-
-def words_of(key: NoiseKey, n_words: int) -> UInt64[np.ndarray, " n"]:
-    """Return ``n_words`` words of 64 bits under ``key``.
-
-    In pieces of one shape: how many coins are tossed for records is private, and code
-    compiled for that number would be kept in a file.
-    """
-    with jax.enable_x64(True):
-        starts = range(0, -(-n_words // 4), _PIECE_BLOCKS)
-        pieces = [np.asarray(_piece(checked(key), np.uint64(s))) for s in starts]
-    return np.concatenate([np.empty(0, np.uint64), *pieces])[:n_words]
-
-
-def checked(key: NoiseKey) -> NoiseKey:
-    """Return ``key``; raise TypeError unless it has 256 bits."""
-    if not (isinstance(key, np.ndarray) and key.shape == (4,) and key.dtype == "u8"):
-        raise TypeError(
-            f"key must be four words of 64 bits, got {type(key).__name__}. Call "
-            "KeyStream.draw_noise_key()."
-        )
-    return key
-
-
-@jax.jit
-def _piece(key: UInt64[Array, " 4"], start: UInt64[Array, ""]) -> UInt64[Array, " n"]:
-    return jnp.concatenate(blocks(key, _PIECE_BLOCKS, start))
 
 
 def blocks(
@@ -89,7 +51,7 @@ def blocks(
         w, x, y, z = (
             word + schedule[(turn + place) % 5] for place, word in enumerate(block)
         )
-        return w, x, y, z + turn.astype(jnp.uint64)
+        return w, x, y, z + jnp.uint64(turn)
 
     def eight_rounds(pair: Array, block: _Block) -> _Block:
         block = inject(_mixed(block, _ROTATIONS[:4]), 2 * pair + 1)

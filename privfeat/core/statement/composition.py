@@ -1,11 +1,4 @@
-"""The cost of several fits on the same records together.
-
-References
-----------
-.. [1] Dong, Roth & Su. Gaussian Differential Privacy. JRSS-B 2022. Corollary 2.
-.. [2] Dwork & Roth. The Algorithmic Foundations of Differential Privacy. 2014.
-   Theorem 3.16; adaptively, Appendix B.
-"""
+"""The cost of several fits on the same records together."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -13,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from dp_accounting import ComposedDpEvent
-from dp_accounting.rdp import RdpAccountant, compute_epsilon
+from dp_accounting.rdp import RdpAccountant
 
-from privfeat._checks import check_real
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
-from privfeat.core.accounting.conversions import gaussian_epsilon
-from privfeat.core.accounting.pld import pld_epsilon
+from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
+from privfeat.core.accounting.pld import epsilon_of_divergences, pld_epsilon
 from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.selection import check_run_delta, selection_rdp
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -46,7 +38,7 @@ class TotalCost:
     seeded : bool
         Whether the noise of some fit can be reproduced from a seed.
     not_covered : tuple of str
-        What came out of the records beside these fits and has **no** guarantee.
+        What else came out of the records, with **no** guarantee.
     """
 
     epsilon: float
@@ -94,29 +86,25 @@ def compose(
         Where the total epsilon is evaluated; in [1e-10, 1), or [1e-9, 1) with sampled
         records. Default: the delta of the statements, if they share one.
 
-    Returns
-    -------
-    total : TotalCost
-
     Raises
     ------
     TypeError, ValueError
-        If there is no statement, or something else; if the adjacencies or
-        units differ; or if ``delta`` is out of range.
+        If there is no statement, or something else; if the adjacencies or units differ;
+        or if ``delta`` is out of range.
 
     Notes
     -----
-    **Guarantee.** Gaussian fits compose to ``mu = sqrt(sum mu_i**2)``, [1]_, without
-    loss. With sampled records the loss distributions compose (dp-accounting's PLD), and
-    with selections the Rényi divergences (dp-accounting's RDP; ``selection_rdp``).
-    Where ``delta`` is at least the sum of the deltas, the sum of the epsilons is a
-    bound as well, [2]_; the smallest is returned. The statements are trusted: that all
-    fits were counted is for the caller to see to.
+    **Guarantee.** Gaussian fits compose to ``mu = sqrt(sum mu_i**2)`` without loss,
+    [1]_. With sampled records the loss distributions compose (dp-accounting's PLD), and
+    with selections the Rényi divergences (its RDP, and ``selection_rdp``). Where
+    ``delta`` is at least the sum of the deltas, the sum of the epsilons is a bound as
+    well, [2]_. The smallest bound is returned. The caller must pass all statements.
 
     References
     ----------
-    .. [1] Dong, Roth & Su. JRSS-B 2022. Corollary 2.
-    .. [2] Dwork & Roth. 2014. Theorem 3.16; adaptively, Appendix B.
+    .. [1] Dong, Roth & Su. Gaussian Differential Privacy. JRSS-B 2022. Corollary 2.
+    .. [2] Dwork & Roth. The Algorithmic Foundations of Differential Privacy. 2014.
+       Theorem 3.16; adaptively, Appendix B.
 
     Examples
     --------
@@ -133,10 +121,10 @@ def compose(
             "statements must be one or more PrivacyStatement objects. Pass a list of "
             "the privacy_ of each fit."
         )
-    delta, adjacency = _check_delta(fits, delta), fits[0].adjacency
-    if any(fit.adjacency != adjacency for fit in fits):
+    delta = _check_delta(fits, delta)
+    if len({fit.adjacency for fit in fits}) > 1:
         raise ValueError("statements must share one adjacency, got both.")
-    if any(fit.unit != fits[0].unit for fit in fits):
+    if len({fit.unit for fit in fits}) > 1:
         raise ValueError("statements must share one unit, got record and user.")
     epsilon, mu, method = _compose(fits, delta)
     if math.fsum(fit.delta for fit in fits) <= delta:
@@ -147,7 +135,7 @@ def compose(
         epsilon=epsilon,
         delta=delta,
         mu=mu,
-        adjacency=adjacency,
+        adjacency=fits[0].adjacency,
         method=method,
         n_fits=len(fits),
         seeded=any(fit.seeded for fit in fits),
@@ -175,10 +163,8 @@ def _compose(
     for selection in selected:
         check_run_delta(delta, selection.runs)
         divergences += selection_rdp(_ORDERS, selection.run_mu, selection.runs)
-    epsilon = math.inf
-    if np.all(divergences >= 0.0):  # otherwise it would return an epsilon of 0
-        epsilon = float(compute_epsilon(_ORDERS, divergences, delta)[0])
-    return (epsilon if epsilon >= 0.0 else math.inf), None, "Rényi divergences"
+    epsilon = epsilon_of_divergences(_ORDERS, divergences, delta)
+    return epsilon, None, "Rényi divergences"
 
 
 def _check_delta(fits: Sequence[PrivacyStatement], delta: float | None) -> float:
@@ -188,10 +174,7 @@ def _check_delta(fits: Sequence[PrivacyStatement], delta: float | None) -> float
             f"delta must be given when those of the statements differ, got {deltas}."
         )
     sampled = any(fit.mu is None and fit.selection is None for fit in fits)
-    return check_real(
-        "delta",
+    return check_delta(
         deltas.pop() if delta is None else delta,
         low=MIN_SAMPLED_DELTA if sampled else MIN_DELTA,
-        high=1.0,
-        include_high=False,
     )

@@ -19,9 +19,8 @@ from privfeat._types import (
     Unit,
 )
 from privfeat._version import __version__
-from privfeat.core.accounting.plan import ReleasePlan, composed_event
+from privfeat.core.accounting.plan import ReleasePlan, ReleaseRecord, composed_event
 from privfeat.core.statement import serialization
-from privfeat.core.statement.release_record import ReleaseRecord
 from privfeat.core.statement.selection import Selection
 from privfeat.core.statement.words import words
 from privfeat.exceptions import PrivacyError
@@ -48,8 +47,8 @@ class PrivacyStatement:
     public : tuple of str
         What the guarantee assumes to be known to everyone.
     seeded : bool
-        Whether the noise can be reproduced from a seed: then nothing is protected
-        from whoever knows or guesses the seed.
+        Whether the noise can be reproduced from a seed: then nothing is protected from
+        those who know or guess the seed.
     version : str
         Version of privfeat.
     selection : Selection or None
@@ -127,7 +126,7 @@ class PrivacyStatement:
             mu=plan.mu,
             adjacency=plan.adjacency,
             accounting=plan.accounting,
-            releases=tuple(ReleaseRecord.of(release) for release in plan.releases),
+            releases=plan.records(),
             public=public,
             seeded=seeded,
             unit=unit,

@@ -31,11 +31,6 @@ class Selection:
         Of the `RunCount`.
     scored_on : {"holdout", "public"}
         Records kept from training, with noise, or public data.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is out of its range.
     """
 
     run_mu: float
@@ -54,13 +49,7 @@ class Selection:
         return RunCount(self.eta, self.gamma)
 
     def event(self) -> DpEvent:
-        """Return the selection as a dp-accounting event.
-
-        Raises
-        ------
-        UnsupportedEventError
-            If ``eta < 0``, which dp-accounting has no event for.
-        """
+        """Return the selection as a dp-accounting event; there is none for eta < 0."""
         if self.eta < 0.0:
             raise UnsupportedEventError(
                 f"eta must be >= 0 for a dp-accounting event, got {self.eta!r}."

@@ -33,18 +33,10 @@ def exact_confidence_gap(
 ) -> ExactSum:
     """Return the sum over records of the confidence, minus 1 where correct.
 
-    Bounded by `confidence_gap`, if what is given of a record depends on that record
-    alone.
-
-    Parameters
-    ----------
-    confidence : array of shape (n_slots,)
-        Probability of the predicted class, the largest of ``n_classes``: cut to
-        ``[1 / n_classes, 1]``; NaN counts as 0. Sensitive.
-    correct : bool array of shape (n_slots,)
-        Sensitive.
-    present : bool array of shape (n_slots,)
-        Which slots hold a record; the others add nothing. Sensitive.
+    Bounded by `confidence_gap` if the entries of a record depend on that record alone.
+    All arrays have shape (n_slots,) and are sensitive: the probability of the predicted
+    class, cut to ``[1 / n_classes, 1]`` with NaN as 0; whether it is correct; and which
+    slots hold a record (the others add nothing).
     """
     finite = np.nan_to_num(confidence, nan=0.0).clip(0.0, 1.0)
     smallest = -(-int(_GRID) // n_classes)

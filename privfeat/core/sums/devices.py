@@ -1,8 +1,8 @@
 """Whether the devices of this process compute as the proofs suppose.
 
-Exact sums need float64 products that lose no bit. Some libraries replace them by sums
-of shorter ones, scaled by the largest number in sight: a record would then change what
-is lost of another.
+Exact sums need float64 products without rounding. Some libraries replace such products
+by sums of shorter ones, scaled by the largest factor: then one record changes how
+another is rounded.
 """
 
 import os
@@ -16,17 +16,19 @@ from jaxtyping import Float64, Int64, UInt64
 
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import GRID_BITS
-from privfeat.core.sums import kernels
+from privfeat.core.sums import kernels, statistics
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.exceptions import PrivacyError
 
 EXACT_BACKENDS = ("cpu", "gpu")
-# By these cuBLAS emulates float64 and float32, or shortens the factors of float32.
+# By these cuBLAS emulates float64 and float32, or shortens the factors of float32; by
+# the flags XLA does, or takes the larger of a number and NaN to be the number.
 _VARIABLES = re.compile(
     r"CUBLAS(LT)?_EMULAT\w*|CUBLAS(LT)?_FIXEDPOINT_EMULATION\w*|NVIDIA_TF32_OVERRIDE"
 )
 _FLAGS = re.compile(
-    r"--(xla_\w*(?:fast_math|emulat|ozaki|tf32|bf16_\dway)\w*)(?!\S*=(?:false|0))"
+    r"--(xla_\w*(?:fast_m(?:ath|in_max)|emulat|ozaki|tf32|bf16_(?:\dway|bf16))\w*)"
+    r"(?!\S*=(?:false|0))"
 )
 _N_OUTPUTS = 4
 
@@ -126,7 +128,7 @@ def _is_exact(device: jax.Device) -> bool:
         placed = jax.device_put((rows.astype(np.float32), narrow, coef), device)
         sums, scores = map(np.asarray, kernels.products_of(*placed))
         # on a CPU by NumPy, whatever the device
-        gram = np.asarray(kernels.gram_of(rows))
+        gram = np.asarray(statistics.gram_of(rows))
     whole = rows.astype(np.int64)
     # Of the largest product not every entry is compared but what it does to vectors,
     # modulo 2**64: an integer product of it would take a second.

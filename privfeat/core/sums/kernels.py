@@ -5,44 +5,24 @@ Everything is in units of the grids of ``grid``, and exact as ``statistics`` say
 
 import math
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Float64, Num
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
 from privfeat.core.bounds.clipping import SHRINK, clip_residuals
-from privfeat.core.bounds.grid import GRID_BITS, grid_step
+from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sensitivity import (
     curvature_norm,
     largest_residual,
     residual_norm,
 )
-from privfeat.core.sums.records import CHUNK_ROWS, Chunk
+from privfeat.core.sums.records import Chunk
 
-COEF_BITS = 32
 # Settings of the process, such as jax_default_matmul_precision, may ask for less.
-_EXACT = jax.lax.Precision.HIGHEST
-
-
-def whole_coef(
-    coef: Float[np.ndarray, "m c"], private: bool
-) -> tuple[Float64[np.ndarray, "m c"], float]:
-    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
-
-    Their products with rows of at most 2**20 have partial sums below 2**52, by Cauchy
-    and Schwarz. Coefficients that are not finite make every score NaN.
-    """
-    largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
-    if not private or largest == 0.0:
-        return coef, 1.0
-    if not math.isfinite(largest):
-        return np.full_like(coef, np.nan), 1.0
-    unit = math.ldexp(grid_step(largest), GRID_BITS - COEF_BITS)
-    return np.trunc(coef / unit), unit
+EXACT = jax.lax.Precision.HIGHEST
 
 
 @partial(jax.jit, static_argnames="n_outputs")
@@ -57,7 +37,8 @@ def gradient_of(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
-    kept: Bool[Array, " b"] | None,
+    kept: Bool[Array, " b"] | None = None,
+    *,
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
@@ -131,7 +112,7 @@ def _scores(
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
 ) -> Float32[Array, "b m"]:
-    products = jnp.matmul(wide, _copied(whole.T), precision=_EXACT)
+    products = jnp.matmul(wide, _copied(whole.T), precision=EXACT)
     return (products * unit).astype(jnp.float32)
 
 
@@ -144,10 +125,10 @@ def _transposed_product(
     columns.
     """
     if jax.default_backend() != "cpu":
-        return jnp.matmul(narrow.T, wide, precision=_EXACT)
+        return jnp.matmul(narrow.T, wide, precision=EXACT)
     flat, tall = _copied(narrow.T), _copied(wide.T)
     contract = (((1,), (1,)), ((), ()))
-    return jax.lax.dot_general(flat, tall, contract, precision=_EXACT)
+    return jax.lax.dot_general(flat, tall, contract, precision=EXACT)
 
 
 @jax.jit
@@ -159,7 +140,7 @@ def products_of(
     """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
     wide = _wide(rows)
     short = _copied(jnp.floor(wide / 32.0))
-    scores = jnp.matmul(short, _copied(coef.T), precision=_EXACT)
+    scores = jnp.matmul(short, _copied(coef.T), precision=EXACT)
     return _transposed_product(wide, narrow), scores
 
 
@@ -167,20 +148,3 @@ def products_of(
 def added(total: Num[Array, "..."], part: Float64[Array, "..."]) -> Num[Array, "..."]:
     """Return the total with a chunk sum added, in the total's type and place."""
     return total + part.astype(total.dtype)
-
-
-def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
-    """Return ``rows^T rows`` of at most a chunk of rows.
-
-    On a CPU by NumPy, whose BLAS does this product three times as fast as XLA; being
-    exact, the result is the same.
-    """
-    if jax.default_backend() == "cpu":
-        host = np.asarray(rows).astype(np.float64, copy=False)
-        return np.asarray(host.T @ host)
-    # filled up on the host: code compiled for a number of rows would be kept in a file
-    padded = np.zeros((CHUNK_ROWS, rows.shape[1]))
-    padded[: len(rows)] = rows
-    with jax.enable_x64(True):
-        wide = jnp.asarray(padded)
-        return jnp.matmul(wide.T, wide, precision=_EXACT)

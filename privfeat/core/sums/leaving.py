@@ -1,4 +1,4 @@
-"""How a process ends when others of its team have ended, or are to end with it."""
+"""Ending a process without waiting for those that it fits with."""
 
 import atexit
 import os
@@ -6,10 +6,10 @@ import sys
 
 
 def leave_at_once() -> None:
-    """Let this process end without waiting for the others, once it ends.
+    """Let this process, when it ends, not wait for the others.
 
     JAX would wait minutes for those that ended already, or that wait for this one, and
-    would abort. Ended, this process closes its connections: the others notice.
+    would abort. The end of this process closes its connections: the others notice.
     """
     atexit.register(_leave)
 

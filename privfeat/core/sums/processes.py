@@ -1,8 +1,7 @@
-"""One fit by several processes: who reads which rows, and sums over all of them.
+"""One fit by several processes: which rows each reads, and sums over all of them.
 
-Statistics are sums, so several hosts need one thing beyond their own rows: the sum of
-their exact totals, formed before the noise. The first process alone draws the noise,
-and hands the noisy value to the others.
+Each process sums its own rows. The exact totals are added up over the processes before
+the noise. The first process draws the noise and passes the noisy value to the others.
 """
 
 import hashlib
@@ -29,16 +28,10 @@ RowSource = Literal["shared", "own"]
 class Team:
     """The processes that fit one model together.
 
-    Attributes
-    ----------
-    index, size : int
-        Number of this process, and of all.
-    rows : {"shared", "own"}
-        Whether all processes were given the same rows, of which each reads its part,
-        or each its own.
+    All were given the same rows, of which each reads its part, or each has its own.
     """
 
-    index: int = 0
+    index: int = 0  # of this process
     size: int = 1
     rows: RowSource = "shared"
     _positions: Iterator[int] = field(default_factory=count, repr=False, compare=False)
@@ -47,21 +40,16 @@ class Team:
         """Return the chunks that this process reads: each is read by one process."""
         if self.rows == "own":
             return range(n_chunks)
-        return range(
-            n_chunks * self.index // self.size, n_chunks * (self.index + 1) // self.size
-        )
+        first, end = (n_chunks * i // self.size for i in (self.index, self.index + 1))
+        return range(first, end)
 
     def total(
         self, values: Num[np.ndarray, "..."], what: str = "sum", unit: float = 1.0
     ) -> Num[np.ndarray, "..."]:
         """Return the sum of ``values`` over all processes, to each of them.
 
-        Nothing is added unless all processes add the same: name, unit, shape, type.
-
-        Raises
-        ------
-        PrivacyError
-            In all processes, if they differ; in those that are left, if one ended.
+        A PrivacyError in all of them unless all add the same name, unit, shape and
+        type; in those that are left, if one ended.
         """
         if self.size == 1:
             return values
@@ -88,7 +76,7 @@ class Team:
     def check_same(self, what: str, content: bytes) -> None:
         """Raise `PrivacyError` in all processes unless they hold the same content.
 
-        The same at the same position: a process that is a step ahead is found.
+        Calls are numbered, so a process that is a step ahead differs.
         """
         position = b"%d " % next(self._positions)
         if len(set(self.each(_digest(position + content)))) > 1:
@@ -139,11 +127,8 @@ _entered: list[Team] = []  # of several processes, by any thread of this one
 def current_team() -> Team:
     """Return the processes that fits of this context run on; by default this one.
 
-    Raises
-    ------
-    PrivacyError
-        In another thread than the one that is inside `all_processes`, which would fit
-        alone, and be charged, in every process.
+    PrivacyError in another thread than the one inside `all_processes`: every process
+    would fit there alone, and be charged.
     """
     team = _team.get()
     if team.size == 1 and _entered:
@@ -155,7 +140,7 @@ def current_team() -> Team:
 
 
 def check_alone(what: str) -> None:
-    """Raise `PrivacyError` in several processes, for what draws or reads in each."""
+    """Raise `PrivacyError` where several processes fit together."""
     if current_team().size > 1:
         raise PrivacyError(
             f"{what} must run in one process, got {current_team().size}. Call it "
@@ -172,27 +157,21 @@ def all_processes(rows: RowSource = "shared") -> Iterator[None]:
     rows : {"shared", "own"}
         ``"shared"``: every process passes the same ``X`` and ``y`` (an array, or the
         same feature file), and reads its part of it. ``"own"``: every process passes
-        rows that no other has, its own shard; ``classes=`` must then be given, and
+        rows that no other has, its own shard. Then ``classes=`` must be given, and
         ``groups`` are refused, since a user may have records in several shards.
-
-    Raises
-    ------
-    ValueError
-        If ``rows`` is neither.
 
     Notes
     -----
-    **Guarantee.** That of a fit in one process, given that no record is passed by two
-    processes under ``"own"``. Equal shards are refused; shards that overlap in part
-    cannot be told.
+    **Guarantee.** That of a fit in one process, if under ``"own"`` no record is passed
+    by two processes. Equal shards are refused; shards that overlap in part are not
+    noticed.
 
-    Every process must call the same fits in the same order, in the thread that entered
-    (the processes of a joblib pool are no part of the team: each fits by itself, and is
-    charged). All get the same releases,
-    and the same as one process would have with the same noise, bit for bit: exact sums
-    do not depend on who adds them. Before each sum and each release the processes
-    compare its name, unit, shape and position: what differs is not added. A process
-    that ends makes the others end with a `PrivacyError`.
+    Every process must call the same fits in the same order, in the thread that entered.
+    (The processes of a joblib pool are not among them: each fits by itself, and is
+    charged.) All get the same releases, bit for bit those of one process with the same
+    noise, because exact sums do not depend on how they are added. Before each sum and
+    each release the processes compare its name, unit, shape and position, and add
+    nothing that differs. If a process ends, the others end with a `PrivacyError`.
 
     Examples
     --------

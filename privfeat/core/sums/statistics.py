@@ -3,33 +3,36 @@
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
 ``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
 most ``2**50``, so float64 matrix products of a chunk are exact in any order of
-summation, and so are ``totals``: int64 words of 40 bits with carries. Scores, the
-products of a row with the coefficients, are exact as well: coefficients are cut to
-whole numbers whose rows have norm at most ``2**32``. Hence what a record contributes
-depends on that record and on releases alone, not on its neighbours in the chunk, on
-chunks, threads, devices or processes, and one record moves a sum by exactly its own
-contribution. Element-wise functions (the softmax, in float32) always see chunks of the
-same shape.
+summation, and so are ``totals``: int64 words of 40 bits with carries. Scores are exact
+as well (`whole_coef`). Element-wise functions (the softmax, in float32) always see
+chunks of one shape. Hence what a record contributes depends on that record and on
+releases alone, not on its neighbours in the chunk, on chunks, threads, devices or
+processes, and one record moves a sum by exactly its own contribution.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, get_args
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float, Float64
 
 from privfeat._types import Loss
-from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.grid import GRID_BITS, grid_step
 from privfeat.core.bounds.sensitivity import largest_residual
 from privfeat.core.sums import kernels
-from privfeat.core.sums.records import CHUNK_ROWS, Rows
-from privfeat.core.sums.totals import ExactSum, Total
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
+from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
-# Memory for the Gram matrices that are summed in one pass over the records.
+COEF_BITS = 32
+# Memory for the Gram matrices that are summed in one pass: as many as fit.
 _GRAMS_BYTES = 2**30
+_RESIDUAL_STEPS = {loss: grid_step(largest_residual(loss)) for loss in get_args(Loss)}
 
 
 def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
@@ -38,37 +41,42 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     Bounded by ``sensitivity.gram``. A ``clip_norm``, in feature units, clips the rows
     further for this sum alone.
     """
-    private, step = rows.step is not None, rows.step or 1.0
-    clip_norm = float(clip_norm) if private and clip_norm is not None else None
     # known without a row: a process of a team may have none, and releases the sum
-    unit = step if clip_norm is None else grid_step(clip_norm)
-    total = Total(private, (rows.n_columns, rows.n_columns))
-    for chunk in rows.chunks():
-        factors = chunk.rows
-        if clip_norm is not None:
-            with jax.enable_x64(True):
-                factors = kernels.reclipped_rows_of(chunk, step, clip_norm)
-        total.add(kernels.gram_of(factors))
-    return total.sum(unit**2)
+    unit = step = rows.step or 1.0
+    shape = (rows.n_columns, rows.n_columns)
+    if rows.step is None or clip_norm is None:
+        return exact_sum(rows, shape, unit**2, lambda chunk: gram_of(chunk.rows))
+    radius, unit = float(clip_norm), grid_step(float(clip_norm))
+
+    def reclipped_gram(chunk: Chunk) -> Float64[Any, "c c"]:
+        return gram_of(kernels.reclipped_rows_of(chunk, step, radius))
+
+    return exact_sum(rows, shape, unit**2, reclipped_gram)
 
 
 def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
     """Yield ``sum x x^T`` over the records that carry label 0, 1, and so on.
 
-    Stacked, they are bounded by ``sensitivity.class_grams``. As many are summed in one
-    pass as fit into a gibibyte, whatever the sizes of the classes.
+    Stacked, they are bounded by ``sensitivity.class_grams``.
     """
-    size = rows.n_columns
+    private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * CHUNK_ROWS * size))
     for start in range(0, n_outputs, n_together):
         labels = range(start, min(start + n_together, n_outputs))
-        grams = {label: _GatheredGram(rows) for label in labels}
+        totals = {label: Total(private, (size, size)) for label in labels}
+        waiting = {label: [np.zeros((0, size), np.float32)] for label in labels}
         for chunk in rows.chunks():
             factors, carried = np.asarray(chunk.rows), np.asarray(chunk.labels)
             for label in np.intersect1d(carried, labels).tolist():
-                grams[label].add(factors[np.any(carried == label, axis=1)])
+                found = factors[np.any(carried == label, axis=1)]
+                if sum(map(len, waiting[label])) + len(found) > CHUNK_ROWS:
+                    totals[label].add(gram_of(np.concatenate(waiting[label])))
+                    waiting[label] = []
+                waiting[label].append(found)
         for label in labels:
-            yield grams.pop(label).sum()
+            total = totals.pop(label)
+            total.add(gram_of(np.concatenate(waiting.pop(label))))
+            yield total.sum(step**2)
 
 
 def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
@@ -76,11 +84,8 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    total = Total(rows.step is not None, (n_outputs, rows.n_columns))
-    for chunk in rows.chunks():
-        with jax.enable_x64(True):
-            total.add(kernels.class_sums_of(chunk, n_outputs))
-    return total.sum(rows.step or 1.0)
+    part_of = partial(kernels.class_sums_of, n_outputs=n_outputs)
+    return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
 def exact_gradient(
@@ -94,8 +99,7 @@ def exact_gradient(
 ) -> ExactSum:
     """Return the sum of the records' clipped gradients, (n_outputs, n_columns).
 
-    Bounded by ``sensitivity.loss_gradient``. A ``clip_norm`` of ``residual_norm(loss) *
-    C`` clips nothing.
+    Bounded by ``sensitivity.loss_gradient``.
 
     Parameters
     ----------
@@ -108,24 +112,28 @@ def exact_gradient(
     residual_clip_norm : float
         Bound on the norm of a residual ``p - y``, if below `residual_norm`. Public.
     sampler : callable, optional
-        Called once per chunk with its number of rows; returns which of them take part.
-        Its result is sensitive.
+        Called once per chunk with its number of rows; returns which of them take part:
+        sensitive.
     """
     private, step = rows.step is not None, rows.step or 1.0
-    total = Total(private, coef.shape)
-    whole, unit = kernels.whole_coef(coef, private)
-    limit = float(clip_norm) if private else None
-    radius = float(residual_clip_norm)
-    for chunk in rows.chunks():
-        kept = None if sampler is None else sampler(len(chunk.rows))
-        with jax.enable_x64(True):
-            total.add(
-                kernels.gradient_of(
-                    chunk, whole, unit * step, kept, loss, limit, radius
-                )
-            )
-    grid = grid_step(largest_residual(loss)) if private else 1.0
-    return total.sum(grid * step)
+    whole, unit = whole_coef(coef, private)
+    gradient_of = partial(
+        kernels.gradient_of,
+        whole=whole,
+        unit=unit * step,
+        loss=loss,
+        clip_norm=float(clip_norm) if private else None,
+        radius=float(residual_clip_norm),
+    )
+    grid = _RESIDUAL_STEPS[loss] if private else 1.0
+    if sampler is None:
+        return exact_sum(rows, coef.shape, grid * step, gradient_of)
+    return exact_sum(
+        rows,
+        coef.shape,
+        grid * step,
+        lambda chunk: gradient_of(chunk, kept=sampler(len(chunk.rows))),
+    )
 
 
 def exact_curvature_grams(
@@ -134,11 +142,10 @@ def exact_curvature_grams(
     """Yield the Hessian block ``sum p_j (1 - p_j) x x^T`` of each output in turn.
 
     Stacked, they are bounded by ``sensitivity.curvature_grams``. A block is the Gram
-    matrix of the rows ``sqrt(p_j (1 - p_j)) x``, rounded towards zero. As many are
-    summed in one pass as fit into a gibibyte.
+    matrix of the rows ``sqrt(p_j (1 - p_j)) x``, rounded towards zero.
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
-    whole, unit = kernels.whole_coef(coef, private)
+    whole, unit = whole_coef(coef, private)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
@@ -146,37 +153,43 @@ def exact_curvature_grams(
         for chunk in rows.chunks():
             with jax.enable_x64(True):
                 roots = kernels.root_curvatures_of(chunk, whole, unit * step, loss)
-            for output, total in totals.items():
-                with jax.enable_x64(True):
+                for output, total in totals.items():
                     root = roots[:, output]
                     weighted = kernels.weighted_rows(chunk.rows, root, private)
-                total.add(kernels.gram_of(weighted))
+                    total.add(gram_of(weighted))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
             yield totals.pop(output).sum((step / 2.0) ** 2)
 
 
-class _GatheredGram:
-    """The Gram matrix of rows that come a few at a time, in full chunks."""
+def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
+    """Return ``rows^T rows`` of at most a chunk of rows.
 
-    def __init__(self, rows: Rows) -> None:
-        self._step = rows.step or 1.0
-        self._total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
-        self._waiting: list[Float[np.ndarray, "p c"]] = []
-        self._n_waiting = 0
+    On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
+    """
+    if jax.default_backend() == "cpu":
+        host = np.asarray(rows).astype(np.float64, copy=False)
+        return np.asarray(host.T @ host)
+    # filled up on the host: code compiled for a number of rows would be kept in a file
+    padded = np.zeros((CHUNK_ROWS, rows.shape[1]))
+    padded[: len(rows)] = rows
+    with jax.enable_x64(True):
+        wide = jnp.asarray(padded)
+        return jnp.matmul(wide.T, wide, precision=kernels.EXACT)
 
-    def add(self, rows: Float[np.ndarray, "p c"]) -> None:
-        """Add at most a chunk of rows."""
-        if self._n_waiting + len(rows) > CHUNK_ROWS:
-            self._multiply()
-        self._waiting.append(rows)
-        self._n_waiting += len(rows)
 
-    def sum(self) -> ExactSum:
-        self._multiply()
-        return self._total.sum(self._step**2)
+def whole_coef(
+    coef: Float[np.ndarray, "m c"], private: bool
+) -> tuple[Float64[np.ndarray, "m c"], float]:
+    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
 
-    def _multiply(self) -> None:
-        if self._waiting:
-            self._total.add(kernels.gram_of(np.concatenate(self._waiting)))
-        self._waiting, self._n_waiting = [], 0
+    Their products with rows of norm 2**20 have partial sums of at most 2**52, by Cauchy
+    and Schwarz: scores are exact. Coefficients that are not finite make them NaN.
+    """
+    largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
+    if not private or largest == 0.0:
+        return coef, 1.0
+    if not math.isfinite(largest):
+        return np.full_like(coef, np.nan), 1.0
+    unit = math.ldexp(grid_step(largest), GRID_BITS - COEF_BITS)
+    return np.trunc(coef / unit), unit

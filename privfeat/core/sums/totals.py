@@ -1,6 +1,7 @@
 """Totals of chunk sums: exact, whatever their order, devices and processes."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ from jaxtyping import Float64, Int64, Shaped
 
 from privfeat.core.sums import kernels
 from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.records import Chunk, Rows
 
 # Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
@@ -27,16 +29,18 @@ class ExactSum:
         Of the grid, in units of the statistic; a power of two, unless it is `scaled`.
     carry : array of int64, optional
         What did not fit into ``total``, in ``2**40`` units of the grid.
+    value : array of float64
+        The sum in units of the statistic, rounded to float64.
     """
 
     total: Shaped[np.ndarray, "..."]
     unit: float = 1.0
     carry: Int64[np.ndarray, "..."] | None = None
+    value: Float64[np.ndarray, "..."] = field(init=False, repr=False, compare=False)
 
-    @property
-    def value(self) -> Float64[np.ndarray, "..."]:
-        """The sum in units of the statistic, rounded to float64."""
-        return np.asarray(rounded(self.total, self.carry) * self.unit)
+    def __post_init__(self) -> None:
+        value = np.asarray(rounded(self.total, self.carry) * self.unit)
+        object.__setattr__(self, "value", value)
 
     def scaled(self, scale: float) -> "ExactSum":
         """Return the sum times ``scale``, as a block of a stack of sums.
@@ -54,6 +58,25 @@ def rounded(
         return total.astype(np.float64)
     low, high = _split(total)
     return np.asarray(np.ldexp((carry + high).astype(np.float64), _CARRY_BITS) + low)
+
+
+def exact_sum(
+    rows: Rows,
+    shape: tuple[int, ...],
+    unit: float,
+    part_of: Callable[[Chunk], Float64[Any, "p q"]],
+) -> ExactSum:
+    """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
+
+    ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
+    privacy whole numbers of at most ``2**50``.
+    """
+    total = Total(rows.step is not None, shape)
+    for chunk in rows.chunks():
+        with jax.enable_x64(True):
+            part = part_of(chunk)
+        total.add(part)
+    return total.sum(unit)
 
 
 class Total:

@@ -70,10 +70,14 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
     norms are of parts of several records, and bound the gradient of none.
 
     A trial on two records that are not of the data, with parameters that are not zero:
-    the norms of the first record must not move with the second, which is not a number
-    once. And the gradients of both must add up to what differentiation finds: a
-    parameter that is used outside of its layer as well, or by two, has a part there
-    that no layer knows of.
+
+    - The norms of the first record must not move with the second, which is not a number
+      once.
+    - The norm that a layer states of a gradient must not be below that of what it sums:
+      a layer of a user may err.
+    - The gradients of both must add up to what differentiation finds: a parameter that
+      is used outside of its layer as well, or by two, has a part there that no layer
+      knows of.
 
     Parameters
     ----------
@@ -82,46 +86,49 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
     inputs, targets : arrays of length 1
         Only their shapes and types are used.
     """
-    first, labels = _waves(inputs, 1.0), jnp.asarray(np.zeros_like(targets))
+    first = _waves(inputs, 1.0)
+    labels = jnp.asarray(np.zeros((2, *targets.shape[1:]), targets.dtype))
     moved = {name: leaf + _waves(leaf, 0.1) for name, leaf in network.initial.items()}
     parts = record_parts(network, loss, "layerwise", "fast", tuple(moved))
+    norm = jnp.linalg.norm
 
     @jax.jit
-    def norms(second: Float[Array, "1 ..."]) -> Float[Array, " m"]:
-        records = jnp.concatenate([first, second])[:, None]
-        both = jnp.concatenate([labels, labels]), jnp.ones(2, bool)
-        found = parts(moved, records, *both).norms.values()
-        return jnp.stack([norm[0] for norm in found])
-
-    @jax.jit
-    def differences(second: Float[Array, "1 ..."]) -> Float[Array, "2 m"]:
-        records, ones = jnp.concatenate([first, second]), jnp.ones(2)
-        both = jnp.concatenate([labels, labels])
-        found = parts(moved, records[:, None], both, ones > 0.0).found
-        whole = jax.grad(lambda p: jnp.sum(loss(network(p, records), both)))(moved)
-        rows = [(found[name].weighted_sum(ones), whole[name]) for name in whole]
-        pairs = [jnp.stack([_length(a - b), _length(b)]) for a, b in rows]
-        return jnp.stack(pairs, axis=1)
+    def trial(second: Float[Array, "1 ..."]) -> tuple[Float[Array, " _"], ...]:
+        records = jnp.concatenate([first, second])
+        own = parts(moved, records[:, None], labels, jnp.ones(2, bool))
+        stated = [norms[0] for norms in own.norms.values()]
+        of_first = {n: own.found[n].weighted_sum(jnp.array([1.0, 0.0])) for n in moved}
+        lengths = [
+            norm(jnp.stack([norm(of_first[name]) for name in names]))
+            for names in own.names.values()
+        ]
+        of_both = {name: own.found[name].weighted_sum(jnp.ones(2)) for name in moved}
+        whole = jax.grad(lambda p: jnp.sum(loss(network(p, records), labels)))(moved)
+        errors = [norm(of_both[name] - whole[name]) for name in moved]
+        sizes = [norm(whole[name]) for name in moved]
+        return tuple(map(jnp.stack, (stated, lengths, errors, sizes)))
 
     seen = dry_run(network, jnp.concatenate([first, first])).shapes.values()
     divided = all(shape and shape[0] % 2 == 0 for shape in seen)
-    others = (-2.0 * first, jnp.full_like(first, jnp.nan))
-    if not divided or not jnp.array_equal(*map(norms, others)):
+    if divided:
+        stated, lengths, errors, sizes = trial(-2.0 * first)
+        beside_nan = trial(jnp.full_like(first, jnp.nan))[0]
+    if not divided or not jnp.array_equal(stated, beside_nan):
         raise FastEngineError(
             "model must show its layers the rows of a record side by side, and those "
             "of records alone, for engine='fast', got another order, or what belongs "
             "to all records. Pass engine='reference'."
         )
-    errors, lengths = differences(-2.0 * first)
-    if not jnp.all(errors <= 1e-2 * lengths + 1e-4 * jnp.max(lengths)):
+    if jnp.any(stated < lengths * (1.0 - 2.0**-8)):
+        raise FastEngineError(
+            "layers must state the norm of a record's gradient in full for "
+            "engine='fast', got one that is too small. Pass engine='reference'."
+        )
+    if not jnp.all(errors <= 1e-2 * sizes + 1e-4 * jnp.max(sizes)):
         raise FastEngineError(
             "every parameter must be used by one layer alone for engine='fast', got "
             "one that is used elsewhere as well. Pass engine='reference'."
         )
-
-
-def _length(values: Float[Array, "..."]) -> Float[Array, ""]:
-    return jnp.sqrt(jnp.sum(jnp.square(values)))
 
 
 def _waves(like: Any, height: float) -> Float[Array, "..."]:

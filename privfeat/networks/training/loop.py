@@ -83,10 +83,25 @@ class Trainer:
     keys: KeyStream
 
     def start(self, parameters: Parameters) -> TrainState:
-        """Return the state before the first step."""
+        """Return the state before the first step.
+
+        Raises
+        ------
+        TypeError
+            If the optimizer needs more than gradients and parameters for a step: found
+            here, before the fit is charged.
+        """
         moving = {name: parameters[name] for name in self.names}
         average = dict(moving) if self.ema_decay is not None else None
-        return TrainState(0, dict(parameters), self.optimizer.init(moving), average)
+        optimizer = self.optimizer.init(moving)
+        try:
+            jax.eval_shape(partial(_update, self.optimizer), moving, optimizer, moving)
+        except Exception as error:
+            raise TypeError(
+                "optimizer must take a step from gradients and parameters alone, but "
+                f"one raised: {error}. Pass another optax optimizer."
+            ) from error
+        return TrainState(0, dict(parameters), optimizer, average)
 
     def run(
         self, mechanism: GaussianMechanism, state: TrainState, steps: Iterable[int]

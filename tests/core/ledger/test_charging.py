@@ -5,7 +5,7 @@ import pytest
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.accounting.folds import Uncovered
 from privfeat.core.ledger import charging
-from privfeat.core.ledger.charging import charged, check_ledger
+from privfeat.core.ledger.charging import charged
 from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement
@@ -180,11 +180,3 @@ def test_charged_does_not_go_on_with_another_fit(ledger, fit, number, epsilon, n
     ):
         pytest.fail("the body ran")
     assert len(ledger.history) == 1
-
-
-@pytest.mark.validation
-@pytest.mark.parametrize("value", ["team.ledger", 1, True, {}])
-def test_check_ledger_refuses_anything_else(value):
-    with pytest.raises(TypeError, match="ledger must be None or a PrivacyLedger"):
-        check_ledger(value)
-    check_ledger(None)

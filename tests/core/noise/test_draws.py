@@ -8,7 +8,7 @@ from privfeat.core.accounting.calibration import MIN_DELTA
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.noise import draws as noise
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.noise.threefish import blocks, n_blocks_for
+from privfeat.core.noise.threefish import blocks
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_gaussian_reaches_thirteen_standard_deviations():
 def test_gaussian_is_made_of_the_words_of_its_key(keys, size):
     """Each number of two words that no other has: a block gives two."""
     key = keys.draw_noise_key()
-    n_blocks = n_blocks_for(2 * size)
+    n_blocks = noise.n_blocks_for(2 * size)
     with jax.enable_x64(True):
         words = np.array(jax.jit(blocks, static_argnums=1)(key, n_blocks))
     high, low = words.reshape(2, -1).tolist()

@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from privfeat.core.noise.threefish import (
+from privfeat.core.noise.draws import (
     _FEWEST_BLOCKS,
     _piece,
-    blocks,
     n_blocks_for,
     words_of,
 )
+from privfeat.core.noise.threefish import blocks
 from tests.reference import threefish_256
 
 

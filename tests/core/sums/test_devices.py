@@ -13,7 +13,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices, kernels
+from privfeat.core.sums import devices, kernels, statistics
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -54,9 +54,9 @@ def test_this_machine_is_exact():
 @pytest.mark.parametrize("wrong", [shared_scale, one_off, not_whole])
 @pytest.mark.parametrize("place", ["gram", "sums", "scores"])
 def test_a_wrong_product_is_found_and_refused(monkeypatch, place, wrong):
-    gram, products = kernels.gram_of, kernels.products_of
+    gram, products = statistics.gram_of, kernels.products_of
     if place == "gram":
-        monkeypatch.setattr(kernels, "gram_of", lambda rows: wrong(gram(rows)))
+        monkeypatch.setattr(statistics, "gram_of", lambda rows: wrong(gram(rows)))
     else:
 
         def planted(*numbers):
@@ -142,8 +142,10 @@ def test_another_kind_of_device_is_refused(monkeypatch, private):
 
 
 def test_a_device_is_checked_once(monkeypatch):
-    calls, gram = [], kernels.gram_of
-    monkeypatch.setattr(kernels, "gram_of", lambda rows: calls.append(1) or gram(rows))
+    calls, gram = [], statistics.gram_of
+    monkeypatch.setattr(
+        statistics, "gram_of", lambda rows: calls.append(1) or gram(rows)
+    )
     check_exact_products()
     check_exact_products()
     assert len(calls) == len(jax.local_devices())
@@ -200,7 +202,13 @@ def test_variables_of_cublas_are_refused_on_gpus(monkeypatch, name):
         ("--xla_gpu_enable_fast_math --a=b", "xla_gpu_enable_fast_math"),
         ("--xla_cpu_enable_fast_math=true", "xla_cpu_enable_fast_math"),
         ("--xla_gpu_enable_bf16_3way_gemm=true", "xla_gpu_enable_bf16_3way_gemm"),
+        ("--xla_gpu_enable_fast_min_max=true", "xla_gpu_enable_fast_min_max"),
+        (
+            "--xla_gpu_default_to_alg_dot_bf16_bf16_f32=true",
+            "xla_gpu_default_to_alg_dot_bf16_bf16_f32",
+        ),
         ("--xla_cpu_enable_fast_math=false", None),
+        ("--xla_gpu_enable_fast_min_max=false", None),
         ("--xla_force_host_platform_device_count=8", None),
     ],
 )

@@ -6,14 +6,12 @@ import pytest
 from privfeat.core.bounds import losses
 from privfeat.core.bounds.sensitivity import curvature_norm
 from privfeat.core.sums.kernels import (
-    COEF_BITS,
     class_sums_of,
     gradient_of,
-    gram_of,
     root_curvatures_of,
-    whole_coef,
 )
 from privfeat.core.sums.records import CHUNK_ROWS
+from privfeat.core.sums.statistics import COEF_BITS, gram_of, whole_coef
 
 
 @pytest.mark.parametrize("largest", [2.0**-40, 0.3, 1.0, 2.0, 3.0, 2.0**60])
@@ -97,7 +95,7 @@ def test_products_stay_exact_whatever_precision_a_process_asks_for(
         jax.clear_caches()
         with jax.enable_x64(True):
             yield class_sums_of(chunk, 2)
-            yield gradient_of(chunk, coef, 1.0, None, "softmax", 0.5)
+            yield gradient_of(chunk, coef, 1.0, loss="softmax", clip_norm=0.5)
             yield root_curvatures_of(chunk, coef, 2.0**-20, "softmax")
         yield gram_of(np.asarray(chunk.rows))
 

@@ -178,9 +178,9 @@ def test_class_grams_multiply_a_chunk_at_a_time(grid_rows, monkeypatch):
     """More rows would not have room in a float64; five times 205 is one too many."""
     rows = np.random.default_rng(0).integers(-9, 9, (2255, 3))
     made = grid_rows(rows, np.zeros(len(rows)), step=1.0, chunk_rows=205)
-    genuine, sizes = kernels.gram_of, []
+    genuine, sizes = statistics.gram_of, []
     monkeypatch.setattr(
-        kernels, "gram_of", lambda rows: sizes.append(len(rows)) or genuine(rows)
+        statistics, "gram_of", lambda rows: sizes.append(len(rows)) or genuine(rows)
     )
     (gram,) = exact_class_grams(made, 1)
     np.testing.assert_array_equal(gram.value, rows.T @ rows)

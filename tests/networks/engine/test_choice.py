@@ -124,6 +124,22 @@ def test_fast_engine_refuses_parameters_that_are_used_elsewhere(layers, rngs):
         check_rows(network, cross_entropy, RECORD, np.zeros(1, np.int32))
 
 
+class Understated(Dense):
+    """A layer of a user, who forgot a factor of the norm."""
+
+    def contributions(self, a, e):
+        found = super().contributions(a, e)
+        kernel = found["kernel"]
+        small = kernel._replace(squared_norms=0.1 * kernel.squared_norms)
+        return found | {"kernel": small}
+
+
+def test_fast_engine_refuses_a_layer_that_understates_a_norm(rngs):
+    network = Network(Understated(WIDTH, 3, use_bias=False, rngs=rngs))
+    with pytest.raises(FastEngineError, match="norm of a record's gradient in full"):
+        check_rows(network, cross_entropy, RECORD, np.zeros(1, np.int32))
+
+
 def test_engine_is_chosen_by_the_trial(rngs):
     network = Network(ViewsFirst(3, rngs=rngs))
     tape = dry_run(network, RECORD)

@@ -2,13 +2,8 @@ import math
 
 import numpy as np
 import pytest
-
-from privfeat.analysis.scaling import (
-    BatchLawDisplay,
-    constant_tan_settings,
-    fit_batch_law,
-)
-from privfeat.analysis.tan import TAN
+from figures.batch_law import draw_law, fit_batch_law
+from matplotlib.figure import Figure
 
 
 def test_law_is_recovered_without_scatter():
@@ -44,22 +39,14 @@ def test_law_refuses_too_little():
         fit_batch_law([64, 128, 256], [0.5, math.nan, 0.5])
 
 
-def test_settings_keep_the_total_noise():
-    reference = TAN(16384 / 1_281_167, 2.5, 72_000)
-    for choice in constant_tan_settings(16384, 72_000, 8.0):
-        tan = TAN(choice.batch_size / 1_281_167, 2.5, choice.n_iter)
-        assert tan.eta == pytest.approx(reference.eta, rel=1e-4)
-        assert choice.learning_rate * choice.n_iter == pytest.approx(8.0 * 72_000)
+def test_law_of_four_runs():
+    law = fit_batch_law([64, 128, 128, 256], [0.36, 0.35, 0.36, 0.35])
+    assert f"{law.slope:.3f} {law.predict(16384).mean:.2f}" == "-0.005 0.32"
 
 
-def test_settings_are_those_of_table_4():
-    best = constant_tan_settings(16384, 72_000, 8.0, step_factors=[0.25])[0]
-    assert best == (32768, 18_000, 32.0)
-
-
-def test_display_shows_runs_and_target():
-    law = fit_batch_law([64, 128, 256], [0.40, 0.39, 0.39])
-    display = BatchLawDisplay(law, target=4096).plot()
-    assert display.ax_.get_xscale() == "log"
-    assert display.ax_.get_xlim()[1] > 4096
-    assert "prediction" in display.ax_.get_legend().get_texts()[1].get_text()
+def test_figure_shows_runs_and_target():
+    ax = Figure().subplots()
+    draw_law(fit_batch_law([64, 128, 256], [0.40, 0.39, 0.39]), 4096, ax)
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlim()[1] > 4096
+    assert "prediction" in ax.get_legend().get_texts()[1].get_text()

@@ -1,14 +1,14 @@
 """How much of random labels a fit of a stated cost may remember: the limits of tests.
 
 Let the label of a user, or of the images of a pattern, be uniform among ``k`` classes
-and drawn apart from all else. A model fitted without that user predicts it with
-probability ``1/k``. Fitted with the user it does with probability at most ``p =
-Phi(Phi^-1(1/k) + mu)`` if the fit is ``mu``-GDP ([1]_, Definition 2.1: a trade-off
-curve bounds the probability of every event; it is concave in that of the neighbour, so
-it holds on average over labels), and at most ``exp(epsilon)/k + delta`` otherwise. So
-the share of a fit that is predicted has a mean of at most ``p``, however its records
-depend on each other, and the mean over ``n`` independent fits exceeds ``t > p`` with
-probability at most ``exp(-n KL(t, p))``, [2]_.
+and independent of all else. A model fitted without that user predicts it with
+probability ``1/k``. Fitted with the user, the probability is at most ``p =
+Phi(Phi^-1(1/k) + mu)`` if the fit is ``mu``-GDP, and at most ``exp(epsilon)/k + delta``
+otherwise: [1]_, Definition 2.1 bounds the probability of every event by that of the
+neighbour, and the bound is concave, so it holds on average over labels. So the mean
+share of labels that a fit predicts is at most ``p``, also where its records depend on
+each other, and the mean over ``n`` independent fits exceeds ``t > p`` with probability
+at most ``exp(-n KL(t, p))``, [2]_.
 
 References
 ----------
@@ -22,15 +22,15 @@ from typing import Any
 
 from scipy import special, stats
 
-from privfeat._checks import check_real
+from privfeat._checks import check_between, check_real
 from privfeat.core.accounting.conversions import bisect
 
 
 def allowed_rate(model: Any, mu: float | None, per_user: int, chance: float) -> float:
-    """Return how likely a fit may know what has the probability ``chance`` without it.
+    """Return the probability that a fit may give to an event of probability ``chance``.
 
-    Of a user's records that are protected one by one all count: ``mu`` is linear in
-    their number, [1]_ Theorem 2.14.
+    Where records are protected one by one, all ``per_user`` of a user count: ``mu`` is
+    linear in their number, [1]_ Theorem 2.14.
     """
     if mu is not None:
         mu = check_real("mu", mu, low=0.0, include_high=False)
@@ -49,8 +49,8 @@ def allowed_rate(model: Any, mu: float | None, per_user: int, chance: float) -> 
 
 
 def mean_limit(rate: float, n_fits: int, allowed: float) -> float:
-    """Return what ``n_fits`` fits of mean ``allowed`` exceed on average at ``rate``."""
-    check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
+    """Return what the mean of ``n_fits`` fits exceeds with probability ``rate``."""
+    check_between("rate", rate, 0.0, 1.0)
     if not allowed**n_fits < rate:
         raise ValueError(
             f"rate must leave a test that can fail, got {rate!r} for {n_fits} fits, "
@@ -67,8 +67,8 @@ def mean_limit(rate: float, n_fits: int, allowed: float) -> float:
 
 
 def chance_limit(rate: float, n_draws: int, n_classes: int) -> float:
-    """Return the share of ``n_draws`` guesses that is exceeded at ``rate``."""
-    check_real("rate", rate, low=0.0, high=1.0, include_low=False, include_high=False)
+    """Return the share of right guesses that chance exceeds at ``rate``."""
+    check_between("rate", rate, 0.0, 1.0)
     limit = float(stats.binom.isf(rate, n_draws, 1.0 / n_classes)) / n_draws
     if not limit < 1.0:
         raise ValueError(

@@ -1,0 +1,40 @@
+"""Fits whose parameters nobody changes, and whose attributes are of one fit."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sklearn.base import BaseEstimator
+
+E = TypeVar("E", bound=BaseEstimator)
+P = ParamSpec("P")
+
+
+def fitted_apart(
+    fit: Callable[Concatenate[E, P], E],
+) -> Callable[Concatenate[E, P], E]:
+    """Return ``fit`` of a copy, whose attributes the estimator gets at the end.
+
+    Another thread may call ``set_params`` while a fit runs, or fit the same object.
+    A clip norm that changes between the plan of a fit and its sums would make the
+    stated sensitivity untrue, and two fits would leave the coefficients of one beside
+    the statement of the other. The copy has the parameters that the fit began with, and
+    no other thread knows it. What a fit that fails has set, ``privacy_`` above all, is
+    handed over as well.
+    """
+
+    @wraps(fit)
+    def fitted(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        try:
+            fit(copied, *args, **kwargs)
+        finally:
+            params = self.get_params(deep=False)
+            after = {n: v for n, v in vars(copied).items() if n not in params}
+            for name in vars(self).keys() - after.keys() - {*params}:
+                vars(self).pop(name, None)
+            vars(self).update(after)  # all at once
+        return self
+
+    return fitted

@@ -1,0 +1,88 @@
+"""What other threads do to an estimator while it is fitted."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, TemperatureScaling
+from privfeat.estimation.apart import fitted_apart
+from privfeat.linear import adam
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+KEY = 3
+
+
+@pytest.fixture
+def records():
+    rng = np.random.default_rng(KEY)
+    return rng.normal(size=(60, 4)), np.arange(60) % 3
+
+
+def test_parameters_that_change_while_a_fit_runs_are_of_the_next(records, monkeypatch):
+    clip_norms, exact_gradient = [], adam.exact_gradient
+
+    def changing(*args, clip_norm, **rest):
+        clip_norms.append(clip_norm)
+        clf.set_params(gradient_clip_norm=1.0, epsilon=9.0)  # as another thread may
+        return exact_gradient(*args, clip_norm=clip_norm, **rest)
+
+    monkeypatch.setattr(adam, "exact_gradient", changing)
+    clf = DPAdamLinear(
+        gradient_clip_norm=0.01, n_iter=3, classes=range(3), random_state=KEY
+    )
+    clf.fit(*records)
+    assert set(clip_norms) == {0.01}
+    assert clf.privacy_.releases[-1].l2_sensitivity == pytest.approx(0.01)
+    assert (clf.gradient_clip_norm, clf.epsilon) == (1.0, 9.0)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_model_stands_beside_its_own_statement(records, monkeypatch, fails):
+    """The dearer of two fits of one object starts first and ends in the middle."""
+    clf = DPLeastSquares(epsilon=8.0, classes=range(3), random_state=KEY)
+    solve, first, second = DPLeastSquares._solve, threading.Event(), threading.Event()
+
+    def solved(self, rows, mechanism, shape):
+        coef = solve(self, rows, mechanism, shape)
+        if self.epsilon == 8.0:
+            first.set()
+            assert second.wait(60)
+        else:
+            second.set()
+            thread.join(60)
+            if fails:
+                raise MemoryError
+        return coef
+
+    monkeypatch.setattr(DPLeastSquares, "_solve", solved)
+    thread = threading.Thread(target=clf.fit, args=records)
+    thread.start()
+    assert first.wait(60)
+    clf.set_params(epsilon=0.5)
+    if fails:
+        with pytest.raises(MemoryError):
+            clf.fit(*records)
+    else:
+        clf.fit(*records)
+    assert clf.privacy_.epsilon == 0.5
+    assert hasattr(clf, "coef_") == (not fails)
+
+
+def test_a_fit_that_fails_leaves_its_statement_and_nothing_of_an_earlier_one(
+    records, monkeypatch
+):
+    clf = DPFC(epsilon=2.0, classes=range(3), random_state=KEY).fit(*records)
+    monkeypatch.setattr(DPFC, "_solve", lambda *_: np.full((3, 5), np.inf))
+    with pytest.raises(FloatingPointError):
+        clf.set_params(epsilon=1.0).fit(*records)
+    assert clf.privacy_.epsilon == 1.0
+    assert not hasattr(clf, "coef_")
+
+
+def test_every_fit_is_apart():
+    from privfeat import DPRandomizedSearch, DPSGDClassifier
+
+    wrapped = fitted_apart(lambda self: self).__code__
+    for kind in (DPFC, DPSGDClassifier, DPRandomizedSearch, TemperatureScaling):
+        assert kind.fit.__code__ is wrapped
