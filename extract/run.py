@@ -14,7 +14,7 @@ import numpy as np
 from tqdm import tqdm
 
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
-from privfeat.data.journal import JOURNAL, partial_folder
+from privfeat.data.parts import find_parts, partial_folder
 from privfeat.data.pixels import DECODING
 
 from .arguments import Options
@@ -292,5 +292,5 @@ def _versions() -> dict[str, str]:
 
 def _remove_if_empty(workspace: Path) -> None:
     """Remove a partial folder that holds no feature."""
-    if workspace.is_dir() and not (workspace / JOURNAL).exists():
+    if workspace.is_dir() and not find_parts(workspace):
         shutil.rmtree(workspace, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -14,7 +15,18 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(target)
+        put_in_place(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def put_in_place(temporary: Path, target: Path) -> None:
+    """Rename a file that is on disk; wait for the new name where a system can."""
+    temporary.replace(target)
+    with suppress(OSError):  # not all systems can synchronize a folder
+        handle = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

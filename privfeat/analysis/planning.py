@@ -29,7 +29,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 
 @dataclass(frozen=True)
-class EstimatorPlan:
+class EstimatorOutlook:
     """What one estimator will draw, and what to expect of it.
 
     Attributes
@@ -55,7 +55,7 @@ class EstimatorPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Outlook:
     """What `plan` found.
 
     Attributes
@@ -63,8 +63,8 @@ class Plan:
     n_samples, n_features, n_classes : int
     epsilon, delta : float
     adjacency : {"add_remove", "replace_one"}
-    estimators : tuple of EstimatorPlan
-    doubled : tuple of EstimatorPlan
+    estimators : tuple of EstimatorOutlook
+    doubled : tuple of EstimatorOutlook
         The same with twice the records.
     recommended : str
     reason : str
@@ -76,8 +76,8 @@ class Plan:
     epsilon: float
     delta: float
     adjacency: Adjacency
-    estimators: tuple[EstimatorPlan, ...]
-    doubled: tuple[EstimatorPlan, ...]
+    estimators: tuple[EstimatorOutlook, ...]
+    doubled: tuple[EstimatorOutlook, ...]
     recommended: str
     reason: str
 
@@ -92,7 +92,8 @@ def delta_warnings(delta: float, n_samples: int) -> tuple[str, ...]:
         return ()
     return (
         f"delta should be well below one over the number of records, got {delta:g} for "
-        f"{n_samples:,}: it allows to give one of them away whole. Pass a smaller one.",
+        f"{n_samples:,}: a method with such a delta may publish one whole record. Pass "
+        "a smaller one.",
     )
 
 
@@ -105,7 +106,7 @@ def plan(
     delta: float = 1e-5,
     adjacency: Adjacency = "add_remove",
     estimators: Sequence[str] = ESTIMATORS,
-) -> Plan:
+) -> Outlook:
     """Return the noise of every estimator and what to expect of it.
 
     Parameters
@@ -139,7 +140,8 @@ def plan(
         check_choice("estimator", name, ESTIMATORS)
     sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
     rows = [
-        _estimator_plan(make(name, n_classes, *budget), *sizes) for name in estimators
+        _estimator_outlook(make(name, n_classes, *budget), *sizes)
+        for name in estimators
     ]
     halves = [row.score_noise / 2.0 for row in rows]
     twice = [
@@ -147,7 +149,7 @@ def plan(
         for row, noise in zip(rows, halves, strict=True)
     ]
     best, reason = _recommend(rows)
-    return Plan(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
+    return Outlook(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
 
 
 def expected_loss(
@@ -198,9 +200,9 @@ def make(
     )
 
 
-def _estimator_plan(
+def _estimator_outlook(
     estimator: Any, n_samples: int, n_features: int, n_classes: int
-) -> EstimatorPlan:
+) -> EstimatorOutlook:
     name = type(estimator).__name__
     releases = estimator.planned(n_features).releases
     # their mean, weighted by precision, has the sum of all precisions
@@ -213,10 +215,10 @@ def _estimator_plan(
     matrices = {"DPAdamLinear": 0, "DPNewton": n_classes}.get(name, 1)
     n_bytes = 8 * matrices * (n_features + 1) ** 2
     loss = expected_loss(noise, n_classes)
-    return EstimatorPlan(name, releases, noise, loss, n_bytes)
+    return EstimatorOutlook(name, releases, noise, loss, n_bytes)
 
 
-def _recommend(rows: Sequence[EstimatorPlan]) -> tuple[str, str]:
+def _recommend(rows: Sequence[EstimatorOutlook]) -> tuple[str, str]:
     """Return the first estimator, in the order given, that fits in memory."""
     first, fits = rows[0], [row for row in rows if row.matrix_bytes <= _MATRIX_BYTES]
     if not fits:

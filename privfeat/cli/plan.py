@@ -12,7 +12,7 @@ from privfeat.cli import common, options
 from privfeat.cli.common import CommandError
 
 if TYPE_CHECKING:
-    from privfeat.analysis.planning import Plan
+    from privfeat.analysis.planning import Outlook
     from privfeat.analysis.public_trials import Trial
 
 _LARGE_LOSS = 0.1  # from here on the estimate is too optimistic
@@ -74,7 +74,7 @@ def _open_public(args: Namespace) -> tuple[Any, Any]:
     return split.X[:], split.y[:]
 
 
-def _print_noise(found: "Plan") -> None:
+def _print_noise(found: "Outlook") -> None:
     print(
         f"epsilon = {found.epsilon:g}, delta = {found.delta:g}, {found.adjacency}; "
         f"{found.n_samples:,} records, {found.n_features} features, "

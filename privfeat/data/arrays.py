@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,17 @@ def write_features(
     first = next(iter(arrays.values()))[0]
     if dtype is None:
         dtype = "float16" if first.dtype == np.float16 else "float32"
-    writer = _begin(path, first.shape[1], dtype, overwrite)
+    begin = partial(
+        FeatureWriter,
+        path,
+        n_features=first.shape[1],
+        dtype=dtype,
+        arguments={"writer": "write_features"},
+    )
+    writer = begin(overwrite=overwrite)
+    if writer.resumed:  # an earlier call was killed: start from nothing
+        writer.close()
+        writer = begin(overwrite=True)
     try:
         with writer:
             for name, (features, labels, *groups) in arrays.items():
@@ -74,27 +85,3 @@ def write_features(
     except BaseException:
         shutil.rmtree(writer.partial, ignore_errors=True)
         raise
-
-
-def _begin(
-    path: str | os.PathLike[str], n_features: int, dtype: str, overwrite: bool
-) -> FeatureWriter:
-    """Start from nothing, also where an earlier call was killed."""
-    arguments = {"writer": "write_features"}
-    writer = FeatureWriter(
-        path,
-        n_features=n_features,
-        dtype=dtype,
-        arguments=arguments,
-        overwrite=overwrite,
-    )
-    if writer.resumed:
-        writer.close(flush=False)
-        writer = FeatureWriter(
-            path,
-            n_features=n_features,
-            dtype=dtype,
-            arguments=arguments,
-            overwrite=True,
-        )
-    return writer

@@ -31,10 +31,10 @@ def _column_of_dates(table: Any) -> str | None:
     types = getattr(table, "dtypes", getattr(table, "dtype", ()))
     columns = getattr(table, "columns", None)
     if columns is None:
-        return "" if str(types).lower().startswith(_DATES) else None
+        columns, types = [None], [types]
     for column, kind in zip(columns, types, strict=False):
         if str(kind).lower().startswith(_DATES):
-            return repr(column)
+            return "" if column is None else repr(column)
     return None
 
 
@@ -48,23 +48,8 @@ def as_columns(
 ) -> dict[str, NDArray[Any]]:
     """Convert one batch to the stored types; refuse what would change its meaning.
 
-    Parameters
-    ----------
-    features : array-like of shape (m, n_features)
-        Real numbers, finite as ``dtype``.
-    labels : array-like of shape (m,) int, or (m, k) of zeros and ones
-        One entry per row.
-    groups : array-like of shape (m,) int, or None
-        One entry per row.
-    dtype : {"float16", "float32"}
-        Stored type of the features.
-    n_features : int
-        Number of columns.
-
-    Returns
-    -------
-    columns : dict of str to ndarray
-        ``features``, ``labels`` and, if given, ``groups``.
+    Shapes are (m, n_features), (m,) or (m, k), and (m,). ``groups`` are left out where
+    they are None.
 
     Raises
     ------
@@ -85,16 +70,14 @@ def as_columns(
             f"{np.finfo(dtype).max:g}. Store them as float32, or check the model."
         )
     columns = {"features": stored}
-    given = (
-        {"labels": labels} if groups is None else {"labels": labels, "groups": groups}
-    )
+    given = {"labels": labels} | ({} if groups is None else {"groups": groups})
     for name, values in given.items():
         array = array_of(values)
         indicator = name == "labels" and array.ndim == 2
-        one_a_row = array.shape[:1] == stored.shape[:1] and (
-            indicator or array.ndim == 1
-        )
-        if array.dtype.kind not in "iub" or not one_a_row:
+        one_a_row = array.shape[:1] == stored.shape[:1]
+        if array.dtype.kind not in "iub" or not (
+            one_a_row and (indicator or array.ndim == 1)
+        ):
             raise ValueError(
                 f"{name} must be integers, one per row, got another shape or type."
             )
@@ -107,8 +90,7 @@ def as_columns(
 def warn_of_zeros(split: str, features: NDArray[Any]) -> bool:
     """Warn of rows that are all zeros, and return whether there are any.
 
-    Said here, where features are made and nothing is promised yet, and never by
-    ``fit``: what that says of exact values tells of single records.
+    Never said by ``fit``: what it says of exact values tells of single records.
     """
     found = not features.any(axis=1).all()
     if found:

@@ -14,7 +14,7 @@ from privfeat.data.reader import FeatureSplit
 def find_gaps(
     splits: Mapping[str, FeatureSplit], *, everywhere: bool = True
 ) -> list[str]:
-    """Return sentences on classes without a row.
+    """Return sentences on classes without a row, which depend on records.
 
     Parameters
     ----------
@@ -22,11 +22,6 @@ def find_gaps(
         By the name to print. Their classes are the same.
     everywhere : bool
         Also name classes that no split has a row of.
-
-    Returns
-    -------
-    gaps : list of str
-        Sensitive: they depend on records. Without counts of rows.
     """
     present = {name: _classes(split) for name, split in splits.items()}
     gaps = []

@@ -10,15 +10,15 @@ import h5py
 import numpy as np
 
 from privfeat._files import write_atomically
-from privfeat.data.reader import FeatureFile
+from privfeat.data.reader import FeatureFile, FeatureSplit
 from privfeat.data.schema import (
     COLUMNS,
-    FORMAT,
-    FORMAT_VERSION,
     RESERVED,
     FeatureFileError,
+    require_free,
     shown,
     write_attributes,
+    write_root,
 )
 from privfeat.data.shards import SHARDS, Shard, fingerprint
 
@@ -58,11 +58,10 @@ def join_features(
 
     Notes
     -----
-    The file keeps a fingerprint of each shard, which covers its attributes and its
-    checksums: `open_features` refuses it when a shard was replaced or is gone. It
-    appears whole or not at all, so that several processes may join the same shards at
-    once. Where a shard is missing, programs that read HDF5 directly find NaN and the
-    largest integer, not zeros.
+    The file keeps a fingerprint of each shard: `open_features` refuses it when a shard
+    was replaced or is gone. It appears whole or not at all, so several processes may
+    join the same shards at once. Where a shard is missing, programs that read HDF5
+    directly find NaN and the largest integer, not zeros.
 
     Examples
     --------
@@ -79,38 +78,38 @@ def join_features(
     [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] [0 1 1]
     """
     path = Path(path)
-    if path.exists() and not overwrite:
-        raise FeatureFileError(
-            f"{path} must not exist yet, but does. Choose another name, or pass "
-            "overwrite to replace it."
-        )
+    require_free(path, overwrite=overwrite)
     files = [FeatureFile(shard) for shard in shards]
-    _check(files)
-    known = [_describe(file, path) for file in files]
+    _check_order_and_identity(files)
+    known = [
+        Shard(
+            Path(os.path.relpath(file.path, path.absolute().parent)).as_posix(),
+            fingerprint(file.metadata, {s: rows.metadata for s, rows in file.items()}),
+            {split: len(rows) for split, rows in file.items()},
+        )
+        for file in files
+    ]
     _check_distinct(known)
     first = files[0]
+    attributes = {
+        **_shared([file.metadata for file in files]),
+        "n_features": first.n_features,
+        "feature_dtype": first.metadata["feature_dtype"],
+        "n_rows": sum(file.metadata["n_rows"] for file in files),
+        SHARDS: [shard._asdict() for shard in known],
+    }
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as joined:
-        write_attributes(joined, _shared([file.metadata for file in files]))
-        joined.attrs["format"] = FORMAT
-        joined.attrs["format_version"] = FORMAT_VERSION
-        joined.attrs["n_features"] = first.n_features
-        joined.attrs["feature_dtype"] = first.metadata["feature_dtype"]
-        joined.attrs["n_rows"] = sum(file.metadata["n_rows"] for file in files)
-        write_attributes(joined, {SHARDS: [shard._asdict() for shard in known]})
-        if first.class_names is not None:
-            joined.create_dataset(
-                "class_names", data=first.class_names, dtype=h5py.string_dtype()
-            )
+        write_root(joined, attributes, first.class_names)
         for split in first:
             group = joined.create_group(split)
-            _write_split(group, files, known)
+            _write_split(group, [file[split] for file in files], known)
             write_attributes(group, (split_metadata or {}).get(split, {}))
         joined.attrs["complete"] = True
     write_atomically(path, buffer.getvalue())
 
 
-def _check(files: Sequence[FeatureFile]) -> None:
+def _check_order_and_identity(files: Sequence[FeatureFile]) -> None:
     """Raise `FeatureFileError` unless the files belong together, in this order."""
     if not files:
         raise FeatureFileError("shards must be at least one file, got none.")
@@ -129,11 +128,8 @@ def _check(files: Sequence[FeatureFile]) -> None:
                     f"{shown(name, now)} and there {shown(name, then)}. Extract it "
                     "with the same arguments."
                 )
-        shard = file.metadata.get("shard")
-        if shard is not None and (shard["number"], shard["count"]) != (
-            number,
-            len(files),
-        ):
+        shard = file.metadata.get("shard") or {"number": number, "count": len(files)}
+        if (shard["number"], shard["count"]) != (number, len(files)):
             raise FeatureFileError(
                 f"{file.path} must be shard {number} of {len(files)}, but is shard "
                 f"{shard['number']} of {shard['count']}. Join all shards in order."
@@ -169,11 +165,9 @@ def _identity(file: FeatureFile) -> dict[str, Any]:
         "splits": list(file),
         **{f"shard {name}": shard[name] for name in shard if name != "number"},
     }
-    with h5py.File(file.path, "r") as source:
-        for split in file:
-            for column in (c for c in COLUMNS if c in source[split]):
-                values = source[split][column]
-                identity[f"{split}/{column}"] = f"{values.dtype}{values.shape[1:]}"
+    for name, split in file.items():
+        for column, (shape, dtype) in split.columns.items():
+            identity[f"{name}/{column}"] = f"{dtype}{shape[1:]}"
     return identity
 
 
@@ -187,43 +181,21 @@ def _shared(attributes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _describe(file: FeatureFile, joined: Path) -> Shard:
-    relative = os.path.relpath(file.path, os.path.abspath(joined.parent))
-    with h5py.File(file.path, "r") as source:
-        return Shard(
-            Path(relative).as_posix(),
-            fingerprint(source),
-            {split: len(rows) for split, rows in file.items()},
-        )
-
-
 def _write_split(
-    group: h5py.Group, files: Sequence[FeatureFile], known: Sequence[Shard]
+    group: h5py.Group, splits: Sequence[FeatureSplit], shards: Sequence[Shard]
 ) -> None:
-    split = group.name.strip("/")
-    parts = [file[split] for file in files]
-    n_rows = sum(map(len, parts))
-    with h5py.File(files[0].path, "r") as source:
-        kinds = {c: source[split][c] for c in COLUMNS if c in source[split]}
-        layouts = {
-            name: h5py.VirtualLayout((n_rows, *kind.shape[1:]), kind.dtype)
-            for name, kind in kinds.items()
-        }
-    start = 0
-    for part, shard in zip(parts, known, strict=True):
-        for name, layout in layouts.items():
-            if len(part):
-                layout[start : start + len(part)] = h5py.VirtualSource(
-                    shard.file,
-                    f"{split}/{name}",
-                    shape=(len(part), *layout.shape[1:]),
-                    dtype=layout.dtype,
+    starts = np.cumsum([0, *map(len, splits)])
+    for name, ((_, *row_shape), dtype) in splits[0].columns.items():
+        layout = h5py.VirtualLayout((starts[-1], *row_shape), dtype)
+        for shard, split, start in zip(shards, splits, starts, strict=False):
+            if len(split):
+                shape, _ = split.columns[name]
+                layout[start : start + len(split)] = h5py.VirtualSource(
+                    shard.file, f"{split.name}/{name}", shape=shape, dtype=dtype
                 )
-        start += len(part)
-    for name, layout in layouts.items():
         real = np.issubdtype(layout.dtype, np.floating)
         missing = np.nan if real else np.iinfo(layout.dtype).max
         group.create_virtual_dataset(name, layout, fillvalue=missing)
-    write_attributes(group, _shared([part.metadata for part in parts]))
-    group.attrs["n_rows"] = n_rows
-    group.attrs["n_skipped"] = sum(part.metadata.get("n_skipped", 0) for part in parts)
+    write_attributes(group, _shared([split.metadata for split in splits]))
+    n_skipped = sum(split.metadata.get("n_skipped", 0) for split in splits)
+    group.attrs["n_rows"], group.attrs["n_skipped"] = starts[-1], n_skipped

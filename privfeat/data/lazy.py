@@ -1,5 +1,6 @@
 """A feature matrix on disk that behaves like a read-only NumPy array."""
 
+import math
 import os
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from privfeat._messages import without_data
 from privfeat.data.schema import FeatureFileError, refused_if_damaged
-from privfeat.data.shards import Rows
+from privfeat.data.shards import Part, open_parts
 
 
 class LazyFeatures:
@@ -17,25 +18,14 @@ class LazyFeatures:
 
     Parameters
     ----------
-    path : str
-        The HDF5 file.
-    dataset : str
-        Name of the two-dimensional dataset, such as ``"train/features"``.
-    shape : tuple of int
-        Expected shape, (n_samples, n_features).
-    dtype : dtype-like
-        Expected element type.
-    has_groups : bool
-        Whether the file says whose each row is.
-
-    Attributes
-    ----------
+    path, dataset : str
+        The HDF5 file, and the name of the dataset, such as ``"train/features"``.
     shape : tuple of int
         (n_samples, n_features).
-    dtype : numpy.dtype
+    dtype : dtype-like
         float16 or float32.
-    ndim : int
-        Always 2.
+    has_groups : bool
+        Whether the file says whose each row is.
 
     Notes
     -----
@@ -49,7 +39,7 @@ class LazyFeatures:
         self,
         path: str,
         dataset: str,
-        shape: tuple[int, int],
+        shape: tuple[int, ...],
         dtype: DTypeLike,
         has_groups: bool = False,
     ) -> None:
@@ -58,14 +48,13 @@ class LazyFeatures:
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.has_groups = has_groups
-        self._rows: Rows | None = None
-        self._pid = -1
+        self._pid = -1  # of the process that opened the file
         self._closed = False
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self.shape[0] * self.shape[1]
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -81,17 +70,9 @@ class LazyFeatures:
             f"shape={self.shape}, dtype={self.dtype})"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "dataset": self.dataset,
-            "shape": self.shape,
-            "dtype": self.dtype,
-            "has_groups": self.has_groups,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        LazyFeatures.__init__(self, **state)
+    def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
+        known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
+        return LazyFeatures, known
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -105,28 +86,20 @@ class LazyFeatures:
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Return rows as a NumPy array; indices as for a NumPy matrix.
-
-        Parameters
-        ----------
-        key : int, slice, index array, boolean mask, or tuple of rows and columns
-            Columns are selected after the rows have been read.
+        """Return rows; indices as for a NumPy matrix, columns after rows were read.
 
         Raises
         ------
         IndexError
             If an index is out of range or of the wrong kind.
         """
-        if key is Ellipsis:
-            return self.read(0, len(self))
         if isinstance(key, tuple):
-            rows_key, columns = (key[0] if key else slice(None)), key[1:]
-            if rows_key is Ellipsis:
-                rows_key, columns = slice(None), key if len(key) > 1 else ()
-                return self[rows_key][columns] if columns else self[rows_key]
-            rows = self[rows_key]
-            columns = tuple(part for part in columns if part is not Ellipsis)
-            return rows[(..., *columns)] if columns else rows
+            if not key or key[0] is Ellipsis:
+                return self.read(0, len(self))[key]
+            columns = tuple(part for part in key[1:] if part is not Ellipsis)
+            return self[key[0]][(..., *columns)] if columns else self[key[0]]
+        if key is Ellipsis:
+            key = slice(None)
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1:
@@ -138,27 +111,16 @@ class LazyFeatures:
                 raise IndexError("a boolean index must have one entry for each row.")
             return self.read_rows(np.flatnonzero(index))
         if index.ndim == 0 and index.dtype.kind in "iu":
-            row: NDArray[Any] = self.read_rows(index[None])[0]
-            return row
+            return np.asarray(self.read_rows(index[None])[0])
         return self.read_rows(index)
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return the rows from ``start`` up to but not including ``stop``.
 
-        Parameters
-        ----------
-        start, stop : int
-            Row numbers, ``0 <= start <= stop <= len(self)``.
-
-        Returns
-        -------
-        rows : ndarray of shape (stop - start, n_features)
-            A new array of type ``dtype``.
-
         Raises
         ------
         IndexError
-            If the range does not lie within the matrix.
+            Unless ``0 <= start <= stop <= len(self)``.
         FeatureFileError
             If the file is closed, gone, or not the one that was opened.
         """
@@ -166,17 +128,16 @@ class LazyFeatures:
             raise IndexError(
                 f"rows must be some of those that there are, got {start} to {stop}."
             )
-        rows = without_data(np.empty, (stop - start, self.shape[1]), self.dtype)
-        if rows.size:
-            with refused_if_damaged(self.path):
-                for part in self._open().parts:
-                    first, last = max(start, part.start), min(stop, part.stop)
-                    if first < last:
-                        part.dataset.read_direct(
-                            rows,
-                            np.s_[first - part.start : last - part.start],
-                            np.s_[first - start : last - start],
-                        )
+        rows = without_data(np.empty, (stop - start, *self.shape[1:]), self.dtype)
+        with refused_if_damaged(self.path):
+            for part in self._open():
+                first, last = max(start, part.start), min(stop, part.stop)
+                if first < last:
+                    part.dataset.read_direct(
+                        rows,
+                        np.s_[first - part.start : last - part.start],
+                        np.s_[first - start : last - start],
+                    )
         return rows
 
     def read_rows(self, indices: ArrayLike) -> NDArray[Any]:
@@ -185,12 +146,7 @@ class LazyFeatures:
         Parameters
         ----------
         indices : array-like of int, shape (m,)
-            Row numbers in any order, repeats allowed; negative ones count from the end.
-
-        Returns
-        -------
-        rows : ndarray of shape (m, n_features)
-            A new array of type ``dtype``.
+            In any order, repeats allowed; negative ones count from the end.
 
         Raises
         ------
@@ -212,7 +168,7 @@ class LazyFeatures:
         index = np.where(index < 0, index + len(self), index).astype(np.intp)
         rows = without_data(np.empty, (len(index), self.shape[1]), self.dtype)
         with refused_if_damaged(self.path):
-            for part in self._open().parts:
+            for part in self._open():
                 here = np.flatnonzero((index >= part.start) & (index < part.stop))
                 if here.size:
                     rows[here] = _gather(part.dataset, index[here] - part.start)
@@ -220,27 +176,22 @@ class LazyFeatures:
 
     def close(self) -> None:
         """Close the file; later reads raise `FeatureFileError`."""
-        if self._rows is not None and self._pid == os.getpid():
-            self._rows.close()
-        self._rows, self._closed = None, True
+        if self._pid == os.getpid():
+            self._files.close()
+        self._closed = True
 
-    def _open(self) -> Rows:
+    def _open(self) -> list[Part]:
         if self._closed:
             raise FeatureFileError(
                 f"{self.path} must be open, but was closed. Read the features inside "
                 "the 'with' block, or call open_features without 'with'."
             )
-        if self._rows is None or self._pid != os.getpid():
-            with refused_if_damaged(self.path):
-                rows = Rows(self.path, self.dataset)
-            if not rows.fit(self.shape, self.dtype):
-                rows.close()
-                raise FeatureFileError(
-                    f"{self.path} must hold {self.dataset!r} as it was opened, but was "
-                    "changed. Open it again."
-                )
-            self._rows, self._pid = rows, os.getpid()
-        return self._rows
+        if self._pid != os.getpid():
+            self._parts, self._files = open_parts(
+                self.path, self.dataset, self.shape, self.dtype
+            )
+            self._pid = os.getpid()
+        return self._parts
 
 
 def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:

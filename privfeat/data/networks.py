@@ -14,28 +14,14 @@ _IMAGENET: tuple[Channels, Channels] = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.
 
 
 class KnownNetwork(NamedTuple):
-    """A network, and the pixels that its public weights were made for.
+    """A network, and the pixels that its public weights were made for."""
 
-    Attributes
-    ----------
-    timm : str
-        Its name in timm.
-    model_kwargs : mapping
-        What ``timm.create_model`` takes beside the name.
-    mean, std : tuple of 3 floats
-        Of each channel, for pixels in [0, 1].
-    interpolation : str
-        By which images are resized.
-    published : bool
-        Whether timm has weights of exactly this network; else a file is needed.
-    """
-
-    timm: str
-    model_kwargs: Mapping[str, Any] = MappingProxyType({})
-    mean: Channels = _HALF
+    timm: str  # its name in timm
+    model_kwargs: Mapping[str, Any] = MappingProxyType({})  # of timm.create_model
+    mean: Channels = _HALF  # of each channel, for pixels in [0, 1]
     std: Channels = _HALF
-    interpolation: str = "bicubic"
-    published: bool = True
+    interpolation: str = "bicubic"  # by which images are resized
+    published: bool = True  # else timm has no weights of exactly this network
 
 
 # Weights of ViT and BiT as timm's default tags have them; of MobileNetV2 with the

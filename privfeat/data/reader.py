@@ -3,27 +3,28 @@
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 import h5py
+import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import (
-    COLUMNS,
     ORIGIN,
     FeatureFileError,
     check_root,
-    check_split,
     open_hdf5,
     read_attributes,
+    read_columns,
     refused_if_damaged,
 )
-from privfeat.data.shards import Rows, check_shards, read_shards
+from privfeat.data.shards import check_shards, open_parts, read_checked, read_shards
 
 
+@dataclass(eq=False, repr=False)
 class FeatureSplit:
     """One split of a feature file.
 
@@ -31,29 +32,21 @@ class FeatureSplit:
     ----------
     name : str
         Name of the split, such as ``"train"``.
-    features, X : LazyFeatures of shape (n_samples, n_features)
-        The features, read when asked for. ``X`` is an alias.
-    labels, y : ndarray of shape (n_samples,) int64, or (n_samples, m) uint8
-        Class indices into ``class_names``, or indicators. ``y`` is an alias.
-    groups : ndarray of shape (n_samples,) int64, or None
-        Group of each row, if stored.
+    features : LazyFeatures of shape (n_samples, n_features)
+        Read when asked for.
     class_names : tuple of str, or None
         Names of the classes, if known.
     metadata : dict
         Attributes of the split: ``n_rows``, ``n_skipped``, ``file_list_sha256``.
+    columns : dict of str to (tuple of int, str)
+        Shape and type of ``features``, ``labels`` and, if stored, ``groups``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        features: LazyFeatures,
-        class_names: tuple[str, ...] | None,
-        metadata: dict[str, Any],
-    ) -> None:
-        self.name = name
-        self.features = features
-        self.class_names = class_names
-        self.metadata = metadata
+    name: str
+    features: LazyFeatures
+    class_names: tuple[str, ...] | None
+    metadata: dict[str, Any]
+    columns: dict[str, tuple[tuple[int, ...], str]]
 
     @property
     def X(self) -> LazyFeatures:
@@ -67,18 +60,13 @@ class FeatureSplit:
 
     @cached_property
     def labels(self) -> NDArray[Any]:
-        """The labels, read at first use."""
-        labels = self._column("labels")
-        if labels is None:
-            raise FeatureFileError(
-                f"{self.features.path} must hold labels of split {self.name!r}."
-            )
-        return labels
+        """(n_samples,) int64 indices of classes, or (n_samples, m) uint8 indicators."""
+        return self._read("labels")
 
     @cached_property
     def groups(self) -> NDArray[Any] | None:
-        """The groups, read at first use."""
-        return self._column("groups")
+        """(n_samples,) int64: the user of each row, if stored."""
+        return self._read("groups") if "groups" in self.columns else None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -86,27 +74,12 @@ class FeatureSplit:
     def __repr__(self) -> str:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
-    def _column(self, column: str) -> NDArray[Any] | None:
-        path = self.features.path
-        with refused_if_damaged(path), open_checked(path) as file:
-            found = file[self.name].get(column)
-            if found is None:
-                return None
-            rows = Rows(self.features.path, found.name)
-            if not rows.fit(found.shape, found.dtype):
-                raise FeatureFileError(
-                    f"{self.features.path} must hold the {column} of split "
-                    f"{self.name!r} as it was opened, but was changed. Open it again."
-                )
+    def _read(self, column: str) -> NDArray[Any]:
+        path, (shape, dtype) = self.features.path, self.columns[column]
         with refused_if_damaged(path):
-            values = rows.read_all()
-        rows.close()
-        checksum = self.metadata.get(f"{column}_crc32") if column in COLUMNS else None
-        if checksum is not None and checksum != zlib.crc32(values.tobytes()):
-            raise FeatureFileError(
-                f"{path}: {column} of split {self.name!r} must have the checksum they "
-                "were written with, but were changed. Extract it again."
-            )
+            parts, files = open_parts(path, f"{self.name}/{column}", shape, dtype)
+            with files:
+                values = np.concatenate([read_checked(part.dataset) for part in parts])
         values.flags.writeable = False
         return values
 
@@ -119,9 +92,8 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     path : str
         Where the file is.
     metadata : dict
-        All attributes, some of them sensitive: ``model``, ``weights_sha256``,
-        ``weights_license``, ``versions``, ``crop``, ``dataset``, ``n_rows`` and others,
-        as stored. It stays at home; ``origin`` may be published.
+        All attributes as stored, some of them sensitive (``n_rows``): it stays at home;
+        ``origin`` may be published.
     class_names : tuple of str, or None
         Names of the classes, if known; label ``i`` means ``class_names[i]``.
     n_features : int
@@ -137,24 +109,23 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             self.metadata = read_attributes(file)
             check_shards(file, self.path)
             self.shards = tuple(shard.place(self.path) for shard in read_shards(file))
-            names = file.get("class_names")
-            self.class_names = (
-                tuple(names.asstr()[()]) if isinstance(names, h5py.Dataset) else None
-            )
+            names = file["class_names"].asstr()[()] if "class_names" in file else None
+            self.class_names = None if names is None else tuple(names)
             self.n_features = int(self.metadata.get("n_features", -1))
             dtype = str(self.metadata.get("feature_dtype"))
-            groups = {n: g for n, g in file.items() if isinstance(g, h5py.Group)}
-            for name, group in groups.items():
-                check_split(group, self.path, self.n_features, dtype)
-                shape = group["features"].shape
-                self._splits[name] = FeatureSplit(
-                    name,
-                    LazyFeatures(
-                        self.path, f"{name}/features", shape, dtype, "groups" in group
-                    ),
-                    self.class_names,
-                    read_attributes(group),
-                )
+            for name, group in file.items():
+                if isinstance(group, h5py.Group):
+                    columns = read_columns(group, self.path, self.n_features, dtype)
+                    features = LazyFeatures(
+                        self.path,
+                        f"{name}/features",
+                        *columns["features"],
+                        has_groups="groups" in columns,
+                    )
+                    metadata = read_attributes(group)
+                    self._splits[name] = FeatureSplit(
+                        name, features, self.class_names, metadata, columns
+                    )
         n_rows = sum(len(split) for split in self._splits.values())
         if n_rows != self.metadata.get("n_rows"):
             raise FeatureFileError(
@@ -190,12 +161,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
     def __enter__(self) -> "FeatureFile":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -204,32 +170,26 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             split.features.close()
 
     def verify(self, *, chunk_rows: int = 8192) -> None:
-        """Read every feature and compare with the stored checksums.
-
-        Parameters
-        ----------
-        chunk_rows : int
-            Rows read at a time.
+        """Read every feature, ``chunk_rows`` rows at a time, and compare checksums.
 
         Raises
         ------
         FeatureFileError
-            If a split was changed since it was written.
+            If a split, here or in a shard, was changed since it was written.
         """
-        if self.shards:
-            for shard in self.shards:
-                with FeatureFile(shard) as file:
-                    file.verify(chunk_rows=chunk_rows)
-            return
-        for name, split in self._splits.items():
-            checksum = 0
+        for shard in self.shards:
+            with FeatureFile(shard) as file:
+                file.verify(chunk_rows=chunk_rows)
+        for split in () if self.shards else self._splits.values():
+            crc32 = 0
             for start in range(0, len(split), chunk_rows):
-                rows = split.features.read(start, min(start + chunk_rows, len(split)))
-                checksum = zlib.crc32(rows.tobytes(), checksum)
-            if checksum != split.metadata.get("features_crc32"):
+                rows = split.features[start : start + chunk_rows]
+                crc32 = zlib.crc32(rows.data, crc32)
+            if crc32 != split.metadata.get("features_crc32"):
                 raise FeatureFileError(
-                    f"{self.path}: split {name!r} must have the checksum it was "
-                    "written with, but was changed. Extract it again."
+                    f"{self.path}: features of split {split.name!r} must have the "
+                    "checksum they were written with, but were changed. Extract it "
+                    "again."
                 )
 
 
@@ -239,7 +199,7 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     Parameters
     ----------
     path : str or path-like
-        The HDF5 file.
+        The HDF5 file, plain or joined.
 
     Returns
     -------
@@ -249,9 +209,8 @@ def open_features(path: str | os.PathLike[str]) -> FeatureFile:
     Raises
     ------
     FeatureFileError
-        If the file is missing, incomplete, truncated, inconsistent, not a feature
-        file, or of an unknown version; or if a shard of a joined file is missing,
-        truncated or another.
+        If the file, or a shard of it, is missing, incomplete, truncated, inconsistent,
+        of another kind, or of an unknown version.
 
     Examples
     --------

@@ -27,8 +27,9 @@ raises ``FORMAT_VERSION``.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -41,40 +42,27 @@ FEATURE_DTYPES = ("float16", "float32")
 COLUMNS = ("features", "labels", "groups")
 CHUNK_BYTES = 256 * 1024
 # How features were made: no record has a part in it, so that a report may show it.
-ORIGIN = (
-    "crop",
-    "dataset",
-    "feature_dtype",
-    "input_size",
-    "interpolation",
-    "mean",
-    "model",
-    "model_kwargs",
-    "model_name",
-    "model_tag",
-    "n_features",
-    "pooling",
-    "precision",
-    "resize",
-    "std",
-    "versions",
-    "weights_license",
-    "weights_sha256",
-    "weights_source",
+ORIGIN = tuple(
+    "crop dataset feature_dtype input_size interpolation mean model model_kwargs "
+    "model_name model_tag n_features pooling precision resize std versions "
+    "weights_license weights_sha256 weights_source".split()
 )
-RESERVED = (
-    "format",
-    "format_version",
-    "complete",
-    "n_features",
-    "feature_dtype",
-    "n_rows",
-    "shards",
+RESERVED = tuple(
+    "format format_version complete n_features feature_dtype n_rows shards".split()
 )
 
 
 class FeatureFileError(ValueError):
     """A feature file is missing, incomplete, damaged, of another kind, or in use."""
+
+
+def require_free(path: Path, *, overwrite: bool) -> None:
+    """Raise `FeatureFileError` if the file exists and must not be replaced."""
+    if path.exists() and not overwrite:
+        raise FeatureFileError(
+            f"{path} must not exist yet, but does. Choose another name, or pass "
+            "overwrite to replace it."
+        )
 
 
 def shown(name: str, values: Mapping[str, Any]) -> str:
@@ -85,7 +73,11 @@ def shown(name: str, values: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def refused_if_damaged(path: str) -> Iterator[None]:
+def refused_if_damaged(
+    path: str | Path,
+    must: str = "be readable as a feature file",
+    remedy: str = "Extract or copy it again.",
+) -> Iterator[None]:
     """Turn what HDF5 and JSON raise on damaged bytes into `FeatureFileError`."""
     try:
         yield
@@ -101,8 +93,8 @@ def refused_if_damaged(path: str) -> Iterator[None]:
         ValueError,
     ) as error:
         raise FeatureFileError(
-            f"{path} must be readable as a feature file, but is gone or damaged "
-            f"({type(error).__name__}). Extract or copy it again."
+            f"{path} must {must}, but is gone or damaged ({type(error).__name__}). "
+            f"{remedy}"
         ) from None  # HDF5's own words hold sizes, and places of rows
 
 
@@ -124,20 +116,25 @@ def chunk_rows(n_rows: int, row_bytes: int) -> int:
 
 
 def write_attributes(target: h5py.HLObject, values: Mapping[str, Any]) -> None:
-    """Store metadata as attributes; lists, dictionaries and ``None`` become JSON.
-
-    Parameters
-    ----------
-    target : h5py object
-        File or group that receives the attributes.
-    values : mapping of str to JSON-like value
-        Names must be valid attribute names; values must be JSON serializable.
-    """
+    """Store values; lists, dictionaries and ``None`` become JSON."""
     for name, value in values.items():
         if isinstance(value, str | bool | int | float):
             target.attrs[name] = value
         else:
             target.attrs[f"{name}_json"] = json.dumps(value, sort_keys=True)
+
+
+def write_root(
+    file: h5py.File, attributes: Mapping[str, Any], class_names: Iterable[str] | None
+) -> None:
+    """Begin a file that is not complete yet."""
+    file.attrs["format"] = FORMAT
+    file.attrs["format_version"] = FORMAT_VERSION
+    file.attrs["complete"] = False
+    write_attributes(file, attributes)
+    if class_names is not None:
+        names, kind = list(class_names), h5py.string_dtype()
+        file.create_dataset("class_names", data=names, dtype=kind)
 
 
 def read_attributes(source: h5py.HLObject) -> dict[str, Any]:
@@ -172,19 +169,15 @@ def check_root(file: h5py.File, path: str) -> None:
         )
 
 
-def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> None:
-    """Raise `FeatureFileError` unless the arrays of a split agree with each other.
+def read_columns(
+    group: h5py.Group, path: str, n_features: int, dtype: str
+) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shape and type of each array of a split.
 
-    Parameters
-    ----------
-    group : h5py.Group
-        The split.
-    path : str
-        Name of the file, for the message.
-    n_features : int
-        Number of columns that the root promises.
-    dtype : str
-        Feature type that the root promises.
+    Raises
+    ------
+    FeatureFileError
+        Unless they agree with each other and with the root.
     """
     where = f"{path}: split {group.name.strip('/')!r}"
     features, labels = group.get("features"), group.get("labels")
@@ -207,9 +200,11 @@ def check_split(group: h5py.Group, path: str, n_features: int, dtype: str) -> No
             f"dimensions of {labels.dtype}."
         )
     n_rows = group.attrs.get("n_rows")
-    lengths = {name: len(group[name]) for name in COLUMNS if name in group}
-    if any(length != n_rows for length in lengths.values()):
+    columns = {name: group[name] for name in COLUMNS if name in group}
+    others = [name for name, column in columns.items() if len(column) != n_rows]
+    if others:
         raise FeatureFileError(
             f"{where} must have n_rows rows in every array, got another number in "
-            f"{', '.join(name for name in lengths if lengths[name] != n_rows)}."
+            f"{', '.join(others)}."
         )
+    return {name: (array.shape, str(array.dtype)) for name, array in columns.items()}

@@ -10,12 +10,13 @@ import hashlib
 import json
 import os
 import zlib
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
 
@@ -23,25 +24,51 @@ SHARDS = "shards"
 
 
 class Shard(NamedTuple):
-    """What a joined file knows of one of its shards.
+    """What a joined file knows of one of its shards: a `fingerprint`, rows by split."""
 
-    Attributes
-    ----------
-    file : str
-        Path from the folder of the joined file, with forward slashes.
-    sha256 : str
-        `fingerprint` of the shard.
-    n_rows : dict of str to int
-        Rows of each split.
-    """
-
-    file: str
+    file: str  # path from the folder of the joined file, with forward slashes
     sha256: str
     n_rows: dict[str, int]
 
     def place(self, joined: str) -> str:
         """Return the path of the shard, given that of the joined file."""
         return os.path.normpath(os.path.join(os.path.dirname(joined), self.file))
+
+
+def fingerprint(root: Mapping[str, Any], splits: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all attributes of a feature file and its splits.
+
+    The attributes hold the arguments of the extraction, the number of rows and the
+    checksum of every column, so another content has another fingerprint.
+    """
+    text = json.dumps({"": root, **splits}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_shards(file: h5py.File) -> list[Shard]:
+    """Return the shards of a joined file, an empty list for a plain one."""
+    return [Shard(**entry) for entry in read_attributes(file).get(SHARDS, [])]
+
+
+def check_shards(file: h5py.File, path: str) -> None:
+    """Raise `FeatureFileError` unless all shards of a joined file are as they were.
+
+    A virtual dataset without a list of shards is refused as well: nothing would tell
+    whether its rows are there.
+    """
+    shards = read_shards(file)
+    for name, group in file.items():
+        columns = group.values() if _is_split(group) else [group]
+        if not any(_is_virtual(column) for column in columns):
+            continue
+        n_rows = sum(shard.n_rows.get(name, 0) for shard in shards)
+        if n_rows != group.attrs.get("n_rows") or not shards:
+            raise FeatureFileError(
+                f"{path}: split {name!r} must list the shards of all its rows, but "
+                "lists other numbers of rows. Join the shards again."
+            )
+    for shard in shards:
+        _open_shard(path, shard).close()
 
 
 class Part(NamedTuple):
@@ -52,34 +79,51 @@ class Part(NamedTuple):
     dataset: h5py.Dataset
 
 
-def fingerprint(file: h5py.File) -> str:
-    """Return the SHA-256 of all attributes of a feature file and its splits.
-
-    The attributes hold the arguments of the extraction, the number of rows and the
-    checksum of every column, so another content has another fingerprint.
-    """
-    attributes = {"": read_attributes(file)}
-    for name, group in file.items():
-        if isinstance(group, h5py.Group):
-            attributes[name] = read_attributes(group)
-    text = json.dumps(attributes, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def read_shards(file: h5py.File) -> list[Shard]:
-    """Return the shards of a joined file, an empty list for a plain one."""
-    stored = read_attributes(file).get(SHARDS, [])
-    return [Shard(**entry) for entry in stored]
-
-
-def open_shard(path: str, shard: Shard) -> h5py.File:
-    """Open one shard of the joined file ``path``.
+def open_parts(
+    path: str, dataset: str, shape: tuple[int, ...], dtype: DTypeLike
+) -> tuple[list[Part], ExitStack]:
+    """Open a column wherever its rows lie; closing the second result closes all files.
 
     Raises
     ------
     FeatureFileError
-        If it is missing, truncated or not the file that was joined.
+        If it has another shape or type, or a shard is not the one that was joined.
+    OSError
+        If the file cannot be opened.
     """
+    with ExitStack() as stack:
+        file = stack.enter_context(h5py.File(path, "r"))
+        sources = [file]
+        if _is_virtual(file.get(dataset)):
+            shards = read_shards(file)
+            sources = [stack.enter_context(_open_shard(path, s)) for s in shards]
+        found = [source[dataset] for source in sources if dataset in source]
+        kinds = {(part.shape[1:], part.dtype) for part in found}
+        starts = np.cumsum([0, *(len(part) for part in found)])
+        if kinds != {(shape[1:], np.dtype(dtype))} or starts[-1] != shape[0]:
+            raise FeatureFileError(
+                f"{path} must hold {dataset!r} as it was opened, but was changed. Open "
+                "it again."
+            )
+        parts = [*map(Part, starts, starts[1:], found)]
+        return parts, stack.pop_all()
+
+
+def read_checked(dataset: h5py.Dataset) -> NDArray[Any]:
+    """Return a whole column, if it has the checksum that its file keeps."""
+    values: NDArray[Any] = dataset[()]
+    split, _, column = dataset.name.strip("/").partition("/")
+    stored = dataset.parent.attrs.get(f"{column}_crc32")
+    if stored is not None and stored != zlib.crc32(values.data):
+        raise FeatureFileError(
+            f"{dataset.file.filename}: {column} of split {split!r} must have the "
+            "checksum they were written with, but were changed. Extract it again."
+        )
+    return values
+
+
+def _open_shard(path: str, shard: Shard) -> h5py.File:
+    """Open one shard of the joined file ``path``, if it is the one that was joined."""
     place = shard.place(path)
     if not os.path.exists(place):
         raise FeatureFileError(
@@ -91,7 +135,8 @@ def open_shard(path: str, shard: Shard) -> h5py.File:
         "must be a readable shard, but is truncated or damaged",
         "Delete it and run its extraction again.",
     )
-    if fingerprint(source) != shard.sha256:
+    splits = {n: read_attributes(g) for n, g in source.items() if _is_split(g)}
+    if fingerprint(read_attributes(source), splits) != shard.sha256:
         source.close()
         raise FeatureFileError(
             f"{place} must be the shard that was joined into {path}, but was replaced. "
@@ -100,102 +145,8 @@ def open_shard(path: str, shard: Shard) -> h5py.File:
     return source
 
 
-class Rows:
-    """One column of an open feature file, in the file itself or in its shards.
-
-    Parameters
-    ----------
-    path : str
-        The feature file.
-    dataset : str
-        Such as ``"train/features"``.
-
-    Attributes
-    ----------
-    parts : list of Part
-        In order, without gaps; empty if there is no such dataset.
-
-    Raises
-    ------
-    FeatureFileError
-        If a shard is not the one that was joined.
-    OSError
-        If the file cannot be opened.
-    """
-
-    def __init__(self, path: str, dataset: str) -> None:
-        self.parts: list[Part] = []
-        with ExitStack() as stack:
-            file = stack.enter_context(h5py.File(path, "r"))
-            sources = [file]
-            if _is_virtual(file.get(dataset)):
-                sources = [
-                    stack.enter_context(open_shard(path, shard))
-                    for shard in read_shards(file)
-                ]
-            start = 0
-            for source in sources:
-                found = source.get(dataset)
-                if isinstance(found, h5py.Dataset):
-                    self.parts.append(Part(start, start + len(found), found))
-                    start += len(found)
-            self._files = stack.pop_all()
-
-    def fit(self, shape: tuple[int, ...], dtype: Any) -> bool:
-        """Whether the parts together have this shape and type."""
-        return (
-            bool(self.parts)
-            and self.parts[-1].stop == shape[0]
-            and all(part.dataset.shape[1:] == shape[1:] for part in self.parts)
-            and all(part.dataset.dtype == dtype for part in self.parts)
-        )
-
-    def read_all(self) -> NDArray[Any]:
-        """Return the whole column, if each part has the checksum that its file keeps.
-
-        Raises
-        ------
-        FeatureFileError
-            If a part was changed since it was written.
-        """
-        return np.concatenate([_read_checked(part.dataset) for part in self.parts])
-
-    def close(self) -> None:
-        """Close all files."""
-        self._files.close()
-
-
-def _read_checked(dataset: h5py.Dataset) -> NDArray[Any]:
-    values: NDArray[Any] = dataset[()]
-    split, _, column = dataset.name.strip("/").partition("/")
-    stored = dataset.parent.attrs.get(f"{column}_crc32")
-    if stored is not None and stored != zlib.crc32(values.tobytes()):
-        raise FeatureFileError(
-            f"{dataset.file.filename}: {column} of split {split!r} must have the "
-            "checksum they were written with, but were changed. Extract it again."
-        )
-    return values
-
-
-def check_shards(file: h5py.File, path: str) -> None:
-    """Raise `FeatureFileError` unless all shards of a joined file are as they were.
-
-    A virtual dataset without a list of shards is refused as well: nothing would tell
-    whether its rows are there.
-    """
-    shards = read_shards(file)
-    for name, group in file.items():
-        columns = group.values() if isinstance(group, h5py.Group) else [group]
-        if not any(_is_virtual(column) for column in columns):
-            continue
-        n_rows = sum(shard.n_rows.get(name, 0) for shard in shards)
-        if n_rows != group.attrs.get("n_rows") or not shards:
-            raise FeatureFileError(
-                f"{path}: split {name!r} must list the shards of all its rows, but "
-                "lists other numbers of rows. Join the shards again."
-            )
-    for shard in shards:
-        open_shard(path, shard).close()
+def _is_split(item: Any) -> bool:
+    return isinstance(item, h5py.Group)
 
 
 def _is_virtual(item: Any) -> bool:

@@ -5,16 +5,39 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat.data.assembly import assemble
+from privfeat._files import put_in_place
 from privfeat.data.columns import as_columns, warn_of_zeros
-from privfeat.data.journal import Journal, Position, RawColumn, partial_folder
-from privfeat.data.schema import FEATURE_DTYPES, RESERVED, FeatureFileError
+from privfeat.data.parts import (
+    SplitRows,
+    find_parts,
+    kind_of_rows,
+    lock_folder,
+    partial_folder,
+    read_parts,
+)
+from privfeat.data.reader import open_features
+from privfeat.data.schema import (
+    FEATURE_DTYPES,
+    RESERVED,
+    require_free,
+    write_attributes,
+    write_root,
+)
+from privfeat.data.sink import new_hdf5
+
+PART_BYTES = 16 << 20
+
+
+class Position(NamedTuple):
+    """How far a split has been written: records met, and rows that they gave."""
+
+    seen: int
+    n_rows: int
 
 
 class FeatureWriter:
@@ -30,8 +53,7 @@ class FeatureWriter:
     dtype : {"float16", "float32"}
         Type of the stored features.
     arguments : mapping of str to JSON-like value
-        Everything that determines the features. A partial folder is continued only
-        with equal arguments.
+        What determines the features. Only a run with equal arguments is continued.
     overwrite : bool
         Discard an existing file or partial folder.
     flush_seconds : float
@@ -52,8 +74,8 @@ class FeatureWriter:
 
     Notes
     -----
-    A process that is killed at any moment leaves a partial folder from which the next
-    one continues at the last flush, and never a file that is short: see ``journal.py``.
+    A process may be killed at any moment: the next one continues at the last flush, and
+    there is never a file that is short. ``parts.py`` says how.
     """
 
     def __init__(
@@ -73,53 +95,42 @@ class FeatureWriter:
         self.path = Path(path)
         self.partial = partial_folder(path)
         self.n_features, self.dtype = int(n_features), dtype
-        self.resumed = False
-        self._flush_seconds = flush_seconds
-        self._last_flush = time.monotonic()
-        self._columns: dict[str, dict[str, RawColumn]] = {}
-        self._seen: dict[str, int] = {}
-        self._n_skipped: dict[str, int] = {}
-        self._dirty: set[str] = set()
-        self._zeros: set[str] = set()
-        if self.path.exists() and not overwrite:
-            raise FeatureFileError(
-                f"{self.path} must not exist yet, but does. Choose another name, or "
-                "pass overwrite to replace it."
-            )
-        self._journal = Journal(self.partial)
-        header = {
-            "arguments": dict(arguments or {}),
+        require_free(self.path, overwrite=overwrite)
+        self._arguments = {
             "n_features": self.n_features,
             "dtype": dtype,
+            **(arguments or {}),
         }
-        self.partial.mkdir(parents=True, exist_ok=True)
+        self._flush_seconds = flush_seconds
+        self._last_flush = time.monotonic()
+        self._bytes_in_memory = 0
+        self._with_zeros: set[str] = set()
+        self._lock = lock_folder(self.partial)
         try:
-            self._journal.open()
-            if not overwrite and self._journal.read():
-                self._journal.require(header)
-                self._resume()
-            else:
-                self._journal.start(header)
+            if overwrite:  # last parts first, so that a kill leaves the first ones
+                for part in reversed(find_parts(self.partial)):
+                    part.unlink()
+            self._splits = read_parts(self.partial, self._arguments)
         except BaseException:
-            self._release()
+            self._lock.release()
             raise
+        self.resumed = bool(self._splits)
 
     def position(self, split: str) -> Position:
         """Return how far ``split`` has been written, (0, 0) if not begun."""
-        columns = self._columns.get(split, {})
-        n_rows = columns["features"].n_rows if columns else 0
-        return Position(self._seen.get(split, 0), n_rows)
+        rows = self._splits.get(split, SplitRows({}))
+        return Position(rows.n_rows + rows.n_skipped, rows.n_rows)
 
     def n_skipped(self, split: str) -> int:
         """Return how many records of ``split`` gave no row."""
-        known: int = self._journal.progress.get(split, {}).get("n_skipped", 0)
-        return known + self._n_skipped.get(split, 0)
+        return self._splits.get(split, SplitRows({})).n_skipped
 
     def labels(self, split: str) -> NDArray[Any]:
         """Return the labels of ``split`` written so far."""
-        column = self._columns[split]["labels"]
-        blocks = list(column.blocks(column.n_rows))
-        return np.concatenate(blocks) if blocks else np.empty(0, column.dtype)
+        self.flush()
+        rows = self._splits[split]
+        empty = np.empty(0, rows.columns["labels"])
+        return np.concatenate([empty, *rows.blocks("labels")])
 
     def append(
         self,
@@ -143,7 +154,7 @@ class FeatureWriter:
         groups : array-like of shape (m,) int, optional
             Given for all rows of a split or for none.
         skipped : iterable of str
-            Records that were met among these and gave no row: counted, not kept.
+            Records among these that gave no row: counted, not kept.
 
         Raises
         ------
@@ -155,55 +166,38 @@ class FeatureWriter:
         arrays = as_columns(
             features, labels, groups, dtype=self.dtype, n_features=self.n_features
         )
-        if split not in self._columns:
-            if not split or "/" in split or split.startswith("."):
-                raise ValueError(f"split must be a plain name, got {split!r}.")
-            self._columns[split] = {
-                name: RawColumn(
-                    self._raw_path(split, name),
-                    str(array.dtype),
-                    array.shape[1] if array.ndim == 2 else None,
-                )
-                for name, array in arrays.items()
-            }
-        columns = self._columns[split]
-        if columns.keys() != arrays.keys():
+        if not split or "/" in split or split.startswith("."):
+            raise ValueError(f"split must be a plain name, got {split!r}.")
+        columns = {name: kind_of_rows(array) for name, array in arrays.items()}
+        rows = self._splits.setdefault(split, SplitRows(columns))
+        if rows.columns != columns:
             raise ValueError(
-                f"every batch of split {split!r} must give {sorted(columns)}, "
-                f"got {sorted(arrays)}."
+                f"every batch of split {split!r} must give rows of {rows.columns}, "
+                f"got {columns}."
             )
-        if split not in self._zeros and warn_of_zeros(split, arrays["features"]):
-            self._zeros.add(split)
-        for name, array in arrays.items():
-            columns[name].append(array)
+        if split not in self._with_zeros and warn_of_zeros(split, arrays["features"]):
+            self._with_zeros.add(split)
         n_skipped = sum(1 for _ in skipped)
-        n_seen = len(arrays["features"]) + n_skipped
-        self._seen[split] = self._seen.get(split, 0) + n_seen
-        self._n_skipped[split] = self._n_skipped.get(split, 0) + n_skipped
-        self._dirty.add(split)
-        if time.monotonic() - self._last_flush > self._flush_seconds:
+        rows.n_rows += len(arrays["features"])
+        rows.n_skipped += n_skipped
+        rows.n_new_skipped += n_skipped
+        rows.batches.append(arrays)
+        self._bytes_in_memory += sum(array.nbytes for array in arrays.values())
+        is_late = time.monotonic() - self._last_flush > self._flush_seconds
+        if is_late or self._bytes_in_memory > PART_BYTES:
             self.flush()
+        else:  # the caller may use the memory again
+            rows.batches[-1] = {name: array.copy() for name, array in arrays.items()}
 
     def flush(self) -> None:
         """Make all rows so far safe against a kill or a loss of power."""
-        for split, columns in self._columns.items():
-            if split not in self._dirty:
-                continue
-            for column in columns.values():
-                column.sync()
-            self._journal.record(
-                {
-                    "split": split,
-                    "seen": self._seen[split],
-                    "n_rows": columns["features"].n_rows,
-                    "n_skipped": self._n_skipped.pop(split, 0),
-                    "columns": {
-                        name: [str(c.dtype), c.width, c.checksum]
-                        for name, c in columns.items()
-                    },
-                }
-            )
-        self._dirty.clear()
+        for split, rows in self._splits.items():
+            if rows.batches:
+                number = sum(len(rows.parts) for rows in self._splits.values())
+                about = {"number": number, "split": split}
+                about["arguments"] = self._arguments
+                rows.write(self.partial / f"{number:06d}.h5", about)
+        self._bytes_in_memory = 0
         self._last_flush = time.monotonic()
 
     def finish(
@@ -217,12 +211,10 @@ class FeatureWriter:
 
         Parameters
         ----------
-        metadata : mapping of str to JSON-like value
-            Attributes of the file; names of the format itself are refused.
+        metadata, split_metadata : mapping
+            Attributes, JSON-like, of the file and of each split.
         class_names : iterable of str, optional
             Names of the classes in the order of the labels.
-        split_metadata : mapping of split name to mapping
-            Attributes of each split.
 
         Raises
         ------
@@ -231,70 +223,47 @@ class FeatureWriter:
         OSError
             If the disk is full or fails. The partial folder stays and can be resumed.
         ValueError
-            If ``metadata`` uses a reserved name, or there is no row and no ``shard``.
+            If ``metadata`` has a name of the format itself, or there is no row and no
+            ``shard``.
         """
-        taken = sorted(set(metadata or {}) & set(RESERVED))
+        metadata = dict(metadata or {})
+        taken = sorted(set(metadata) & set(RESERVED))
         if taken:
             raise ValueError(f"metadata must not use reserved names, got {taken}.")
-        rows = sum(self.position(split).n_rows for split in self._columns)
-        if not rows and "shard" not in (metadata or {}):
+        n_rows = sum(rows.n_rows for rows in self._splits.values())
+        if not n_rows and "shard" not in metadata:
             raise ValueError(f"{self.path} must get at least one row, got none.")
         self.flush()
-        assemble(
-            self.path,
-            self.partial,
-            self._columns,
-            {split: self.n_skipped(split) for split in self._columns},
-            root={
-                "n_features": self.n_features,
-                "feature_dtype": self.dtype,
-                **(metadata or {}),
-            },
-            class_names=None if class_names is None else list(class_names),
-            split_metadata=split_metadata or {},
-        )
-        self.close(flush=False)
+        building = self.partial / "assembled.h5"
+        with new_hdf5(building, final=self.path) as (file, sink):
+            sizes = {"n_features": self.n_features, "feature_dtype": self.dtype}
+            write_root(file, {**sizes, **metadata, "n_rows": n_rows}, class_names)
+            for split, rows in self._splits.items():
+                group = file.create_group(split)
+                rows.store(group, sink)
+                write_attributes(group, (split_metadata or {}).get(split, {}))
+            file.flush()
+            sink.check()
+            file.attrs["complete"] = True
+        open_features(building).close()
+        put_in_place(building, self.path)
+        self._lock.release()
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def close(self, *, flush: bool = True) -> None:
         """Stop here; what was written, if anything, can be continued later."""
-        try:
-            if flush:
-                self.flush()
-        finally:
-            self._release()
-            if not any(c["features"].n_rows for c in self._columns.values()):
-                shutil.rmtree(self.partial, ignore_errors=True)
+        if self._lock.is_locked:
+            try:
+                if flush:
+                    self.flush()
+            finally:
+                self._lock.release()
+                if not any(r.parts and r.n_rows for r in self._splits.values()):
+                    shutil.rmtree(self.partial, ignore_errors=True)
 
     def __enter__(self) -> "FeatureWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # After a failed write another flush would fail as well and hide the cause.
         self.close(flush=not isinstance(error, OSError))
-
-    def _raw_path(self, split: str, column: str) -> Path:
-        return self.partial / f"{split}.{column}.col"
-
-    def _release(self) -> None:
-        for columns in self._columns.values():
-            for column in columns.values():
-                column.close()
-        self._journal.close()
-        self._dirty.clear()
-
-    def _resume(self) -> None:
-        """Take up the columns that the journal vouches for."""
-        for split, state in self._journal.progress.items():
-            columns = self._columns[split] = {}
-            for name, (dtype, width, checksum) in state["columns"].items():
-                columns[name] = RawColumn(
-                    self._raw_path(split, name), dtype, width, state["n_rows"], checksum
-                )
-            self._seen[split] = state["seen"]
-        self.resumed = bool(self._columns)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privfeat.data import write_features
+from privfeat.data import FeatureWriter, write_features
 
 
 @pytest.fixture
@@ -25,3 +25,14 @@ def feature_file(tmp_path, arrays):
         metadata={"model": "toy", "mean": [0.5, 0.5, 0.5]},
     )
     return path
+
+
+@pytest.fixture
+def begin(tmp_path):
+    """Return a function that opens a writer for ``out.h5``."""
+    options = {"n_features": 5, "arguments": {"model": "toy"}, "flush_seconds": 0.0}
+
+    def open_writer(**changes):
+        return FeatureWriter(tmp_path / "out.h5", **{**options, **changes})
+
+    return open_writer

@@ -7,117 +7,17 @@ import pytest
 
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.writer import Position
+from tests.data.rows import write_rows
 
 
-@pytest.fixture
-def begin(tmp_path):
-    """Return a function that opens a writer for ``out.h5``."""
-    options = {"n_features": 5, "arguments": {"model": "toy"}, "flush_seconds": 0.0}
-
-    def open_writer(**changes):
-        return FeatureWriter(tmp_path / "out.h5", **{**options, **changes})
-
-    return open_writer
-
-
-def write_rows(writer, arrays, step=2, stop=None):
-    """Append what the writer lacks, ``stop`` batches at most."""
-    done = 0
-    for split, (features, labels) in arrays.items():
-        for start in range(writer.position(split).seen, len(features), step):
-            if done == stop:
-                return
-            rows = slice(start, start + step)
-            writer.append(split, features[rows], labels[rows])
-            done += 1
-
-
-def whole_file(begin, arrays, folder):
-    """Return the bytes of an uninterrupted run."""
-    with begin() as writer:
-        write_rows(writer, arrays)
-        writer.finish({"model": "toy"})
-    path = writer.path
-    data = path.read_bytes()
-    path.unlink()
-    assert not list(folder.iterdir())
-    return data
-
-
-@pytest.mark.parametrize("stop", range(7))
-def test_feature_writer_continues_after_an_interruption(begin, arrays, tmp_path, stop):
-    expected = whole_file(begin, arrays, tmp_path)
-    with begin() as writer:
-        write_rows(writer, arrays, stop=stop)
-    assert not writer.path.exists()
-    with begin() as writer:
-        assert writer.resumed == (stop > 0)
-        write_rows(writer, arrays)
-        writer.finish({"model": "toy"})
-    assert writer.path.read_bytes() == expected
-    assert [path.name for path in tmp_path.iterdir()] == ["out.h5"]
-
-
-def test_feature_writer_continues_from_any_prefix_of_its_journal(
-    begin, arrays, tmp_path
-):
-    """A kill can cut the last line anywhere; rows after it are then written anew."""
-    expected = whole_file(begin, arrays, tmp_path)
-    with begin() as writer:
-        write_rows(writer, arrays)
-    kept = tmp_path / "kept"
-    shutil.copytree(writer.partial, kept)
-    journal = (kept / "journal.jsonl").read_bytes()
-    header = journal.index(b"\n") + 1
-    for size in range(header, len(journal) + 1, 23):
-        shutil.rmtree(writer.partial, ignore_errors=True)
-        shutil.copytree(kept, writer.partial)
-        (writer.partial / "journal.jsonl").write_bytes(journal[:size])
-        with begin() as writer:
-            write_rows(writer, arrays)
-            writer.finish({"model": "toy"})
-        assert writer.path.read_bytes() == expected
-        writer.path.unlink()
-
-
-def test_feature_writer_cuts_off_rows_that_the_journal_does_not_count(
-    begin, arrays, tmp_path
-):
-    expected = whole_file(begin, arrays, tmp_path)
-    with begin() as writer:
-        write_rows(writer, arrays, stop=2)
-    with open(writer.partial / "train.features.col", "ab") as file:
-        file.write(b"torn row")
-    with begin() as writer:
-        assert writer.position("train") == Position(4, 4)
-        write_rows(writer, arrays)
-        writer.finish({"model": "toy"})
-    assert writer.path.read_bytes() == expected
-
-
-@pytest.mark.parametrize("damage", ["change", "shorten", "remove"])
-def test_feature_writer_refuses_damaged_rows(begin, arrays, damage):
-    with begin() as writer:
-        write_rows(writer, arrays, stop=2)
-    column = writer.partial / "train.features.col"
-    data = bytearray(column.read_bytes())
-    if damage == "remove":
-        column.unlink()
-    else:
-        data[3] ^= 1
-        column.write_bytes(data if damage == "change" else data[:-1])
-    with pytest.raises(FeatureFileError, match="must hold the rows that"):
-        begin()
-    with begin(overwrite=True) as writer:
-        assert writer.position("train") == Position(0, 0)
-
-
-def test_feature_writer_refuses_an_unreadable_journal(begin, arrays):
-    with begin() as writer:
-        write_rows(writer, arrays, stop=2)
-    (writer.partial / "journal.jsonl").write_text("no journal\n")
-    with pytest.raises(FeatureFileError, match="is not readable as one"):
-        begin()
+def test_feature_writer_keeps_rows_apart_from_the_memory_of_the_caller(begin):
+    buffer = np.zeros((1, 5), np.float16)
+    with begin(flush_seconds=100.0) as writer:
+        for value in (1.0, 2.0):
+            buffer[:] = value
+            writer.append("train", buffer, [0])
+        writer.finish()
+    assert open_features(writer.path)["train"].X[:, 0].tolist() == [1.0, 2.0]
 
 
 def test_feature_writer_refuses_other_arguments(begin, arrays):
@@ -135,16 +35,26 @@ def test_feature_writer_refuses_other_arguments(begin, arrays):
 
 def test_feature_writer_starts_anew_where_nothing_was_written(begin, arrays):
     writer = begin(arguments={"model": "big"})
-    kept = (writer.partial / "journal.jsonl").read_bytes()
+    kept = writer.partial.with_name("kept")
+    shutil.copytree(writer.partial, kept)
     writer.close()
     assert not writer.partial.exists()
-    writer.partial.mkdir()
-    (writer.partial / "journal.jsonl").write_bytes(kept)  # as after a kill
+    shutil.move(kept, writer.partial)  # as after a kill
     with begin() as writer:
         assert not writer.resumed
         write_rows(writer, arrays)
         writer.finish()
     assert writer.path.exists()
+
+
+def test_overwriting_discards_earlier_parts_at_once(begin, arrays):
+    with begin() as writer:
+        write_rows(writer, arrays)
+    killed = begin(overwrite=True)
+    assert [path.name for path in killed.partial.iterdir()] == [".lock"]
+    killed.close(flush=False)
+    with begin(arguments={"model": "big"}) as writer:
+        assert not writer.resumed
 
 
 def test_feature_writer_lets_one_process_write(begin, arrays):
@@ -193,21 +103,6 @@ def test_feature_writer_counts_skipped_records_and_keeps_no_name(begin, arrays):
     np.testing.assert_array_equal(train.X[:], features)
 
 
-def test_feature_writer_goes_on_from_a_journal_with_names(begin, arrays):
-    features, labels = arrays["train"]
-    with begin() as writer:
-        writer.append("train", features[:3], labels[:3], skipped=["a.png"])
-    journal = writer.partial / "journal.jsonl"
-    text = journal.read_text()
-    assert text.count('"n_skipped": 1') == 1
-    journal.write_text(text.replace('"n_skipped": 1', '"skipped": ["a.png"]'))
-    with begin() as writer:
-        assert writer.n_skipped("train") == 1
-        writer.append("train", features[3:], labels[3:])
-        writer.finish()
-    assert open_features(writer.path)["train"].metadata["n_skipped"] == 1
-
-
 def test_messages_of_another_run_hold_no_digest(begin, arrays):
     features, labels = arrays["train"]
     with begin(arguments={"file_lists": {"train": "digest"}}) as writer:
@@ -242,7 +137,7 @@ def test_feature_writer_refuses_a_batch_of_another_kind(begin, arrays):
             writer.append("train", features, labels, groups=labels)
         with pytest.raises(ValueError, match=r"shape \(m, 5\)"):
             writer.append("train", features[:, :4], labels)
-        with pytest.raises(ValueError, match="must be int64 of width None"):
+        with pytest.raises(ValueError, match=r"'labels': dtype\('int64'\)"):
             writer.append("train", features, np.eye(7, dtype=int))
 
 
@@ -279,7 +174,7 @@ def test_feature_writer_keeps_rows_when_the_disk_is_full(begin, arrays, monkeypa
     with monkeypatch.context() as patched, begin() as writer:
         write_rows(writer, arrays)
         patched.setattr(h5py.Group, "create_dataset", full)
-        with pytest.raises(OSError, match="could not be written") as caught:
+        with pytest.raises(OSError, match=r"out\.h5 could not be") as caught:
             writer.finish()
     assert caught.value.errno == 28
     assert not writer.path.exists()

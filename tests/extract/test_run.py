@@ -116,7 +116,7 @@ def test_extract_refuses_to_continue_with_other_arguments(run, child, tmp_path):
 @pytest.mark.parametrize(
     ("limit", "stage"),
     [
-        (300_000, "train.features.col"),
+        (300_000, "out.h5.partial could"),
         pytest.param(900_000, "out.h5 could", marks=pytest.mark.slow),
     ],
 )
