@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from privfeat.networks.engine.clipping import (
     ClipFactor,
@@ -37,7 +37,7 @@ from privfeat.networks.layers.contributions import (
 )
 
 RecordLoss: TypeAlias = Callable[
-    [Float[Array, "n m"], Float[Array, "n ..."]], Float[Array, " n"]
+    [Float[Array, "n m"], Shaped[Array, "n ..."]], Float[Array, " n"]
 ]
 # What a record's gradient is: from network, loss, names of trained parameters,
 # parameters, inputs and targets to the contribution of every one of these parameters.
@@ -107,7 +107,7 @@ def record_parts(
     def compute(
         parameters: Parameters,
         inputs: Any,
-        targets: Float[Array, "n ..."],
+        targets: Shaped[Array, "n ..."],
         valid: Bool[Array, " n"],
     ) -> RecordParts:
         found = terms(network, loss, trainable, parameters, inputs, targets)
@@ -136,7 +136,7 @@ def clipped_sum(
     def compute(
         parameters: Parameters,
         inputs: Any,
-        targets: Float[Array, "n ..."],
+        targets: Shaped[Array, "n ..."],
         valid: Bool[Array, " n"],
         clip_norm: Float[Array, ""],
     ) -> Parameters:
@@ -204,7 +204,7 @@ def _fast_terms(
     trainable: tuple[str, ...],
     parameters: Parameters,
     inputs: Float[Array, "n k ..."],
-    targets: Float[Array, "n ..."],
+    targets: Shaped[Array, "n ..."],
 ) -> dict[str, Contribution]:
     n, copies = inputs.shape[:2]
     images = inputs.reshape(n * copies, *inputs.shape[2:])
@@ -234,12 +234,12 @@ def _reference_terms(
     trainable: tuple[str, ...],
     parameters: Parameters,
     inputs: Float[Array, "n k ..."],
-    targets: Float[Array, "n ..."],
+    targets: Shaped[Array, "n ..."],
 ) -> dict[str, Contribution]:
     fixed = {name: parameters[name] for name in parameters if name not in trainable}
 
     def record_loss(
-        moving: Parameters, copies: Float[Array, "k ..."], target: Float[Array, "..."]
+        moving: Parameters, copies: Float[Array, "k ..."], target: Shaped[Array, "..."]
     ) -> Float[Array, ""]:
         scores = network(moving | fixed, copies)
         return jnp.mean(loss(scores, jnp.repeat(target[None], len(copies), axis=0)))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 # A kept gradient is written once and read twice. Moving a number costs about as much as
 # twelve multiplications, measured on two CPU cores.
@@ -166,7 +166,7 @@ def gram(
 
 
 def lookup(
-    ids: Float[Array, "n t"], e: Float[Array, "n t o"], n_rows: int
+    ids: Int[Array, "n t"], e: Float[Array, "n t o"], n_rows: int
 ) -> Contribution:
     """Return the contribution of a table of which row ``ids[t]`` got cotangent ``e_t``.
 

@@ -38,8 +38,7 @@ class NormFreeBlock(nnx.Module):
         self.beta = beta
         self.stride = stride
         self.convolutions = chain(make, (n_inputs, width, width, n_outputs), stride)
-        last: Any = self.convolutions[2]
-        last.gain[...] *= 0.0
+        self.convolutions[2].gain[...] *= 0.0
         changes = stride != 1 or n_inputs != n_outputs
         self.shortcut = make(n_inputs, n_outputs, 1) if changes else nnx.data(None)
 

@@ -35,9 +35,7 @@ def block_places(depths: Iterable[int]) -> Iterator[tuple[int, int, int]]:
             yield stage, place, 2 if stage and not place else 1
 
 
-def chain(
-    make: Callable[..., Conv], channels: tuple[int, ...], stride: int
-) -> nnx.List[Conv]:
+def chain(make: Callable[..., Conv], channels: tuple[int, ...], stride: int) -> Any:
     """Return the convolutions of a block: two of 3 x 3, or a bottleneck of three.
 
     A bottleneck is 1 x 1, 3 x 3, 1 x 1. The first of 3 x 3 has the stride.
@@ -63,7 +61,7 @@ class ResidualNetwork(nnx.Module):
     """
 
     outside_of_pooling: ClassVar[float]
-    blocks: nnx.List[Any]
+    blocks: Any
     head: Dense
 
     def __init__(

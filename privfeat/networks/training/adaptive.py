@@ -39,7 +39,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 from numpy.typing import NDArray
 
 from privfeat.core.bounds.clipping import CLIP_RANGE
@@ -115,7 +115,7 @@ def adaptive_sum(
     def compute(
         parameters: Parameters,
         inputs: Any,
-        targets: Float[Array, "n ..."],
+        targets: Shaped[Array, "n ..."],
         valid: Bool[Array, " n"],
         clip_norm: Float[Array, ""],
     ) -> Parameters:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 from numpy.typing import NDArray
 
 from privfeat.estimation.users import Users
@@ -84,7 +84,7 @@ class LocalTraining:
         trainable: tuple[str, ...],
         parameters: Parameters,
         inputs: UserInputs,
-        targets: Float[Array, "n s ..."],
+        targets: Shaped[Array, "n s ..."],
     ) -> dict[str, Contribution]:
         """Return the update of every user, by parameter."""
         fixed = {name: parameters[name] for name in parameters if name not in trainable}
