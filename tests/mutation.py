@@ -64,6 +64,7 @@ TESTS = {
     "ledger.privacy_ledger": (*LEDGER, "store", "file/test_shared_disk"),
     "ledger.budget": ("budget", *LEDGER),
     "noise.draws": ("draws", "threefish"),
+    "private_fit": ("private_fit", "weak_choices"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.

@@ -90,15 +90,13 @@ RULES = {
         | {
             "privfeat.core",
             "privfeat.data",
-            "privfeat.estimation.apart",
-            "privfeat.estimation.inputs",
-            "privfeat.estimation.labels",
+            "privfeat.estimation",
             "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",
         },
     ),
-    "privfeat/postprocessing": rule(
+    "privfeat/recalibration": rule(
         ["sklearn"],
         ours=SHARED
         | {
@@ -107,7 +105,7 @@ RULES = {
             "privfeat.data",
             "privfeat.estimation",
             "privfeat.persistence",
-            "privfeat.postprocessing",
+            "privfeat.recalibration",
         },
     ),
     "privfeat/networks": rule(

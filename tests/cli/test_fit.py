@@ -222,7 +222,7 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
 @pytest.mark.parametrize(
     ("target", "seam", "sentence"),
     [
-        (DPLeastSquares, "check of the input", "No budget was spent."),
+        (DPLeastSquares, "problem of a linear fit", "No budget was spent."),
         (
             DPLeastSquares,
             "solution of a linear fit",
@@ -231,7 +231,7 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
         (None, "save of a model", "Its budget is spent."),
     ],
     ids=[
-        "DPLeastSquares-_validate-No budget was spent.",
+        "DPLeastSquares-_problem-No budget was spent.",
         "DPLeastSquares-_solve-The fit had begun: its budget is spent.",
         "privfeat.persistence-save-Its budget is spent.",
     ],

@@ -1,11 +1,7 @@
 import numpy as np
 import pytest
 
-from privfeat.data import (
-    FeatureWriter,
-    join_features,
-    write_features,
-)
+from privfeat.data import FeatureWriter, join_features, write_features
 
 
 @pytest.fixture

@@ -6,10 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat.data import (
-    FeatureFileError,
-    open_features,
-)
+from privfeat.data import FeatureFileError, open_features
 from tests.data.conftest import whole
 
 

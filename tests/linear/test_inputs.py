@@ -159,7 +159,7 @@ def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, plant):
                 clf.fit(*rows)
         return getattr(caught.value, "__notes__", [])
 
-    assert notes("rows of a linear fit") == []
+    assert notes("problem of a linear fit") == []
     assert notes("charge of a ledger", PrivacyLedger) == [
         "Whether it was charged, the history of its ledger says."
     ]

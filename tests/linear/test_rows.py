@@ -11,13 +11,19 @@ import pytest
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import write_features
-from privfeat.linear._rows import BoundedRows
+from privfeat.linear.rows import BoundedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-OPTIONS = {"row_scaling": "unit", "clip_norm": 1.0, "intercept_scaling": None}
+OPTIONS = {
+    "row_scaling": "unit",
+    "clip_norm": 1.0,
+    "intercept_scaling": None,
+    "team": Team(),
+}
 
 
 @pytest.fixture
@@ -66,6 +72,7 @@ def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
         row_scaling=row_scaling,
         clip_norm=1.0,
         intercept_scaling=0.5,
+        team=Team(),
         private=private,
     )
     (chunk,) = rows.chunks()
@@ -88,6 +95,7 @@ def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
         row_scaling="clip",
         clip_norm=1e-3,
         intercept_scaling=None,
+        team=Team(),
         private=False,
     )
     (chunk,) = rows.chunks()

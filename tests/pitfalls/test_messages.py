@@ -24,7 +24,7 @@ from privfeat import (
 from privfeat._messages import array_of, without_data
 from privfeat.analysis.metrics import calibration_report
 from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
-from privfeat.networks.images import as_records
+from privfeat.networks.images.records import as_records
 from tests.networks.tiny import TINY
 from tests.pitfalls.conftest import SECRET
 

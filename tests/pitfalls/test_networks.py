@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from privfeat.networks import contributions, layers
-from privfeat.networks.engine import ClipRule, clipped_sum
-from privfeat.networks.layers import Dense, Norm
-from privfeat.networks.losses import cross_entropy
-from privfeat.networks.model import Network
-from privfeat.networks.tape import FastEngineError
-from tests.networks.test_engine import EveryLayer, Twice
+from privfeat.networks import layers
+from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
+from privfeat.networks.engine.network import Network
+from privfeat.networks.layers import Dense, Norm, contributions
+from privfeat.networks.layers.basic import FastEngineError
+from tests.networks.engine.test_clipped_sums import EveryLayer, Twice
 from tests.pitfalls.tiny import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -22,7 +22,9 @@ UNOPTIMIZED = {"xla_backend_optimization_level": 0}
 def total(module, inputs, labels, how="fast", clip_norm=0.1):
     """Return the clipped sum of all parameters, as one vector."""
     network, n = Network(module), len(inputs)
-    function = clipped_sum(network, cross_entropy, ClipRule(), how)
+    names = tuple(network.initial)
+    parts = record_parts(network, cross_entropy, "flat", how, names)
+    function = clipped_sum(parts)
     arguments = (network.initial, inputs, labels, jnp.ones(n, bool))
     lowered = function.lower(*arguments, jnp.float32(clip_norm))
     compiled = lowered.compile(compiler_options=UNOPTIMIZED)

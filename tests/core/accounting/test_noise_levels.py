@@ -22,6 +22,7 @@ from privfeat.core.accounting.conversions import (
     zcdp_epsilon,
 )
 from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.pld import pld_epsilon
 from privfeat.exceptions import UnsupportedEventError
 from tests.core.plans import QUERY_SETS, SAMPLED, composed_mu, weighted
 
@@ -217,6 +218,14 @@ def test_sampled_plan_costs_its_epsilon_and_no_more():
     assert plan.rho is plan.mu is None
     unsampled = math.sqrt(5) / gaussian_mu(1.0, 1e-5)
     assert multiplier < unsampled / 2
+
+
+def test_sampled_plan_of_a_small_budget_costs_its_epsilon_and_no_more():
+    """A loss distribution under much noise is small, so that it takes no time."""
+    query = Query("gradient", 1.0, sampling_prob=0.5)
+    plan = plan_releases([query], epsilon=0.1, **POISSON)
+    assert 0.098 < plan.epsilon <= 0.1
+    assert plan.epsilon == pld_epsilon(plan.event(), 1e-5)
 
 
 def test_sampled_plan_with_a_noise_multiplier_reports_its_cost():

@@ -5,19 +5,9 @@ import pytest
 
 from privfeat.core.bounds import sensitivity
 from privfeat.core.sums.records import CHUNK_ROWS
-from privfeat.core.sums.statistics import (
-    exact_class_sums,
-    exact_gradient,
-    exact_gram,
-)
+from privfeat.core.sums.statistics import exact_class_sums, exact_gradient, exact_gram
 from tests import reference
-from tests.core.grids import (
-    LIMIT,
-    STEP,
-    bounded,
-    class_gram_stack,
-    curvature_stack,
-)
+from tests.core.grids import LIMIT, STEP, bounded, class_gram_stack, curvature_stack
 
 
 @pytest.mark.parametrize("private", [True, False])

@@ -1,0 +1,68 @@
+"""What networks and their parts are refused for."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+
+from privfeat import DPSGDRegressor
+from privfeat.networks.clipping import check_phases
+from privfeat.networks.color_jitter import grey
+from privfeat.networks.images import read_folder
+from privfeat.networks.layers import Norm
+from privfeat.networks.model import Network
+
+
+@pytest.mark.parametrize(
+    ("clip_norm", "error", "message"),
+    [
+        ((1.0, 2.0), TypeError, "a tuple of pairs"),
+        (((0.0, 1.0, 2.0),), TypeError, "a tuple of pairs"),
+        (((0.5, 1.0),), ValueError, "increase from 0"),
+        (((0.0, 1.0), (0.0, 2.0)), ValueError, "increase from 0"),
+        ((), ValueError, "at least one phase"),
+    ],
+)
+def test_phases_of_clip_norm_that_are_none_are_refused(clip_norm, error, message):
+    with pytest.raises(error, match=message):
+        check_phases(clip_norm)
+
+
+def test_groups_of_channels_must_be_equal():
+    with pytest.raises(ValueError, match="must divide the 6 channels, got 4"):
+        Norm(6, groups=4)
+
+
+def test_a_model_must_be_a_module():
+    with pytest.raises(TypeError, match=r"must be a flax.nnx.Module, got dict"):
+        Network({})
+
+
+def test_grey_leaves_an_image_of_one_channel_as_it_is():
+    image = jnp.arange(4.0).reshape(2, 2, 1)
+    np.testing.assert_array_equal(grey(image), image)
+
+
+def test_folders_of_images_need_two_classes_and_an_image(tmp_path):
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(ValueError, match="each of at least 2 classes, got 1"):
+        read_folder(tmp_path)
+    (tmp_path / "dog").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "beside.png")
+    with pytest.raises(ValueError, match="must hold images, got none"):
+        read_folder(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_predictions_are_of_records_of_the_shape_that_was_fitted():
+    X = np.linspace(-1, 1, 40).reshape(20, 2)
+    model = DPSGDRegressor(noise_multiplier=1.0, n_iter=1, expected_batch_size=None)
+    model.fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"records of shape \(2,\), got \(3,\)"):
+        model.predict(np.zeros((1, 3)))
+
+
+def test_a_plan_is_that_of_a_fit_of_so_many_records():
+    model = DPSGDRegressor(noise_multiplier=1.0, n_iter=1, expected_batch_size=5)
+    (release,) = model.planned(20).releases
+    assert release.query.sampling_prob == 0.25

@@ -1,0 +1,51 @@
+"""Scores of runs, and which run is kept, at their edges."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from privfeat import PrivacyError
+from privfeat.data import open_features, write_features
+from privfeat.selection._runs import HoldoutScore
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+def score(X, y, predict):
+    """Return the score of a fit without its noise."""
+    mechanism = SimpleNamespace(release=lambda name, exact: exact)
+    fit = SimpleNamespace(mechanism=lambda plan: mechanism)
+    return HoldoutScore(X, y, None, fit)(SimpleNamespace(predict=predict))
+
+
+def test_no_held_out_record_scores_nothing():
+    """Their number is secret: a fit must not fail where there are none."""
+    assert score(np.zeros((0, 2)), np.zeros(0, int), None) == 0.0
+
+
+def test_scores_are_correct_less_incorrect_predictions():
+    y = np.array([0, 1, 1, 1])
+    assert score(np.zeros((4, 2)), y, lambda rows: np.ones(len(rows), int)) == 2.0
+
+
+def test_a_prediction_that_is_not_one_of_each_record_is_refused():
+    with pytest.raises(ValueError, match="must be readable as arrays"):
+        score(np.zeros((4, 2)), np.zeros(4, int), lambda rows: np.zeros((len(rows), 2)))
+
+
+def test_a_selection_of_no_runs_releases_nothing(make, data, plant):
+    plant("number of runs", lambda *_: 0)
+    search = make()
+    with pytest.raises(PrivacyError, match="number of runs must be at least 1"):
+        search.fit(*data)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_a_search_predicts_from_a_feature_file(make, data, tmp_path):
+    X, y = data
+    write_features(tmp_path / "rows.h5", {"train": (X, y)}, class_names=list("abc"))
+    search = make(mean_runs=1.01).fit(X, y)
+    lazy = open_features(tmp_path / "rows.h5")["train"].X
+    expected = search.predict(np.asarray(lazy))
+    np.testing.assert_array_equal(search.predict(lazy), expected)
