@@ -10,11 +10,11 @@ import numpy as np
 from flax import nnx
 
 from privfeat.core.noise import draws
-from privfeat.networks.batches import flatten
-from privfeat.networks.engine import ClipRule, clipped_sum
-from privfeat.networks.losses import cross_entropy
-from privfeat.networks.model import Network
+from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
+from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
+from privfeat.networks.training.loop import flatten
 
 
 def make_step(
@@ -34,7 +34,8 @@ def make_step(
     private = engine in ("fast", "reference")
     size = batch if engine == "non-private" else part
     if private:
-        summed = clipped_sum(network, cross_entropy, ClipRule(), engine)
+        parts = record_parts(network, cross_entropy, "flat", engine, names)
+        summed = clipped_sum(parts)
     else:
         summed = jax.jit(partial(plain_sum, network))
     more = (jnp.ones(size, bool), jnp.float32(1.0)) if private else ()

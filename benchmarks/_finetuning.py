@@ -15,7 +15,7 @@ from flax import nnx
 from PIL import Image
 
 from privfeat.networks import load_timm_weights
-from privfeat.networks.images import to_inputs
+from privfeat.networks.images.augment import to_inputs
 from privfeat.networks.models import MobileNetV2, build
 
 NAMES = ("mobilenetv2_100", "mobilenetv2_100_same")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from privfeat.networks import DPSGDClassifier, DPSGDRegressor
     from privfeat.persistence import ModelFileError, load, save
-    from privfeat.postprocessing import TemperatureScaling
+    from privfeat.recalibration import TemperatureScaling
     from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
@@ -52,7 +52,7 @@ _HOMES = {
     "PrivacyLedger": "privfeat.core.ledger.privacy_ledger",
     "PrivacyStatement": "privfeat.core.statement.privacy_statement",
     "PrivacyWarning": "privfeat.exceptions",
-    "TemperatureScaling": "privfeat.postprocessing",
+    "TemperatureScaling": "privfeat.recalibration",
     "TotalCost": "privfeat.core.statement.composition",
     "compose": "privfeat.core.statement.composition",
     "load": "privfeat.persistence",

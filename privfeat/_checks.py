@@ -5,7 +5,7 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
@@ -90,6 +90,11 @@ def check_bool(name: str, value: Any) -> bool:
     if type(value).__name__ not in {"bool", "bool_", "numpy.bool"}:
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def optional(check: Callable[[str, Any], object]) -> Callable[[str, Any], object]:
+    """Return the check of a parameter that may be None."""
+    return lambda name, value: None if value is None else check(name, value)
 
 
 def _sentence(message: str, remedy: str) -> str:

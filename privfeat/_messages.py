@@ -58,6 +58,8 @@ _HARMLESS = (
     r"Found array with dim \d+[.,] ?(while dim <= 2 is required( by \w+)?\.?|"
     r"\w+ expected <= 2\.)",
 )
+# How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
+_DATES = ("date", "time", "period", "duration")
 _NAMES = "The feature names should match those that were passed during fit."
 _WARNINGS = (
     r"X does not have valid feature names, but \w+ was fitted with feature names",
@@ -131,6 +133,41 @@ def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     """Return ``numpy.asarray`` of private values; what it raises shows no data."""
     refuse_masked(values)
     return without_data(np.asarray, values, dtype)
+
+
+def check_columns(**tables: Any) -> list[list[Any]]:
+    """Return the names of the columns of each table; an array has none.
+
+    Raises
+    ------
+    TypeError
+        For a column of dates, which would become numbers unnoticed; the message names
+        it, as names are part of the public schema. For what `refuse_masked` refuses.
+    """
+    refuse_masked(*tables.values())
+    names = []
+    for name, table in tables.items():
+        columns, dates = without_data(_columns_of, table)
+        if dates is not None:
+            raise TypeError(
+                f"{name} must hold numbers, got dates{dates}. Leave them out, or pass "
+                "the days since a public date."
+            )
+        names.append(columns)
+    return names
+
+
+def _columns_of(table: Any) -> tuple[list[Any], str | None]:
+    """Return the names of columns, and where the first one of dates is, if any is."""
+    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
+    columns = getattr(table, "columns", None)
+    if columns is None:
+        return [], "" if str(types).lower().startswith(_DATES) else None
+    names = list(columns)
+    for name, kind in zip(names, types, strict=False):
+        if str(kind).lower().startswith(_DATES):
+            return names, f" in column {name!r}"
+    return names, None
 
 
 def list_of(name: str, values: Any) -> list[Any]:

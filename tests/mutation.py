@@ -59,6 +59,7 @@ TESTS = {
     "ledger.privacy_ledger": ("privacy_ledger", "store", "shared_disk"),
     "ledger.budget": ("budget", "privacy_ledger"),
     "noise.draws": ("draws", "threefish"),
+    "private_fit": ("private_fit", "weak_choices"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.

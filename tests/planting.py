@@ -1,6 +1,6 @@
 """How tests plant a fault into what is compiled."""
 
-from privfeat.linear import _rows
+from privfeat.linear import rows, scaling
 
 
 def plant_clip(monkeypatch, fake):
@@ -9,5 +9,5 @@ def plant_clip(monkeypatch, fake):
     What was compiled before holds the genuine clip, and what is compiled now would
     keep the fault for the tests that follow.
     """
-    monkeypatch.setattr(_rows, "clip_rows", fake)
-    monkeypatch.setattr(_rows, "_bounded", _rows._bounded.__wrapped__)
+    monkeypatch.setattr(scaling, "clip_rows", fake)
+    monkeypatch.setattr(rows, "bounded_rows", rows.bounded_rows.__wrapped__)

@@ -92,7 +92,7 @@ def test_commands_name_what_to_install(
 def test_networks_name_what_to_install_for_folders(without, tmp_path):
     pytest.importorskip("flax")
     from privfeat.networks import read_folder
-    from privfeat.networks.checkpoints import check_folder
+    from privfeat.networks.training.resuming import check_folder
 
     without("orbax", "PIL")
     check_folder(None, 1)

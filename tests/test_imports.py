@@ -102,15 +102,13 @@ RULES = {
         | {
             "privfeat.core",
             "privfeat.data",
-            "privfeat.estimation.apart",
-            "privfeat.estimation.inputs",
-            "privfeat.estimation.labels",
+            "privfeat.estimation",
             "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",
         },
     ),
-    "privfeat/postprocessing": rule(
+    "privfeat/recalibration": rule(
         ["sklearn"],
         ours=SHARED
         | {
@@ -119,7 +117,7 @@ RULES = {
             "privfeat.data",
             "privfeat.estimation",
             "privfeat.persistence",
-            "privfeat.postprocessing",
+            "privfeat.recalibration",
         },
     ),
     "privfeat/networks": rule(

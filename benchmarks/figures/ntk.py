@@ -19,7 +19,7 @@ from flax import nnx
 from ntk_decay import draw_decay, measure_decay
 from ntk_kernel import CLIPPINGS, clipped_kernel
 
-from privfeat.networks.model import Network
+from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
 
 

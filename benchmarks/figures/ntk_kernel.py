@@ -147,7 +147,7 @@ def clipped_kernel(
     Notes
     -----
     Needs memory for the Jacobian, n k by the number of parameters. Of a flax network
-    ``Network(module)`` of `privfeat.networks.model` is an ``apply``, and its
+    ``Network(module)`` of `privfeat.networks.engine.network` is an ``apply``, and its
     ``initial`` are the ``params``, each a layer.
     """
     with jax.enable_x64(True):

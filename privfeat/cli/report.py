@@ -91,7 +91,7 @@ def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
 
 def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Return images and labels, as ``privfeat train`` reads them."""
-    from privfeat.networks.images import read_folder
+    from privfeat.networks.images.records import read_folder
     from privfeat.persistence import load_class_names
 
     if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privfeat._messages import array_of
-from privfeat.data.columns import refuse_dates
+from privfeat._messages import array_of, check_columns
 from privfeat.data.writer import FeatureWriter
 
 
@@ -54,7 +53,7 @@ def write_features(
         If the disk is full or fails.
     """
     for given, *_ in splits.values():
-        refuse_dates("features", given)
+        check_columns(features=given)
     arrays = {name: [*map(array_of, split)] for name, split in splits.items()}
     if not arrays or any(columns[0].ndim != 2 for columns in arrays.values()):
         raise ValueError(

@@ -6,36 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._messages import array_of, without_data
-
-# How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
-_DATES = ("date", "time", "period", "duration")
-
-
-def refuse_dates(name: str, table: Any) -> None:
-    """Raise TypeError for columns of dates, which would become numbers unnoticed.
-
-    The message names the column: names are part of the public schema.
-    """
-    column = without_data(_column_of_dates, table)
-    if column is not None:
-        where = column and f" in column {column}"
-        raise TypeError(
-            f"{name} must hold numbers, got dates{where}. Leave them out, or pass "
-            "the days since a public date."
-        )
-
-
-def _column_of_dates(table: Any) -> str | None:
-    """Return the first column of dates, "" if it has no name, None if there is none."""
-    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
-    columns = getattr(table, "columns", None)
-    if columns is None:
-        columns, types = [None], [types]
-    for column, kind in zip(columns, types, strict=False):
-        if str(kind).lower().startswith(_DATES):
-            return "" if column is None else repr(column)
-    return None
+from privfeat._messages import array_of, check_columns, without_data
 
 
 def as_columns(
@@ -56,7 +27,7 @@ def as_columns(
     TypeError, ValueError
         If a shape, type or value does not fit. Messages hold no data.
     """
-    refuse_dates("features", features)
+    check_columns(features=features)
     rows = array_of(features)
     if rows.ndim != 2 or rows.shape[1] != n_features:
         got = f"(m, {rows.shape[1]})" if rows.ndim == 2 else f"{rows.ndim} dimensions"

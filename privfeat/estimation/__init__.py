@@ -1,7 +1,7 @@
 """What estimators share, and nothing that decides a statement.
 
-``parameters`` declares what a constructor takes, ``inputs`` checks arrays and seeds,
-``labels`` turns labels into classes, ``users`` says which records of a user count,
-``problem`` holds what a fit makes of ``y``, and ``apart`` keeps a fit from what other
-threads do to its estimator.
+``parameters`` declares what a constructor takes. ``inputs`` checks what ``fit`` is
+given, and says which records of a user count. ``labels`` turns labels into classes,
+``problem`` holds what a fit makes of ``y``, ``scores`` makes probabilities, and
+``apart`` keeps a fit from what other threads do to its estimator.
 """

@@ -1,72 +1,65 @@
-"""Rows and labels as they are given, seeds, scores, warnings, and public facts."""
+"""What ``fit`` is given, checked: rows, labels, seeds, and the users of records."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
-from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._messages import refuse_masked, without_data
-from privfeat._types import Adjacency
+from privfeat._messages import check_columns, list_of, without_data
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
-from privfeat.data.columns import refuse_dates
 
 FLOATS = (np.float64, np.float32, np.float16)
+# Objects that compare themselves could take two users for one.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    Integral: int,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+}
 
 
-class ScoredClassifier(ClassifierMixin):
-    """Has the accuracy as its score, and shows no data if that fails."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on ``(X, y)``; no statement covers it."""
-        predicted = self.predict(X)
-        return float(
-            without_data(accuracy_score, y, predicted, sample_weight=sample_weight)
-        )
-
-
-class ScoredRegressor(RegressorMixin):
-    """Has R squared as its score, and shows no data if that fails."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R squared on ``(X, y)``; no statement covers it."""
-        predicted = self.predict(X)
-        return float(without_data(r2_score, y, predicted, sample_weight=sample_weight))
-
-
-def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return what ``fit`` was given as arrays, or a feature file as it is.
+def validated(
+    estimator: Any, X: Any, y: Any, groups: ArrayLike | None
+) -> tuple[Any, Any, "Users | None"]:
+    """Return rows and targets as arrays, or a feature file unread, and the users.
 
     Sets ``n_features_in_``, and ``feature_names_in_`` where columns have names.
     """
-    refuse_dates("X", X)
-    refuse_dates("y", y)
-    refuse_masked(X, y)
-    if not isinstance(X, LazyFeatures):
+    (_, names), classes = check_columns(X=X, y=y), getattr(estimator, "classes", None)
+    named = len(names) > 1 and all(isinstance(name, str) for name in names)
+    if named and classes is not None:
+        given = np.asarray(classes).tolist()
+        if names != given:
+            raise ValueError(
+                f"classes must be the columns of y in their order, got {given!r} for "
+                f"{names!r}."
+            )
+    if isinstance(X, LazyFeatures):
+        y = without_data(
+            check_array,
+            y,
+            accept_sparse="csr",
+            dtype=None,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="y",
+        )
+        without_data(check_consistent_length, X, y)
+        if not y.shape[0]:
+            raise ValueError("X must have at least 1 row, got 0.")
+        estimator.n_features_in_ = X.shape[1]
+    else:
         X, y = without_data(
             validate_data, estimator, X, y, dtype=FLOATS, multi_output=True
         )
-        return X, y
-    y = without_data(
-        check_array,
-        y,
-        accept_sparse="csr",
-        dtype=None,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        input_name="y",
-    )
-    without_data(check_consistent_length, X, y)
-    if not y.shape[0]:
-        raise ValueError("X must have at least 1 row, got 0.")
-    estimator.n_features_in_ = X.shape[1]
-    return X, y
+    return X, y, check_users(groups, estimator.max_group_size, X.shape[0], X)
 
 
 def seed_of(random_state: Any) -> int | None:
@@ -93,11 +86,91 @@ def seed_of(random_state: Any) -> int | None:
     return sum(int(word) << 16 * place for place, word in enumerate(words))
 
 
+@dataclass(frozen=True)
+class Users:
+    """Whose the records are.
+
+    Attributes
+    ----------
+    ids : array of shape (n_samples,)
+        User of each record. Sensitive.
+    max_group_size : int
+        How many records of a user count.
+    """
+
+    ids: NDArray[Any]
+    max_group_size: int
+
+    @property
+    def n_users(self) -> int:
+        """How many there are. Sensitive."""
+        return len(set(self.ids.tolist()))
+
+    def kept_records(self, key: int) -> NDArray[np.bool_]:
+        """Return which records count, of shape (n_samples,), at random.
+
+        Parameters
+        ----------
+        key : int
+            Fresh 64 bits, drawn apart from the data.
+
+        Notes
+        -----
+        A user's records are ranked by a keyed hash of the user and of the record's
+        place among the user's own, and the first ones count. Records of other users
+        play no part, as the proof of ``core.sensitivity.per_user`` has it.
+        """
+        users, codes, counts = np.unique(
+            self.ids, return_inverse=True, return_counts=True
+        )
+        order, ends = np.argsort(codes, kind="stable"), np.cumsum(counts)
+        secret = key.to_bytes(8, "big")
+        kept = np.ones(len(codes), bool)
+        for user in np.flatnonzero(counts > self.max_group_size):
+            name = str(users[user]).encode(errors="surrogatepass")
+            ranks = [
+                blake2b(b"%d:%b" % (place, name), key=secret, digest_size=8).digest()
+                for place in range(counts[user])
+            ]
+            own = order[ends[user] - counts[user] : ends[user]]
+            kept[own[np.argsort(ranks)[self.max_group_size :]]] = False
+        return kept
+
+
+def check_users(
+    groups: ArrayLike | None, max_group_size: int | None, n_samples: int, X: Any = None
+) -> Users | None:
+    """Return whose the records ``X`` are, or None where each is protected on its own.
+
+    Raises
+    ------
+    ValueError
+        If only one of ``groups`` and ``max_group_size`` is given, or there is not one
+        user for each record.
+    """
+    warn_of_unused_groups(X, groups)
+    if groups is None and max_group_size is None:
+        return None
+    if max_group_size is None:
+        raise ValueError(
+            "max_group_size must be given together with groups, got None. Pass the "
+            "number of records of a user that shall count."
+        )
+    if groups is None:
+        raise ValueError(
+            f"groups must be given together with max_group_size={max_group_size!r}, "
+            "got None. Pass the user of each record to fit."
+        )
+    ids = _ids(groups)
+    if len(ids) != n_samples:
+        raise ValueError("groups must hold one user for each row of X.")
+    return Users(ids, int(max_group_size))
+
+
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
     """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
 
-    A warning and no error: to protect each row on its own is a choice, and the
-    statement names the unit.
+    No error: to protect each row by itself is a choice, and the statement names it.
     """
     if groups is None and getattr(X, "has_groups", False):
         warn(
@@ -107,22 +180,31 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
         )
 
 
-def public_facts(
-    n_features: int,
-    of_targets: tuple[str, ...],
-    max_group_size: int | None,
-    adjacency: Adjacency,
-) -> tuple[str, ...]:
-    """Return what the guarantee of a fit assumes to be known to everyone."""
-    users = max_group_size is not None
-    facts: tuple[str, ...] = (
-        f"the number of features ({n_features})",
-        *of_targets,
-        "all constructor parameters but random_state",
-        "that all values are finite",
+def _ids(groups: ArrayLike) -> NDArray[Any]:
+    """Return the users as integers or as strings, each as given.
+
+    An array of one NumPy type for all users would turn large integers beside small
+    ones into floats and cut trailing zeros of strings: one user's name would then
+    change which of the other users are told apart.
+
+    Raises
+    ------
+    TypeError
+        If they are not all integers, or all strings or bytes; for a mapping or a set,
+        whose keys would pass for users of one record each.
+    """
+    given: Any = groups
+    masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
+    if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
+        if given.dtype.kind in "iu":
+            return np.asarray(given)
+    values = list_of("groups", given)
+    for kind, plain in _PLAIN.items():
+        if all(isinstance(value, kind) for value in values):
+            ids = np.empty(len(values), object)
+            ids[:] = without_data(list, map(plain, values))
+            return ids
+    raise TypeError(
+        "groups must be one-dimensional and hold integers only or strings only, "
+        "got another type or a missing value."
     )
-    if users:
-        facts += (f"that of a user's records at most {max_group_size} count",)
-    if adjacency == "replace_one":
-        facts += (f"the number of {'users' if users else 'records'}",)
-    return facts

@@ -1,7 +1,6 @@
 """From a user's labels, single or several a record, to class indices."""
 
 import sys
-import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -10,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from privfeat._messages import without_data
-from privfeat._types import Loss, LossOption
-from privfeat.exceptions import PrivacyWarning
+from privfeat._warnings import warn
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,14 @@ class Labels:
     classes: NDArray[Any]
     codes: NDArray[np.int32]
     multilabel: bool
+
+
+def read_labels(y: Any, classes: ArrayLike | None, max_labels: int | None) -> Labels:
+    """Return the labels of a validated ``y``: an indicator matrix, or one a record."""
+    if is_indicator(y, classes):
+        return encode_indicator(y, classes, max_labels)
+    column = y if y.ndim == 1 else without_data(column_or_1d, y, warn=True)
+    return encode_labels(column, classes)
 
 
 def is_indicator(y: Any, classes: ArrayLike | None) -> bool:
@@ -111,21 +118,10 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
 
 
 def _check_one_vs_rest(classes: ArrayLike | None) -> None:
-    """Warn inside ``OneVsRestClassifier`` and its like, and refuse several classes.
+    """Warn inside ``OneVsRestClassifier`` and the like, and refuse several classes.
 
-    They read the labels from ``y`` and hand each fit 0 and 1. A fit with other classes
-    would pass, since some may have no record, and fail at the first prediction. One
-    without classes warns as any does.
-
-    Raises
-    ------
-    ValueError
-        If they call, and there are classes, not two of them.
-
-    Warns
-    -----
-    PrivacyWarning
-        If they call, and there are two.
+    They read the labels from ``y``, and give each fit 0 and 1. A fit with other classes
+    would pass, since some may have no record, and fail at the first prediction.
     """
     if classes is None or not _inside_one_vs_rest():
         return
@@ -136,12 +132,10 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
             f"which ask each fit for 0 and 1, got {n_classes}. Fit this "
             "estimator itself: it takes all classes, for the budget of one fit."
         )
-    warnings.warn(
+    warn(
         "OneVsRestClassifier and its like read the set of labels from y, whatever "
         "classes says, and show a rare one. Fit this estimator itself, with every "
-        "possible label in classes.",
-        PrivacyWarning,
-        stacklevel=6,
+        "possible label in classes."
     )
 
 
@@ -162,24 +156,6 @@ def places_of(y: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.intp], b
     """
     codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
     return codes, bool(np.all(known[codes] == y))
-
-
-def resolve_loss(loss: LossOption, *, multilabel: bool) -> Loss:
-    """Return the loss that ``"auto"`` stands for: the one that the labels allow.
-
-    Raises
-    ------
-    ValueError
-        For a softmax over labels that do not exclude each other.
-    """
-    if loss == "auto":
-        return "sigmoid" if multilabel else "softmax"
-    if loss == "softmax" and multilabel:
-        raise ValueError(
-            "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. Pass "
-            "'auto' or 'sigmoid'."
-        )
-    return loss
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[Any]:

@@ -1,18 +1,20 @@
 """Parameters of estimators: declared once, as annotated attributes of the class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
 
 from sklearn.base import BaseEstimator
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False)
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 class Parameters(BaseEstimator):
     """An estimator whose constructor takes what its classes declare.
 
     An annotated attribute of a class is a parameter, by keyword, with that default:
-    its own and those that it inherits. Values are stored as they are given, and checked
-    by ``fit``, as scikit-learn wants it. Annotate anything else as `typing.ClassVar`.
+    its own and those that it inherits. One that is ``= field(kw_only=False)`` has no
+    default, and may be given by its place. Values are stored as they are given, and
+    checked by ``fit``, as scikit-learn wants it. Annotate anything else as
+    `typing.ClassVar`.
 
     Examples
     --------

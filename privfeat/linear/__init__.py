@@ -1,11 +1,10 @@
-"""The linear models, one file each, on the shared base classes in ``model``.
+"""The linear models, one file each, on the base classes `model` and `classifier`.
 
-A new one is a class with parameters of its own, as annotated attributes, and three
-methods: ``_queries``, the sums that it wants with their sensitivities; ``_solve``,
-which hands each sum to ``mechanism.release`` and makes coefficients of what comes back;
-and ``_loss`` of a classifier, for its probabilities. `privfeat.core.bounds.sensitivity`
-has the bounds and `privfeat.core.sums.statistics` the sums. The README has a whole one
-under "Adding a mechanism".
+A new one is a class with its parameters as annotated attributes, and two methods:
+``_queries`` returns the sums that it wants, with their sensitivities; ``_solve`` gives
+each sum to ``mechanism.release``, and makes coefficients of the releases.
+`privfeat.core.bounds.sensitivity` has the bounds and `privfeat.core.sums.statistics`
+the sums. The README has an example under "Adding a mechanism".
 """
 
 from privfeat.linear.adam import DPAdamLinear

@@ -1,29 +1,22 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_int, check_real
-from privfeat._types import (
-    ITERATES,
-    LOSS_OPTIONS,
-    Iterate,
-    Loss,
-    LossOption,
-)
+from privfeat._checks import check_positive, optional
+from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gradient
-from privfeat.estimation.labels import resolve_loss
-from privfeat.estimation.users import Users
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.problem import Shape
+from privfeat.linear.docs import document
+from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
+from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
@@ -114,28 +107,20 @@ class DPAdamLinear(DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
-    def _loss(self, *, multilabel: bool) -> Loss:
-        return resolve_loss(self.loss, multilabel=multilabel)
-
-    def _n_steps(self) -> int:
-        return int(self.n_iter)
+    _ranges: ClassVar[Ranges] = {
+        **RANGES,
+        "ridge": NOT_NEGATIVE,
+        "learning_rate": optional(check_positive),
+    }
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        low, high = CLIP_RANGE
-        check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, LOSS_OPTIONS)
-        check_int("n_iter", self.n_iter, low=1, high=100_000)
         check_optimizer(self.optimizer, self.learning_rate)
-        check_real("ridge", self.ridge, low=0.0, include_high=False)
-        check_real("gradient_clip_norm", self.gradient_clip_norm, low=low, high=high)
-        check_choice("iterate", self.iterate, ITERATES)
-        # uniform draws have 52 bits: far smaller probabilities would round up
-        check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
 
-    def _plan(self, shape: Shape, users: Users | None = None) -> ReleasePlan:
+    def _plan(self, problem: LinearProblem) -> ReleasePlan:
+        shape = problem.shape
         rehearse(self.optimizer, (shape.n_outputs, shape.n_columns))
-        return super()._plan(shape, users)
+        return super()._plan(problem)
 
     def _queries(self, shape: Shape) -> list[Query]:
         bound = sensitivity.loss_gradient(
@@ -145,14 +130,8 @@ class DPAdamLinear(DPLinearClassifier):
             self.adjacency,
             self.gradient_clip_norm,
         )
-        return [
-            Query(
-                "gradient",
-                bound,
-                count=int(self.n_iter),
-                sampling_prob=float(self.sampling_prob),
-            )
-        ]
+        probability = float(self.sampling_prob)
+        return [Query("gradient", bound, int(self.n_iter), sampling_prob=probability)]
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
@@ -161,7 +140,7 @@ class DPAdamLinear(DPLinearClassifier):
         update = start_optimizer(self.optimizer, self._rate(), coef)
         sampler = mechanism.sampler("gradient")
         total = np.zeros_like(coef)
-        for _ in self._steps(self._n_steps()):
+        for _ in self._steps(int(self.n_iter)):
             exact = exact_gradient(
                 rows,
                 coef,

@@ -1,17 +1,14 @@
 """The base class of linear classifiers: labels, classes and probabilities."""
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import column_or_1d
 
-from privfeat._checks import check_int
-from privfeat._messages import without_data
-from privfeat._types import Loss
+from privfeat._types import Loss, LossOption
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import replacement
@@ -19,20 +16,15 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import ScoredClassifier
-from privfeat.estimation.labels import encode_indicator, encode_labels, is_indicator
-from privfeat.linear._center import (
-    NAME,
-    is_released,
-    mean_query,
-    public_center,
-    release_mean,
+from privfeat.estimation.labels import read_labels
+from privfeat.estimation.scores import (
+    ScoredClassifier,
+    class_probabilities,
+    label_probabilities,
 )
-from privfeat.linear._probabilities import class_probabilities, label_probabilities
-from privfeat.linear._rows import BoundedRows
-from privfeat.linear._stack import Stack
 from privfeat.linear.model import DPLinearModel
-from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.problem import LinearProblem, Shape, Stack
+from privfeat.linear.rows import MEAN, BoundedRows, mean_query, public_center
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -80,8 +72,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         ``"softmax"``: the softmax of the scores. ``"sigmoid"``: one-vs-rest sigmoids,
         normalized to sum to one. ``"squared"``: the scores estimate label indicators;
         their Euclidean projection on the probability simplex, which never increases
-        the Brier score. After a fit to several labels a record, each label has a
-        probability of its own: the sigmoid, or the score cut to [0, 1].
+        the Brier score. After a fit to several labels a record: of each label by
+        itself, the sigmoid, or the score cut to [0, 1].
         """
         scores = self.decision_function(X)
         if self.multilabel_:
@@ -104,37 +96,105 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if self.classes is None:
             raise ValueError("classes must be given to plan a fit, got None.")
         # every class once: labels that hold no data
-        return self._plan(self._problem(np.asarray(self.classes), n_features).shape)
+        return self._plan(self._problem(np.asarray(self.classes), n_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
-    @abstractmethod
     def _loss(self, *, multilabel: bool) -> Loss:
-        """Return the loss whose probabilities ``predict_proba`` returns."""
+        """Return the loss of the scores: of the parameter ``loss``, if there is one."""
+        loss: LossOption = getattr(self, "loss", "auto")
+        if loss == "auto":
+            return "sigmoid" if multilabel else "softmax"
+        if loss == "softmax" and multilabel:
+            raise ValueError(
+                "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. "
+                "Pass 'auto' or 'sigmoid'."
+            )
+        return loss
+
+    def _products(self, shape: Shape) -> tuple[str, float] | None:
+        """Return which of `_queries` is released in one stack with Gram matrices.
+
+        And the largest norm of its factors; None if each is released by itself.
+        """
+        return None
 
     def _label_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return label_probabilities(self._loss(multilabel=True), scores)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.max_labels is not None:
-            check_int("max_labels", self.max_labels, low=1)
+    def _problem(self, y: Any, n_features: int) -> LinearProblem:
+        labels = read_labels(y, self.classes, self.max_labels)
+        n_classes, max_labels = len(labels.classes), labels.codes.shape[1]
+        loss = self._loss(multilabel=labels.multilabel)
+        binary = n_classes == 2 and loss == "sigmoid" and not labels.multilabel
+        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        radius = 1.0
+        if self.row_scaling == "unit":
+            radius = float(self.clip_norm) / float(np.hypot(1.0, constant))
+        shape = Shape(
+            n_outputs=1 if binary else n_classes,
+            n_columns=n_features + bool(self.fit_intercept),
+            constant=radius * constant,
+            loss=loss,
+            max_labels=max_labels,
+            radius=radius,
+        )
+        known: tuple[str, ...] = (
+            f"that of a record's labels the first {max_labels} count"
+            if labels.multilabel
+            else "that all labels are among the classes",
+        )
+        released = isinstance(self.center, bool | np.bool_) and bool(self.center)
+        queries, split = self._queries(shape), self.budget_split
+        if (products := self._products(shape)) is not None:
+            stack = self._stacked(queries, *products, with_mean=released)
+            parts = [f"{scale:.6g} {name}" for name, scale in stack.scales.items()]
+            known += (f"that {stack.query.name} stacks {', '.join(parts)}",)
+            shape, queries = replace(shape, stack=stack), [stack.query]
+            if split is not None:
+                shares = dict(split)
+                stacked = math.fsum(shares.pop(name) for name in stack.scales)
+                split = shares | {stack.query.name: stacked}
+        if released:
+            mean = mean_query(
+                queries, float(self.clip_norm), self.adjacency, self.row_scaling
+            )
+            queries = [mean, *queries]
+        source = "read from y" if self.classes is None else "given"
+        if labels.multilabel and self.classes is None:
+            source = "columns of y"
+        return LinearProblem(
+            targets=labels.codes - 1 if binary else labels.codes,
+            n_outputs=shape.n_outputs,
+            fitted={"classes_": labels.classes, "multilabel_": labels.multilabel},
+            public=(f"the set of {n_classes} classes ({source})", *known),
+            classes_read=source == "read from y",
+            shape=shape,
+            queries=queries,
+            budget_split=split,
+            bounded=partial(
+                BoundedRows,
+                row_scaling=self.row_scaling,
+                clip_norm=float(self.clip_norm),
+                intercept_scaling=constant if self.fit_intercept else None,
+            ),
+            center=None
+            if released
+            else public_center(self.center, n_features, self.row_scaling),
+        )
 
-    def _stack(self, shape: Shape) -> Stack | None:
-        """Return what is released instead of `_queries`, if they are stacked."""
-        return None
-
-    def _stacked(self, shape: Shape, products: str, factor_norm: float) -> Stack:
-        """Return the stack of `_queries`: Gram matrices and ``products``.
+    def _stacked(
+        self, queries: list[Query], products: str, factor_norm: float, with_mean: bool
+    ) -> Stack:
+        """Return the stack of Gram matrices and ``products``.
 
         Its scales are such that one noise gives every query its part of rho; that of
         ``products``, whose factors have a norm of at most ``factor_norm``, is 1.
         """
-        queries = self._queries(shape)
-        mean = [Query(NAME, 1.0)] if is_released(self.center) else []
+        mean = [Query(MEAN, 1.0)] if with_mean else []
         shares = budget_shares([*mean, *queries], self.budget_split)
         scales = {q.name: math.sqrt(shares[q.name]) / q.l2_sensitivity for q in queries}
         scales = {name: scale / scales[products] for name, scale in scales.items()}
@@ -148,14 +208,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         n_blocks = sum(query.n_blocks for query in queries)
         return Stack(Query(f"{products}_and_gram", bound, n_blocks=n_blocks), scales)
 
-    def _planned_split(self, shape: Shape) -> Mapping[str, float] | None:
-        stack = self._stack(shape)
-        if self.budget_split is None or stack is None:
-            return self.budget_split
-        shares = dict(self.budget_split)
-        stacked = math.fsum(shares.pop(name) for name in stack.scales)
-        return shares | {stack.query.name: stacked}
-
     def _release(
         self,
         mechanism: GaussianMechanism,
@@ -165,108 +217,14 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         *,
         symmetric: bool = False,
     ) -> Release:
-        """Release a sum of `_queries`, alone or as a block of the stack."""
-        stack = self._stack(shape)
-        if stack is None:
+        """Release a sum of `_queries`, by itself or as a scaled block of the stack."""
+        if shape.stack is None:
             return mechanism.release(name, exact, symmetric=symmetric)
-        return stack.release(mechanism, name, exact, symmetric=symmetric)
-
-    def _all_queries(self, shape: Shape) -> list[Query]:
-        stack = self._stack(shape)
-        queries = self._queries(shape) if stack is None else [stack.query]
-        if not is_released(self.center):
-            return queries
-        mean = mean_query(
-            queries, float(self.clip_norm), self.adjacency, self.row_scaling
+        scale = shape.stack.scales[name]
+        block = mechanism.release(
+            shape.stack.query.name, exact.scaled(scale), symmetric=symmetric
         )
-        return [mean, *queries]
-
-    def _centred(self, rows: BoundedRows, mechanism: GaussianMechanism) -> BoundedRows:
-        if is_released(self.center):
-            self.center_ = release_mean(
-                rows,
-                mechanism,
-                clip_norm=float(self.clip_norm),
-                row_scaling=self.row_scaling,
-            )
-        else:
-            self.center_ = public_center(
-                self.center, self.n_features_in_, self.row_scaling
-            )
-        return rows.centred(self.center_)
-
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        names = without_data(_column_names, y)
-        named = len(names) > 1 and all(isinstance(name, str) for name in names)
-        if named and self.classes is not None:
-            given = np.asarray(self.classes).tolist()
-            if names != given:
-                raise ValueError(
-                    f"classes must be the columns of y in their order, got {given!r} "
-                    f"for {names!r}."
-                )
-        return super()._validate(X, y)
-
-    def _problem(self, y: Any, n_features: int) -> LinearProblem:
-        public_center(self.center, n_features, self.row_scaling)
-        given = self.classes is not None
-        multilabel = is_indicator(y, self.classes)
-        if multilabel:
-            labels = encode_indicator(y, self.classes, self.max_labels)
-        else:
-            column = without_data(column_or_1d, y, warn=True)
-            labels = encode_labels(column, self.classes)
-        n_classes, max_labels = len(labels.classes), labels.codes.shape[1]
-        loss = self._loss(multilabel=multilabel)
-        binary = n_classes == 2 and loss == "sigmoid" and not multilabel
-        constant = self._constant()
-        shape = Shape(
-            n_outputs=1 if binary else n_classes,
-            n_columns=n_features + (constant is not None),
-            constant=self._row_radius() * (constant or 0.0),
-            loss=loss,
-            max_labels=max_labels,
-        )
-        source = "given" if given else "columns of y" if multilabel else "read from y"
-        stack = self._stack(shape)
-        return LinearProblem(
-            shape=shape,
-            n_outputs=shape.n_outputs,
-            targets=labels.codes - 1 if binary else labels.codes,
-            fitted={"classes_": labels.classes, "multilabel_": multilabel},
-            public=(
-                f"the set of {n_classes} classes ({source})",
-                f"that of a record's labels the first {max_labels} count"
-                if multilabel
-                else "that all labels are among the classes",
-                *(() if stack is None else (stack.fact(),)),
-            ),
-            classes_read=not given and not multilabel,
-        )
-
-    def _rows(
-        self,
-        features: Any,
-        targets: NDArray[Any],
-        *,
-        kept: NDArray[np.bool_] | None,
-        private: bool,
-    ) -> BoundedRows:
-        return BoundedRows(
-            features,
-            targets,
-            row_scaling=self.row_scaling,
-            clip_norm=float(self.clip_norm),
-            intercept_scaling=self._constant(),
-            kept=kept,
-            private=private,
-        )
-
-    def _row_radius(self) -> float:
-        """Return the norm of the feature part of a row under ``"unit"``, else 1."""
-        if self.row_scaling == "clip":
-            return 1.0
-        return float(self.clip_norm) / float(np.hypot(1.0, self._constant() or 0.0))
+        return block.unscaled(scale, name)
 
     def _initial_coef(self, shape: Shape, intercept_init: float) -> NDArray[np.float64]:
         """Return coefficients of zero with every intercept at ``intercept_init``."""
@@ -283,10 +241,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if len(coef) == 2 and not self.multilabel_:
             coef = coef[1:] - coef[:1]
         n_features = self.n_features_in_
-        self.coef_ = coef[:, :n_features] * self._row_radius()
+        self.coef_ = coef[:, :n_features] * shape.radius
         constant = coef[:, n_features:] * shape.constant
         self.intercept_ = constant.sum(axis=1)
-
-
-def _column_names(y: Any) -> list[Any]:
-    return list(getattr(y, "columns", ()))

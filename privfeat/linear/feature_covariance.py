@@ -3,25 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_int, check_positive, check_real
-from privfeat._types import (
-    LOSS_OPTIONS,
-    MATRIX_NOISES,
-    Loss,
-    LossOption,
-    MatrixNoise,
-)
+from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
-from privfeat.estimation.labels import resolve_loss
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
 from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.linear.docs import document
 from privfeat.linear.problem import Shape
+from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
 
 
@@ -109,26 +100,6 @@ class DPFC(DPLinearClassifier):
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
 
-    def _loss(self, *, multilabel: bool) -> Loss:
-        return resolve_loss(self.loss, multilabel=multilabel)
-
-    def _n_steps(self) -> int:
-        return int(self.n_iter)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        low, high = CLIP_RANGE
-        check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, LOSS_OPTIONS)
-        check_int("n_iter", self.n_iter, low=1, high=100_000)
-        check_positive("learning_rate", self.learning_rate)
-        if self.ridge is not None:
-            check_real("ridge", self.ridge, low=0.0, include_high=False)
-        if self.gram_clip_norm is not None:
-            check_real("gram_clip_norm", self.gram_clip_norm, low=low, high=high)
-        check_real("gradient_clip_norm", self.gradient_clip_norm, low=low, high=high)
-        check_choice("gram_noise", self.gram_noise, MATRIX_NOISES)
-
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm
         step = sensitivity.loss_gradient(
@@ -158,7 +129,7 @@ class DPFC(DPLinearClassifier):
         )
         inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))
         coef = self._initial_coef(shape, self.intercept_init)
-        for _ in self._steps(self._n_steps()):
+        for _ in self._steps(int(self.n_iter)):
             exact = exact_gradient(
                 rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )
@@ -171,8 +142,8 @@ class DPFC(DPLinearClassifier):
             return float(self.ridge)
         return step_noise_ridge(
             gram,
-            step_noise_stddev=mechanism.noise_stddev("gradient"),
-            n_steps=self._n_steps(),
+            step_noise_stddev=mechanism.noise_stddevs["gradient"],
+            n_steps=int(self.n_iter),
             learning_rate=float(self.learning_rate),
             row_norm=float(self.clip_norm),
         )

@@ -6,12 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_bool, check_choice, check_real
-from privfeat._types import (
-    MATRIX_NOISES,
-    Loss,
-    MatrixNoise,
-)
+from privfeat._types import Loss, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -21,11 +16,10 @@ from privfeat.core.sums.statistics import (
     exact_class_sums,
     exact_gram,
 )
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
-from privfeat.linear._stack import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Stack
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.problem import Shape
+from privfeat.linear.docs import document
+from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
+from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized, weighted_sum
 
@@ -115,18 +109,12 @@ class DPLeastSquares(DPLinearClassifier):
             scores = np.minimum(float(self.alpha) * scores, rest) / rest
         return super()._label_probabilities(scores)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_bool("class_gram", self.class_gram)
-        check_real("alpha", self.alpha, low=0.0, include_high=False)
-        if self.ridge is not None:
-            check_real("ridge", self.ridge, low=0.0, include_high=False)
-        check_choice("gram_noise", self.gram_noise, MATRIX_NOISES)
-
     def _queries(self, shape: Shape) -> list[Query]:
         radius, adjacency = float(self.clip_norm), self.adjacency
         k = shape.max_labels
-        weight = 1.0 if self.class_gram else self._gram_weight()
+        stacked = self._products(shape) is not None
+        weight = STACKED_GRAM_WEIGHT if stacked else GRAM_WEIGHT
+        weight = 1.0 if self.class_gram else weight
         queries = [
             Query("gram", sensitivity.gram(radius, adjacency), weight=weight),
             Query("class_sums", sensitivity.class_sums(radius, adjacency, k)),
@@ -136,13 +124,10 @@ class DPLeastSquares(DPLinearClassifier):
             queries.append(Query("class_grams", bound, n_blocks=shape.n_outputs))
         return queries
 
-    def _gram_weight(self) -> float:
-        return STACKED_GRAM_WEIGHT if self.adjacency == "replace_one" else GRAM_WEIGHT
-
-    def _stack(self, shape: Shape) -> Stack | None:
+    def _products(self, shape: Shape) -> tuple[str, float] | None:
         if self.adjacency != "replace_one":  # one record moves all sums the most
             return None
-        return self._stacked(shape, "class_sums", math.sqrt(shape.max_labels))
+        return "class_sums", math.sqrt(shape.max_labels)
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape

@@ -1,12 +1,13 @@
 """DPLeastSquaresRegressor: ridge regression from one noisy matrix."""
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from privfeat._checks import check_real
+from privfeat._checks import check_real, optional
 from privfeat._messages import without_data
 from privfeat._types import RowScaling
 from privfeat._warnings import warn
@@ -15,16 +16,63 @@ from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import ScoredRegressor
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
-from privfeat.linear._target_rows import TargetRows
+from privfeat.estimation.scores import ScoredRegressor
+from privfeat.linear.docs import document
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.ranges import RANGES, Ranges
+from privfeat.linear.rows import BoundedRows
+from privfeat.linear.scaling import unit_rows
 from privfeat.solvers.regression import centred_ridge
 from privfeat.solvers.spectrum import noise_ridge
 
 DEFAULT_BOUNDS = (-1.0, 1.0)
+
+
+class TargetRows(BoundedRows):
+    """Rows ``(x, s t, c)``: features, scaled target, constant, clipped as a whole.
+
+    Parameters
+    ----------
+    features : array or LazyFeatures of shape (n_samples, n_features)
+    targets : array of shape (n_samples,)
+        In [-1, 1].
+    unit_norm : float, optional
+        The norm to which the features of each row are scaled, in feature units.
+    target_scale : float
+        ``s``, in feature units.
+    clip_norm, intercept_scaling, team, kept, private
+        As for `BoundedRows`; ``intercept_scaling`` is ``c`` in feature units.
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        targets: NDArray[np.float64],
+        *,
+        unit_norm: float | None,
+        target_scale: float,
+        **options: Any,
+    ) -> None:
+        no_labels = np.full((len(targets), 1), -1)
+        super().__init__(features, no_labels, row_scaling="clip", **options)
+        self.n_columns += 1
+        self._targets, self._unit_norm = target_scale * targets, unit_norm
+
+    def _read(self, start: int, stop: int) -> NDArray[np.floating]:
+        # rows in one piece: else the norm of one may depend on how many are beside it
+        features = np.ascontiguousarray(super()._read(start, stop), np.float64)
+        if self._unit_norm is not None:
+            features = self._unit_norm * unit_rows(features)
+        return np.column_stack([features, self._targets[start:stop]])
+
+
+def _check_bounds(name: str, bounds: Any) -> None:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise TypeError(f"{name} must be a pair of numbers, got {bounds!r}.")
+    low, high = (check_real(name, bound, low=-1e100, high=1e100) for bound in bounds)
+    if not low < high:
+        raise ValueError(f"{name} must increase, got {bounds!r}.")
 
 
 @document
@@ -117,6 +165,15 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     target_scaling: float = 0.7
     ridge: float | None = None
 
+    _ranges: ClassVar[Ranges] = {
+        **RANGES,
+        # so that whole rows and the constant stay inside the range of ``clip_rows``
+        "clip_norm": partial(check_real, low=1e-4, high=1e4),
+        "intercept_scaling": partial(check_real, low=0.02, high=50.0),
+        "target_scaling": partial(check_real, low=0.02, high=50.0),
+        "target_bounds": optional(_check_bounds),
+    }
+
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return predictions inside ``target_bounds``, of shape (n_samples,)."""
         return np.clip(self._scores(X), *self._bounds())
@@ -126,29 +183,9 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         tags.regressor_tags.poor_score = True  # on the few records of its checks
         return tags
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        # so that whole rows and the constant stay inside the range of ``clip_rows``
-        check_real("clip_norm", self.clip_norm, low=1e-4, high=1e4)
-        self._bounds()
-        for name in ("intercept_scaling", "target_scaling"):
-            check_real(name, getattr(self, name), low=0.02, high=50.0)
-        if self.ridge is not None:
-            check_real("ridge", self.ridge, low=0.0, include_high=False)
-
     def _bounds(self) -> tuple[float, float]:
-        bounds = self.target_bounds
-        if bounds is None:
-            return DEFAULT_BOUNDS
-        if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-            raise TypeError(f"target_bounds must be a pair of numbers, got {bounds!r}.")
-        low, high = (
-            check_real("target_bounds", bound, low=-1e100, high=1e100)
-            for bound in bounds
-        )
-        if not low < high:
-            raise ValueError(f"target_bounds must increase, got {bounds!r}.")
-        return low, high
+        low, high = self.target_bounds or DEFAULT_BOUNDS
+        return float(low), float(high)
 
     def _problem(self, y: Any, n_features: int) -> LinearProblem:
         y = without_data(column_or_1d, y, warn=True)
@@ -162,50 +199,40 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
                 "all others. Pass the range that is known of the quantity."
             )
         low, high = self._bounds()
-        with np.errstate(over="ignore"):  # a warning would tell of a target
+        with np.errstate(over="ignore"):  # a warning would show a target
             y = y.astype(np.float64)
         targets = (np.clip(y, low, high) - low) / (high - low)
-        constant = self._constant()
+        unit = float(self.clip_norm)
+        constant = unit * float(self.intercept_scaling) if self.fit_intercept else None
         shape = Shape(
             n_outputs=1,
-            n_columns=n_features + (constant is not None),
-            constant=float(self.clip_norm) * (constant or 0.0),
+            n_columns=n_features + bool(self.fit_intercept),
+            constant=constant or 0.0,
             loss="squared",
         )
-        public = (f"the bounds of the target ({low:g} to {high:g})",)
         return LinearProblem(
-            shape=shape,
-            n_outputs=shape.n_outputs,
             targets=2.0 * targets - 1.0,
+            n_outputs=1,
             fitted={},
-            public=public,
+            public=(f"the bounds of the target ({low:g} to {high:g})",),
+            shape=shape,
+            queries=self._queries(shape),
+            budget_split=self.budget_split,
+            bounded=partial(
+                TargetRows,
+                unit_norm=unit if self.row_scaling == "unit" else None,
+                target_scale=unit * float(self.target_scaling),
+                clip_norm=self._radius(),
+                intercept_scaling=constant,
+            ),
+            center=np.zeros(n_features),
         )
 
     def _radius(self) -> float:
         """Return the norm to which rows of features, target and constant are cut."""
-        parts = (1.0, float(self.target_scaling), self._constant() or 0.0)
+        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        parts = (1.0, float(self.target_scaling), constant)
         return float(self.clip_norm) * float(np.linalg.norm(parts))
-
-    def _rows(
-        self,
-        features: Any,
-        targets: NDArray[Any],
-        *,
-        kept: NDArray[np.bool_] | None,
-        private: bool,
-    ) -> BoundedRows:
-        unit, constant = float(self.clip_norm), self._constant()
-        return TargetRows(
-            features,
-            targets,
-            row_scaling=self.row_scaling,
-            unit_norm=unit,
-            target_scale=unit * float(self.target_scaling),
-            clip_norm=self._radius(),
-            intercept_scaling=None if constant is None else unit * constant,
-            kept=kept,
-            private=private,
-        )
 
     def _queries(self, shape: Shape) -> list[Query]:
         return [Query("moments", sensitivity.gram(self._radius(), self.adjacency))]

@@ -1,20 +1,16 @@
 """DPNewton: Newton steps with one noisy Hessian block per class."""
 
 import math
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_int, check_positive, check_real
-from privfeat._types import (
-    MATRIX_NOISES,
-    Loss,
-    LossOption,
-    MatrixNoise,
-)
+from privfeat._checks import check_choice, check_positive, optional
+from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.statistics import (
@@ -22,16 +18,13 @@ from privfeat.core.sums.statistics import (
     exact_gradient,
     exact_gram,
 )
-from privfeat.estimation.labels import resolve_loss
-from privfeat.linear._docs import document
-from privfeat.linear._rows import BoundedRows
-from privfeat.linear._stack import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Stack
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.problem import Shape
+from privfeat.linear.docs import document
+from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
+from privfeat.linear.ranges import IN_CLIP_RANGE, RANGES, Ranges
+from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized
-
-NEWTON_LOSSES: tuple[LossOption, ...] = ("auto", "softmax", "sigmoid")
 
 
 @document
@@ -124,28 +117,15 @@ class DPNewton(DPLinearClassifier):
     gradient_clip_norm: float | None = 1.0
     hessian_noise: MatrixNoise = "symmetric"
 
-    def _loss(self, *, multilabel: bool) -> Loss:
-        return resolve_loss(self.loss, multilabel=multilabel)
-
-    def _n_steps(self) -> int:
-        return int(self.n_iter)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_real("intercept_init", self.intercept_init, low=-1e6, high=1e6)
-        check_choice("loss", self.loss, NEWTON_LOSSES)
-        check_int("n_iter", self.n_iter, low=1, high=100_000)
-        if self.learning_rate is not None:
-            check_positive("learning_rate", self.learning_rate)
-        if self.ridge is not None:
-            check_real("ridge", self.ridge, low=0.0, include_high=False)
-        low, high = CLIP_RANGE
-        if (clip_norm := self.gradient_clip_norm) is not None:
-            check_real("gradient_clip_norm", clip_norm, low=low, high=high)
-        check_choice("hessian_noise", self.hessian_noise, MATRIX_NOISES)
+    _ranges: ClassVar[Ranges] = {
+        **RANGES,
+        "loss": partial(check_choice, choices=("auto", "softmax", "sigmoid")),
+        "learning_rate": optional(check_positive),
+        "gradient_clip_norm": optional(IN_CLIP_RANGE),
+    }
 
     def _queries(self, shape: Shape) -> list[Query]:
-        radius, n_iter = float(self.clip_norm), self._n_steps()
+        radius, n_iter = float(self.clip_norm), int(self.n_iter)
         bounds = (radius, shape.loss, shape.n_outputs, self.adjacency)
         gradient = sensitivity.loss_gradient(*bounds, self._gradient_bound(shape))
         queries = [Query("gradient", gradient, count=n_iter)]
@@ -153,7 +133,8 @@ class DPNewton(DPLinearClassifier):
         if shape.loss == "softmax":
             n_hessians -= 1
             gram = sensitivity.gram(radius, self.adjacency)
-            weight = STACKED_GRAM_WEIGHT if self._stacks(shape) else GRAM_WEIGHT
+            stacked = self._products(shape) is not None
+            weight = STACKED_GRAM_WEIGHT if stacked else GRAM_WEIGHT
             queries.append(Query("gram", gram, weight=weight))
         if n_hessians:
             hessian = sensitivity.curvature_grams(*bounds)
@@ -162,31 +143,25 @@ class DPNewton(DPLinearClassifier):
             )
         return queries
 
-    def _stack(self, shape: Shape) -> Stack | None:
-        if not self._stacks(shape):
-            return None
-        return self._stacked(shape, "gradient", self._residual_bound(shape))
-
-    def _stacks(self, shape: Shape) -> bool:
-        """Return whether a gradient and a matrix are all that is released, as a stack.
-
-        No two records move both the most, unless gradients are clipped further.
-        """
-        longest = self._residual_bound(shape) * float(self.clip_norm)
-        return (
+    def _products(self, shape: Shape) -> tuple[str, float] | None:
+        # no two records move both the most, unless gradients are clipped further
+        residual = self._residual_bound(shape)
+        stacks = (
             self.adjacency == "replace_one"
             and shape.loss == "softmax"
-            and self._n_steps() == 1
-            and self._gradient_bound(shape) == longest
+            and self.n_iter == 1
+            and self._gradient_bound(shape) == residual * float(self.clip_norm)
         )
+        return ("gradient", residual) if stacks else None
 
     def _solve(
         self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
     ) -> NDArray[np.float64]:
         bound, residual = self._gradient_bound(shape), self._residual_bound(shape)
+        release = partial(self._release, mechanism, shape)
         symmetric = self.hessian_noise == "symmetric"
         coef = self._initial_coef(shape, self.intercept_init)
-        for step in self._steps(self._n_steps()):
+        for step in self._steps(int(self.n_iter)):
             exact = exact_gradient(
                 rows,
                 coef,
@@ -194,11 +169,9 @@ class DPNewton(DPLinearClassifier):
                 clip_norm=bound,
                 residual_clip_norm=residual,
             )
-            gradient = self._release(mechanism, shape, "gradient", exact)
+            gradient = release("gradient", exact)
             if step == 0 and shape.loss == "softmax":
-                gram = self._release(
-                    mechanism, shape, "gram", exact_gram(rows), symmetric=symmetric
-                )
+                gram = release("gram", exact_gram(rows), symmetric=symmetric)
                 moved = self._first_step(gradient, gram)
             else:
                 moved = self._step(rows, mechanism, gradient, coef, shape)
@@ -219,7 +192,7 @@ class DPNewton(DPLinearClassifier):
         than those of a record of one label, or of none.
         """
         m = shape.n_outputs
-        if self._n_steps() > 1:
+        if self.n_iter > 1:
             return sensitivity.residual_norm(shape.loss, m)
         if shape.loss == "softmax":
             return math.sqrt(max(1.0, m - 1.0) / m)

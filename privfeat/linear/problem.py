@@ -1,9 +1,37 @@
-"""What a linear model makes of ``y``: targets, and the sizes of its coefficients."""
+"""What a linear model makes of ``y``: targets, sizes, and the sums that it wants."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privfeat._types import Loss
+from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
+from privfeat.linear.rows import BoundedRows
+
+# Part of rho that one Gram matrix gets, relative to class sums or a gradient.
+GRAM_WEIGHT = 0.2
+# The same in a stack, where it costs nothing: two records that move class sums or a
+# gradient the most have opposite rows, hence equal outer products, which cancel.
+STACKED_GRAM_WEIGHT = 0.25
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Sums released as one query, because no two records move all of them the most.
+
+    Attributes
+    ----------
+    query : Query
+        Its sensitivity is that of all scaled sums together.
+    scales : mapping of name to float
+        What each sum is multiplied by, > 0. Public.
+    """
+
+    query: Query
+    scales: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -21,6 +49,10 @@ class Shape:
     loss : {"softmax", "sigmoid", "squared"}
     max_labels : int
         Most labels that one record carries.
+    radius : float
+        Norm of the features in a bounded row, if it is the same in all; else 1.
+    stack : Stack, optional
+        How the sums are released, if not each by itself.
     """
 
     n_outputs: int
@@ -28,15 +60,33 @@ class Shape:
     constant: float
     loss: Loss
     max_labels: int = 1
+    radius: float = 1.0
+    stack: Stack | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearProblem(Problem):
-    """A problem whose targets are those of a linear model of this ``shape``.
+    """A problem of this ``shape``.
 
-    ``targets`` is an int array of shape (n_samples, max_labels), the outputs that a
-    record belongs to, filled up with -1; or a float array of shape (n_samples,), what a
-    regression predicts, in [-1, 1].
+    Attributes
+    ----------
+    targets : array
+        int, of shape (n_samples, max_labels): the outputs that a record belongs to,
+        filled up with -1; or float, of shape (n_samples,): what a regression predicts,
+        in [-1, 1]. Sensitive.
+    shape : Shape
+    queries : list of Query
+        All that the fit releases, for one record.
+    budget_split : mapping of name to float, optional
+        Their shares of rho.
+    bounded : callable
+        Makes `BoundedRows` of features and targets, ``team``, ``kept`` and ``private``.
+    center : array of shape (n_features,), optional
+        What rows are shifted by, public. None: their mean, which is released.
     """
 
     shape: Shape
+    queries: list[Query]
+    budget_split: Mapping[str, float] | None
+    bounded: Callable[..., BoundedRows]
+    center: NDArray[np.float64] | None

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import array_of
-from privfeat.estimation.inputs import ScoredClassifier
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.problem import Problem
-from privfeat.networks import losses
-from privfeat.networks._base import DPSGDModel
-from privfeat.networks._docs import document
-from privfeat.networks._parameters import Model
-from privfeat.networks.engine import RecordLoss
+from privfeat.estimation.scores import ScoredClassifier
+from privfeat.networks.docstrings import document
+from privfeat.networks.engine import losses
+from privfeat.networks.model import DPSGDModel
+from privfeat.networks.parameters import Model
 
 
 @document
@@ -65,6 +65,7 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
 
     model: Model = "simpleVGG-32(2)-64(2)-128(2)-128"
     classes: ArrayLike | None = None
+    _loss = staticmethod(losses.cross_entropy)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores, (n_samples, n_classes); for two classes their difference."""
@@ -78,27 +79,21 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the softmax of the scores, of shape (n_samples, n_classes)."""
-        scores = self._scores(X)
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self._scores(X), axis=1))
 
     def _problem(self, y: Any) -> Problem:
         labels = array_of(y)
         if labels.ndim != 1:
             raise ValueError("y must be a 1d array, got another shape.")
-        encoded = encode_labels(labels, self.classes)
-        source = "read from y" if self.classes is None else "given"
-        public = (
-            f"the set of {len(encoded.classes)} classes ({source})",
-            "that all labels are among the classes",
-        )
+        encoded, read = encode_labels(labels, self.classes), self.classes is None
+        n_outputs, source = len(encoded.classes), "read from y" if read else "given"
         return Problem(
             targets=encoded.codes[:, 0],
-            n_outputs=len(encoded.classes),
+            n_outputs=n_outputs,
             fitted={"classes_": encoded.classes},
-            public=public,
-            classes_read=self.classes is None,
+            public=(
+                f"the set of {n_outputs} classes ({source})",
+                "that all labels are among the classes",
+            ),
+            classes_read=read,
         )
-
-    def _loss(self) -> RecordLoss:
-        return losses.cross_entropy

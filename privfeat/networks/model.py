@@ -1,190 +1,288 @@
-"""A flax network as a function of named parameters."""
+"""The base class of networks: one private fit, and scores."""
 
-import math
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from privfeat._checks import check_int
-from privfeat.networks.tape import join
-
-Parameters: TypeAlias = dict[str, Float[Array, "..."]]
-
-# Operations that say what they do with a batch, or leave JAX, by words of their names.
-# What kernels written by hand keep from one record to the next is not known.
-_OF_BATCHES = (
-    "custom_vmap",
-    "callback",
-    "debug",
-    "ffi_call",
-    "infeed",
-    "outfeed",
-    "pallas",
-    "kernel",
+from privfeat._compilation import kept_compiled_code
+from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.private_fit import private_fit
+from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.inputs import Users, check_users, seed_of
+from privfeat.estimation.problem import Problem
+from privfeat.networks.engine.choice import check_rows, choose_engine
+from privfeat.networks.engine.clipped_sums import (
+    clipped_sum,
+    dry_run,
+    over_devices,
+    record_parts,
 )
+from privfeat.networks.engine.clipping import check_phases
+from privfeat.networks.engine.network import Network, check_scores, check_separate
+from privfeat.networks.images.augment import Views, to_inputs, voted
+from privfeat.networks.images.records import (
+    TO_UNIT_RANGE,
+    as_records,
+    pixel_scale,
+)
+from privfeat.networks.models import build
+from privfeat.networks.parameters import DPSGDParameters
+from privfeat.networks.training.adaptive import BOUNDS, with_adaptive_bounds
+from privfeat.networks.training.federated import whole_users
+from privfeat.networks.training.loop import Trainer
+from privfeat.networks.training.resuming import finished_run, run_to_end
+from privfeat.networks.training.units import Units, fitting_microbatch, single_records
+from privfeat.networks.weights import load_timm_weights
+
+# A radius that no gradient reaches: clipping is off without privacy.
+_UNCLIPPED = ((0.0, 2.0**60),)
+_PREDICTED_AT_ONCE = 64
+_VOUCHED = "that the network treats every record by itself (trust_model=True)"
 
 
-class Network:
-    """A network taken apart: its structure, and its initial parameters by name.
+class DPSGDModel(DPSGDParameters, ABC):
+    """A network trained by noisy sums of clipped per-record gradients.
 
-    Parameters
-    ----------
-    module : nnx.Module
-        Maps images of shape (n, height, width, channels), or rows, to scores of shape
-        (n, n_outputs), every record by itself. Not modified.
-
-    Attributes
-    ----------
-    initial : dict of name to array
-        Names are paths with slashes, ``"block/conv/kernel"``.
-    group_sizes : tuple of int
-        Numbers of entries of ``blocks`` that make a group; of the module, if it has
-        groups.
-
-    Raises
-    ------
-    TypeError
-        If ``module`` is not an ``nnx.Module``.
-    ValueError
-        If it has state beside parameters: running averages over a batch mix records,
-        and random state would have to be drawn as noise is.
+    ``fit`` is a template: check, plan the releases, state their cost, and only then
+    draw a batch or noise. A subclass says what it makes of ``y``, and its loss.
     """
 
-    def __init__(self, module: nnx.Module) -> None:
-        if not isinstance(module, nnx.Module):
-            raise TypeError(
-                f"model must be a flax.nnx.Module, got {type(module).__name__}."
-            )
-        refuse_shared_state(module)
-        self.group_sizes: tuple[int, ...] = getattr(module, "group_sizes", ())
-        self._graph, state = nnx.split(module)
-        leaves = nnx.to_flat_state(state)
-        self._paths = {join(path): path for path, _ in leaves}
-        self._template = state
-        self.initial: Parameters = {join(path): leaf[...] for path, leaf in leaves}
+    @fitted_apart
+    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Train the network with differential privacy for the records of ``(X, y)``.
 
-    def frozen_names(self, frozen: tuple[str, ...] | int) -> frozenset[str]:
-        """Return the parameters that stay: by beginnings of names, or by groups.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, height, width, channels)
+            Also (n_samples, height, width), a list of images of one shape, or rows of
+            shape (n_samples, n_features). Bytes are mapped to [-1, 1], or to what
+            the ``weights`` of a known network were made for; floats are used as they
+            are. Sensitive.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs)
+            Sensitive.
+        groups : array-like of shape (n_samples,), optional
+            The user that each record belongs to: integers only, or strings only. All
+            records of a user are then protected together; needs ``max_group_size``.
+            Sensitive.
 
-        A number of groups takes what comes before the blocks as well; 0 takes nothing.
+        Returns
+        -------
+        self : object
+            With ``parameters_`` and ``privacy_``.
 
         Raises
         ------
         TypeError, ValueError
-            If ``frozen`` is neither, or more than the network has groups, or leaves
-            nothing.
+            If a parameter is out of range, no noise meets the budget, the data is not
+            finite or has a wrong shape, or the network mixes records. Nothing has been
+            released then. Messages hold no data.
+        BudgetExceededError, LedgerError
+            If ``ledger`` has too little left, or cannot be used. Nothing was charged.
+        FloatingPointError
+            If the parameters overflow. The budget is spent; ``privacy_`` says so.
         """
-        if not isinstance(frozen, tuple):
-            low, high = 0, len(self.group_sizes)
-            n_groups = check_int("frozen", frozen, low=low, high=high)
-            kept = sum(self.group_sizes[:n_groups])
-            after = [f"blocks/{i}/" for i in range(kept, sum(self.group_sizes))]
-            moving = ("norm/", "head/", *after) if n_groups else ("",)
-            names = {name for name in self.initial if not name.startswith(moving)}
-        else:
-            names = {name for name in self.initial if name.startswith(frozen)}
-        if len(names) == len(self.initial):
-            raise ValueError(f"frozen must leave parameters to train, got {frozen!r}.")
-        return frozenset(names)
-
-    def bind(self, parameters: Parameters) -> Any:
-        """Return the network with these parameters."""
-        leaves = [
-            (path, variable.replace(parameters[join(path)]))
-            for path, variable in nnx.to_flat_state(self._template)
-        ]
-        return nnx.merge(self._graph, nnx.from_flat_state(leaves))
-
-    def __call__(
-        self, parameters: Parameters, inputs: Float[Array, "n ..."]
-    ) -> Float[Array, "n m"]:
-        """Return the scores of a batch of records."""
-        scores: Float[Array, "n m"] = self.bind(parameters)(inputs)
-        return scores
-
-
-def refuse_shared_state(module: nnx.Module) -> None:
-    """Raise ValueError, by name, for a layer through which records could touch."""
-    nodes = list(nnx.iter_graph(module))
-    for path, node in nodes:  # first, since its averages come before it in the graph
-        if isinstance(node, nnx.BatchNorm):
+        self._check_parameters()
+        keys = KeyStream(seed_of(self.random_state))
+        records, problem = as_records(X), self._problem(y)
+        shape, targets = records.shape[1:], problem.targets
+        if len(targets) != len(records):
+            raise ValueError("X and y must not have inconsistent lengths.")
+        if self.augmentation != "none" and len(shape) != 3:
             raise ValueError(
-                "model must treat every record by itself, got the batch norm "
-                f"{join(path)!r}. Use GroupNorm or LayerNorm."
+                f"augmentation must be 'none' for records of shape {shape}, got "
+                f"{self.augmentation!r}."
             )
-    for path, node in nodes:
-        if isinstance(node, nnx.Variable) and not isinstance(node, nnx.Param):
-            raise ValueError(
-                f"model must hold nothing but parameters, got {join(path)!r}, a "
-                f"{type(node).__name__}. Leave such layers out."
+        users = check_users(groups, self.max_group_size, len(records), X)
+        fitted = problem.fitted | {
+            "input_shape_": tuple(shape),
+            "n_outputs_": problem.n_outputs,
+            "pixel_scale_": pixel_scale(self.model, self.weights),
+        }
+        named = isinstance(self.model, str)
+        with kept_compiled_code():
+            network = self._network(shape, problem.n_outputs, keys)
+            frozen = network.frozen_names(self.frozen)
+            units, microbatch = self._units(
+                network, records, problem, fitted["pixel_scale_"], users, keys
             )
-
-
-def check_scores(network: Network, inputs: Any, n_outputs: int) -> None:
-    """Raise ValueError unless a network makes one score of a record for each output.
-
-    Of one record and of two: nothing is computed. ``inputs`` has length 1.
-    """
-    for n_records in (1, 2):
-        batch = jnp.repeat(jnp.asarray(inputs), n_records, axis=0)
-        scores = jax.eval_shape(network, network.initial, batch)
-        shape = getattr(scores, "shape", type(scores).__name__)
-        if shape != (n_records, n_outputs):
-            raise ValueError(
-                f"model must return scores of shape (n_records, {n_outputs}), got "
-                f"{shape} for {n_records} of them. Keep the axis of records first, and "
-                "that of outputs also where it is one."
+            plan, n_iter, batch_size = self._plan(units.n_units)
+            fitted["n_iter_"], private = n_iter, plan.private
+            optimizer = self._optimizer(n_iter, units, keys)
+            fit = private_fit(
+                self,
+                plan,
+                keys,
+                public=(
+                    f"the shape of a record {shape}",
+                    *problem.public,
+                    "all constructor parameters but random_state",
+                    "the initial parameters of the network",
+                    *units.public,
+                    *(() if named or units.engine != "fast" else (_VOUCHED,)),
+                    "that all values are finite",
+                ),
+                n_units=units.n_units,
+                forget=("parameters_",),
+                unit=units.kind,
+                classes_read=problem.classes_read,
             )
-
-
-def check_separate(network: Network, input_shape: tuple[int, ...]) -> None:
-    """Raise ValueError if a network that is not ours could mix the records of a batch.
-
-    - Of a call with one record, ``jax.vmap`` makes one with many, in which no operation
-      sees two records, but for those that say themselves what they do with a batch, and
-      those that leave JAX. They are refused, in the forward and the backward pass: what
-      is left may be trained and used under ``vmap``, whatever it does to batches.
-    - A trial on records that are not of the data, one of them not a number, shows what
-      a mean, a maximum or a sort over records passes on. It is no proof.
-    """
-    record = jnp.sin(jnp.arange(1.0, 1.0 + math.prod(input_shape))).reshape(input_shape)
-
-    def total(parameters: Parameters) -> Float[Array, ""]:
-        return jnp.sum(network(parameters, record[None]))
-
-    for traced in (total, jax.grad(total)):
-        for primitive in _primitives(jax.make_jaxpr(traced)(network.initial)):
-            if any(word in primitive for word in _OF_BATCHES):
-                raise ValueError(
-                    "model must be made of operations on one record, got one that may "
-                    f"see a whole batch, {primitive!r}. Leave it out."
+            initial, factor, style = network.initial, self.clip_factor, self.clip_style
+            phases = check_phases(self.clip_norm)
+            if not private:
+                factor, style, phases = "abadi", "flat", _UNCLIPPED
+            names = tuple(name for name in initial if name not in frozen)
+            parts = record_parts(network, self._loss, style, units.engine, names)
+            trainer = Trainer(
+                clipped_sum=over_devices(clipped_sum(parts, factor)),
+                units=units,
+                optimizer=optimizer,
+                names=names,
+                expected_batch_size=batch_size,
+                microbatch_size=microbatch,
+                clip_phases=phases,
+                n_iter=n_iter,
+                ema_decay=self.ema_decay,
+                keys=keys,
+            )
+            if private and self.clipping == "adaptive":
+                of_one = records[:1], targets[:1], problem.n_outputs
+                trainer, initial = with_adaptive_bounds(
+                    trainer, parts, factor, style, initial, *of_one
                 )
-    others = (-2.0 * record, jnp.full(input_shape, jnp.nan))
-    forward = jax.jit(network.__call__)
-    first, second = (
-        forward(network.initial, jnp.stack([record, other]))[0] for other in others
-    )
-    if not jnp.array_equal(first, second):
-        raise ValueError(
-            "model must treat every record by itself, but the scores of one moved when "
-            "another changed. Leave out what is computed over the first axis."
-        )
+            start = trainer.start(initial)
+            parameters = run_to_end(self, trainer, start, fit, fitted)
+        return self._with_model(parameters, fitted)
 
+    def restore(self) -> Self:
+        """Take the model of the finished fit in ``checkpoint_dir``, without its data.
 
-def _primitives(traced: Any) -> Iterator[str]:
-    """Yield the names of all operations of a traced function, inner ones included."""
-    for equation in getattr(traced, "jaxpr", traced).eqns:
-        yield equation.primitive.name
-        for value in equation.params.values():
-            for inner in value if isinstance(value, list | tuple) else (value,):
-                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                    yield from _primitives(inner)
+        Returns
+        -------
+        self : object
+            As that ``fit`` returned it. Nothing is released, and nothing is charged.
 
+        Raises
+        ------
+        ValueError
+            If the folder holds no finished fit of these parameters.
+        PrivacyError
+            If a fit holds the folder.
+        """
+        self._check_parameters()
+        parameters, statement, fitted = finished_run(self)
+        self.privacy_ = statement
+        return self._with_model(parameters, fitted)
 
-def count(parameters: Parameters) -> int:
-    """Return the number of numbers."""
-    return sum(leaf.size for leaf in jax.tree.leaves(parameters))
+    def planned(self, n_units: int) -> ReleasePlan:
+        """Return what ``fit`` would release of so many records, or users, and its cost.
+
+        Nothing is drawn or charged. The number is of private data: the plan is too.
+        """
+        self._check_parameters()
+        return self._plan(n_units)[0]
+
+    def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
+        """Set the attributes of a fit."""
+        parameters.pop(BOUNDS, None)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        self.parameters_ = {n: np.asarray(leaf) for n, leaf in parameters.items()}
+        return self
+
+    @abstractmethod
+    def _problem(self, y: Any) -> Problem:
+        """Return what ``y`` asks for."""
+
+    @staticmethod
+    @abstractmethod
+    def _loss(scores: Any, targets: Any, /) -> Any:
+        """Return the loss of each record."""
+
+    def _network(
+        self, input_shape: tuple[int, ...], n_outputs: int, keys: KeyStream | None
+    ) -> Network:
+        """Return the network; without keys its parameters are only placeholders."""
+        if isinstance(self.model, nnx.Module):
+            return Network(self.model)
+        rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
+        if isinstance(self.model, str):
+            module = build(self.model, input_shape, n_outputs, rngs=rngs)
+        else:
+            module = self.model(input_shape, n_outputs, rngs=rngs)
+        if self.weights is not None and keys is not None:
+            module = load_timm_weights(module, self.weights)
+        return Network(module)
+
+    def _units(
+        self,
+        network: Network,
+        records: NDArray[Any],
+        problem: Problem,
+        scale: NDArray[np.float32],
+        users: Users | None,
+        keys: KeyStream,
+    ) -> tuple[Units, int]:
+        """Return what is protected as one, and how many of it are worked on at once."""
+        inputs, targets = to_inputs(records[:1]), problem.targets
+        tape, trial = dry_run(network, inputs), None
+        if not isinstance(self.model, str):
+            check_scores(network, inputs, problem.n_outputs)
+            check_separate(network, inputs.shape[1:])
+            trial = partial(check_rows, network, self._loss, inputs, targets[:1])
+        views = Views(self.augmentation, self.n_copies, scale)
+        microbatch = partial(fitting_microbatch, network, tape, self.microbatch_size)
+        if users is not None:
+            local, key = self._local_training(), keys.draw_integer()
+            units = whole_users(records, targets, views, users, key, local)
+            # what was lost, the parameters that are left, and a gradient
+            return units, microbatch(self.n_copies * local.batch_size, n_gradients=3)
+        trusted = trial is None or self.trust_model
+        engine = choose_engine(self.engine, network, tape, trial, trusted=trusted)
+        units = single_records(records, targets, views, engine)
+        return units, microbatch(self.n_copies)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the outputs of the network, of shape (n_samples, n_outputs)."""
+        check_is_fitted(self, "parameters_")
+        records = as_records(X)
+        if records.shape[1:] != self.input_shape_:
+            raise ValueError(
+                f"X must hold records of shape {self.input_shape_}, got "
+                f"{records.shape[1:]}."
+            )
+        scale = getattr(self, "pixel_scale_", TO_UNIT_RANGE)  # older models have none
+        vote = partial(voted, augmentation=self.augmentation, n_votes=int(self.n_votes))
+        leaves = {name: jnp.asarray(leaf) for name, leaf in self.parameters_.items()}
+        with kept_compiled_code():
+            network = self._network(self.input_shape_, self.n_outputs_, None)
+
+            @jax.jit
+            def forward(leaves: Any, inputs: Any) -> Any:
+                score = partial(network, leaves)
+                if isinstance(self.model, str):
+                    return vote(score, inputs)
+                # one by one: a score depends on its record, whatever the network does
+                return jax.vmap(lambda one: vote(score, one[None])[0])(inputs)
+
+            scores = []
+            for first in range(0, len(records), _PREDICTED_AT_ONCE):
+                part = records[first : first + _PREDICTED_AT_ONCE]
+                padding = [(0, 0)] * part.ndim
+                padding[0] = (0, _PREDICTED_AT_ONCE - len(part))
+                inputs = jnp.asarray(to_inputs(np.pad(part, padding), scale))
+                scores.append(np.asarray(forward(leaves, inputs))[: len(part)])
+        return np.concatenate(scores).astype(np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.non_deterministic = True
+        return tags

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of
-from privfeat.estimation.inputs import ScoredRegressor
 from privfeat.estimation.problem import Problem
-from privfeat.networks import losses
-from privfeat.networks._base import DPSGDModel
-from privfeat.networks._docs import document
-from privfeat.networks.engine import RecordLoss
+from privfeat.estimation.scores import ScoredRegressor
+from privfeat.networks.docstrings import document
+from privfeat.networks.engine import losses
+from privfeat.networks.model import DPSGDModel
 
 
 @document
@@ -33,6 +32,8 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
     {guarantees}
     """
 
+    _loss = staticmethod(losses.half_squared_error)
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return predictions, (n_samples,) or (n_samples, n_outputs) as ``y`` was."""
         scores = self._scores(X)
@@ -49,6 +50,3 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
         n_outputs = targets.shape[1]
         public = (f"the number of outputs ({n_outputs})",)
         return Problem(targets=targets, n_outputs=n_outputs, fitted={}, public=public)
-
-    def _loss(self) -> RecordLoss:
-        return losses.half_squared_error

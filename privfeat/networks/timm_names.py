@@ -41,30 +41,24 @@ _BATCH_NORM = ("weight", "bias", "running_mean", "running_var")
 
 def of_vit(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
     """Return the tensors of ``vit_*_patch16_*``."""
-    found = {_renamed(name, value, _VIT): value for name, value in tensors.items()}
-    return {name: _transposed(name, value) for name, value in found.items()}
+    return _ours(tensors, _VIT)
 
 
 def of_resnet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
     """Return the tensors of ``resnetv2_50x1_bit``, kernels standardized."""
-    found = {}
-    for name, value in _in_one_list(network, tensors).items():
+    found = dict(_in_one_list(network, tensors))
+    for name, value in found.items():
         if value.ndim == 4 and not name.startswith("head"):
             mean = value.mean(axis=(1, 2, 3), keepdims=True)
             variance = value.var(axis=(1, 2, 3), keepdims=True)
             deviation = np.sqrt(variance + np.float32(_STANDARDIZED_EPSILON))
-            value = (value - mean) / deviation
-        found[_renamed(name, value, _RESNET)] = value
-    return {name: _transposed(name, value) for name, value in found.items()}
+            found[name] = (value - mean) / deviation
+    return _ours(found, _RESNET)
 
 
 def of_nf_resnet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
     """Return the tensors of ``nf_resnet50``: the raw kernels, and gains."""
-    found = {
-        _renamed(name, value, _RESNET): value
-        for name, value in _in_one_list(network, tensors).items()
-    }
-    return {name: _transposed(name, value) for name, value in found.items()}
+    return _ours(_in_one_list(network, tensors), _RESNET)
 
 
 def of_mobilenet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
@@ -78,7 +72,7 @@ def of_mobilenet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32
     for convolution, norm, ours in _mobilenet_layers(network):
         parts = [f"{convolution}.weight", *(f"{norm}.{part}" for part in _BATCH_NORM)]
         if not rest.keys() >= set(parts):
-            continue  # missed by whoever compares names
+            continue  # load_timm_weights compares names
         kernel, weight, bias, mean, variance = (
             rest.pop(part).astype(np.float64) for part in parts
         )
@@ -86,10 +80,7 @@ def of_mobilenet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32
         folded = kernel.transpose(2, 3, 1, 0) * scale
         found[f"{ours}/kernel"] = folded.astype(np.float32)
         found[f"{ours}/bias"] = (bias - mean * scale).astype(np.float32)
-    for name, value in rest.items():
-        ours = _renamed(name, value, ((r"^classifier", "head"),))
-        found[ours] = _transposed(ours, value)
-    return found
+    return found | _ours(rest, ((r"^classifier", "head"),))
 
 
 def _mobilenet_layers(network: Any) -> Iterator[tuple[str, str, str]]:
@@ -117,19 +108,18 @@ def _in_one_list(network: Any, tensors: Tensors) -> Tensors:
     return {pattern.sub(place, name): value for name, value in tensors.items()}
 
 
-def _renamed(name: str, value: NDArray[np.float32], rules: Any) -> str:
-    """Return our name of a tensor of timm."""
-    for pattern, ours in rules:
-        name = re.sub(pattern, ours, name)
-    leaf = "scale" if value.ndim == 1 else "kernel"
-    return re.sub(r"\.weight$", f".{leaf}", name).replace(".", "/")
-
-
-def _transposed(name: str, value: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return a kernel with its axes in our order: (height, width, in, out)."""
-    if not name.endswith("kernel"):
-        return value
-    return value.transpose(2, 3, 1, 0) if value.ndim == 4 else value.T
+def _ours(tensors: Tensors, rules: Any) -> dict[str, NDArray[np.float32]]:
+    """Return tensors of timm by our names, with the axes (height, width, in, out)."""
+    found = {}
+    for name, value in tensors.items():
+        for pattern, ours in rules:
+            name = re.sub(pattern, ours, name)
+        leaf = "scale" if value.ndim == 1 else "kernel"
+        name = re.sub(r"\.weight$", f".{leaf}", name).replace(".", "/")
+        if name.endswith("kernel"):
+            value = value.transpose(2, 3, 1, 0) if value.ndim == 4 else value.T
+        found[name] = value
+    return found
 
 
 TWINS: dict[type[nnx.Module], Callable[..., dict[str, NDArray[np.float32]]]] = {

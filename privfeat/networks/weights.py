@@ -10,7 +10,7 @@ from flax import nnx
 from numpy.typing import NDArray
 
 from privfeat._extras import require
-from privfeat.networks.tape import join
+from privfeat.networks.layers.basic import by_name
 from privfeat.networks.timm_names import TWINS
 
 Weights = str | os.PathLike[str] | Mapping[str, Any]
@@ -60,35 +60,26 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
             "no such network."
         )
     state = nnx.state(network)
-    leaves = {join(path): leaf for path, leaf in nnx.to_flat_state(state)}
+    leaves = by_name(nnx.to_flat_state(state))
     tensors = {n: np.asarray(v, np.float32) for n, v in _read(weights).items()}
+    kind_and_size = "weights must be those of a network of this kind and size, got "
     try:
         found = own[0](network, tensors)
     except (IndexError, ValueError) as error:  # of axes that are not there
-        raise ValueError(
-            "weights must be those of a network of this kind and size, got tensors of "
-            "other shapes."
-        ) from error
+        raise ValueError(kind_and_size + "tensors of other shapes.") from error
     head = {"head/kernel", "head/bias"}
     if found.keys() | head != leaves.keys():
         name = min((found.keys() | head) ^ leaves.keys())
-        raise ValueError(
-            f"weights must be those of a network of this kind and size, got {name!r} "
-            "on one side alone."
-        )
+        raise ValueError(f"{kind_and_size}{name!r} on one side alone.")
     for name, leaf in leaves.items():
-        shape = leaf[...].shape
-        value = found.get(name)
+        shape, value = leaf[...].shape, found.get(name)
         if value is not None and value.size == leaf[...].size:
-            value = value.reshape(shape)
-        if name in head and (value is None or value.shape != shape):
-            continue
-        if value is None or value.shape != shape:
+            leaf[...] = jnp.asarray(value.reshape(shape))
+        elif name not in head:
             raise ValueError(
                 f"weights must have the shape {shape} for {name!r}, got another. Pass "
                 "images of the size that they were made for."
             )
-        leaf[...] = jnp.asarray(value)
     nnx.update(network, state)
     return network
 
@@ -108,16 +99,3 @@ def _read(weights: Weights) -> Mapping[str, Any]:
             f"read as one: {error}."
         ) from error
     return tensors
-
-
-def check_weights(weights: Any, model: Any) -> None:
-    """Raise TypeError unless these are a path, and the model is made, not given."""
-    if weights is None:
-        return
-    if not isinstance(weights, str | os.PathLike):
-        raise TypeError(f"weights must be None or a path, got {weights!r}.")
-    if isinstance(model, nnx.Module):
-        raise TypeError(
-            "weights must be None for a model that is a module, which has its own. "
-            "Pass them to load_timm_weights."
-        )

@@ -4,11 +4,7 @@ import math
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.model_selection import (
-    GridSearchCV,
-    ParameterGrid,
-    RandomizedSearchCV,
-)
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
 from privfeat._types import Adjacency
 from privfeat._warnings import warn
@@ -18,8 +14,8 @@ from privfeat.core.accounting.folds import learns
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.selection._inputs import BUDGET
 from privfeat.selection.folds import HashKFold
+from privfeat.selection.inputs import BUDGET
 
 NOT_COVERED = (
     "cv_results_ and best_score_: exact scores of records",
@@ -31,9 +27,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     """Return what the fits of a search will cost, before it is run.
 
     The scores of ``GridSearchCV`` and ``RandomizedSearchCV`` are exact counts of
-    private records, and so is what they choose: **no epsilon covers a search**, and
-    this function says so in a warning and in ``not_covered``. `DPRandomizedSearch` is
-    the search that is private as a whole.
+    private records, and so is what they choose: **no epsilon covers a search**, as a
+    warning and ``not_covered`` say. `DPRandomizedSearch` is private as a whole.
 
     Parameters
     ----------
@@ -46,11 +41,10 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     Returns
     -------
     cost : TotalCost
-        ``epsilon`` of the coefficients of all fits together, were they all released
-        and the scores thrown away: what a ledger charges. ``inf`` for folds that may
-        depend on other records, and after steps of a pipeline that learn from them,
-        where a ledger refuses the fits.
-        ``private`` is False.
+        ``epsilon`` of the coefficients of all fits together, if all were released and
+        no scores: what a ledger charges. ``inf`` for folds that may depend on other
+        records, and after steps of a pipeline that learn from them, where a ledger
+        refuses the fits. ``private`` is False.
 
     Raises
     ------
@@ -168,22 +162,17 @@ def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
 
 def _refuse_budgets(distributions: Any) -> None:
     listed = distributions if isinstance(distributions, list) else [distributions]
-    names = {name.rpartition("__")[2] for one in listed for name in one}
-    drawn = [
-        value for one in listed for values in one.values() for value in _list(values)
-    ]
+    pairs = [pair for one in listed for pair in one.items()]
+    names = {name.rpartition("__")[2] for name, _ in pairs}
+    # a distribution draws numbers
+    drawn = [v for _, values in pairs if not hasattr(values, "rvs") for v in values]
     if names & _NOT_DRAWN or any(
-        hasattr(value, "get_params") or callable(value) for value in drawn
+        hasattr(v, "get_params") or callable(v) for v in drawn
     ):
         raise UnsupportedEventError(
             "a randomized search must not draw budgets, seeds, functions or whole "
             "estimators: its cost is not known before."
         )
-
-
-def _list(values: Any) -> list[Any]:
-    """Return the values that are listed; a distribution draws numbers."""
-    return [] if hasattr(values, "rvs") else list(values)
 
 
 def _n_splits(cv: Any) -> int:

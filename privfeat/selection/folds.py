@@ -120,15 +120,25 @@ class HashKFold(BaseCrossValidator):
             raise ValueError(
                 "groups must hold one id for each record, got another size."
             )
-        fresh = KeyStream(None).draw_words(2).tobytes()
-        key = fresh if self.key is None else self.key.to_bytes(16)
-        folds = _dealt(ids, self.n_splits, key)
-        if self.key is not None and without_data(_count_up, ids):
+        # A float is refused: one missing id makes floats of a column of whole numbers,
+        # and their text is another.
+        if any(isinstance(i, bool) or not isinstance(i, Integral | str) for i in ids):
+            raise TypeError(
+                "groups must hold whole numbers or strings, got another type. Pass one "
+                "id for each record, none missing."
+            )
+        texts = without_data(_texts, ids)
+        if self.key is None:
+            key = KeyStream(None).draw_words(2).tobytes()
+        elif _count_up({*texts}):
             raise ValueError(
                 "groups must be ids that records keep whatever the others are, with a "
                 "key, got numbers that count from 0 or 1, as row numbers and ranks do, "
                 "which one record more shifts. Pass key=None."
             )
+        else:
+            key = self.key.to_bytes(16)
+        folds = np.array([_fold_of(text, self.n_splits, key) for text in texts], int)
         # asked here and not where folds are fitted, perhaps in another process
         covered = uncovered_choice("replace_one") is None
         return self._folds(folds, covered_rows if covered else np.array)
@@ -146,31 +156,18 @@ def _count_rows(X: Any) -> int:
 
 
 def _texts(ids: Any) -> list[str]:
+    """Return the ids as texts: 3 and "3" are one id."""
     return [str.__str__(one) if isinstance(one, str) else str(int(one)) for one in ids]
 
 
-def _count_up(ids: Any) -> bool:
+def _count_up(texts: set[str]) -> bool:
     """Return whether the ids, if more than a few, are 0, 1, ... or 1, 2, ..."""
-    texts = {*_texts(ids)}
     return len(texts) > 9 and any(
         texts == {*map(str, range(first, first + len(texts)))} for first in (0, 1)
     )
 
 
-def _dealt(ids: Any, n_splits: int, key: bytes) -> NDArray[np.int64]:
-    """Return the fold of each id, by its text: 3 and "3" share a fold."""
-    for one in ids:
-        # A float is refused: one missing id makes floats of a column of whole numbers,
-        # and their text is another.
-        if isinstance(one, bool) or not isinstance(one, Integral | str):
-            raise TypeError(
-                "groups must hold whole numbers or strings, got another type. Pass one "
-                "id for each record, none missing."
-            )
-    folds = np.empty(len(ids), np.int64)
-    for row, text in enumerate(without_data(_texts, ids)):
-        digest = hashlib.blake2b(
-            text.encode(errors="surrogatepass"), digest_size=16, key=key
-        ).digest()
-        folds[row] = int.from_bytes(digest) % n_splits  # uneven by less than 2**-118
-    return folds
+def _fold_of(text: str, n_splits: int, key: bytes) -> int:
+    content = text.encode(errors="surrogatepass")
+    digest = hashlib.blake2b(content, digest_size=16, key=key).digest()
+    return int.from_bytes(digest) % n_splits  # uneven by less than 2**-118

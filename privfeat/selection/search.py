@@ -1,17 +1,17 @@
 """DPRandomizedSearch: the best of a random number of private fits."""
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
-from privfeat._messages import refuse_masked, without_data
+from privfeat._messages import check_columns, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
@@ -23,35 +23,24 @@ from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
-from privfeat.data.columns import refuse_dates
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import (
-    FLOATS,
-    ScoredClassifier,
-    seed_of,
-    warn_of_unused_groups,
-)
+from privfeat.estimation.inputs import FLOATS, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import encode_labels
-from privfeat.selection._inputs import (
-    check_candidates,
-    check_estimator,
-    classes_of,
-    in_memory,
-    parted,
-    statement_of,
-)
-from privfeat.selection._runs import HoldoutScore, PublicScore, Runner
+from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.scores import ScoredClassifier
+from privfeat.selection.inputs import check_candidates, check_estimator, statement_of
+from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
 
 
 class DPRandomizedSearch(
-    ShowsPrivacy, MetaEstimatorMixin, ScoredClassifier, BaseEstimator
+    ShowsPrivacy, MetaEstimatorMixin, ScoredClassifier, Parameters
 ):
     """Private classifier with hyperparameters chosen on the private records.
 
     A random number of times a candidate is drawn, fitted with differential privacy and
     scored; the best of these runs is released and all others are forgotten. The stated
-    epsilon is that of the **whole search**. It pays when no default is good and the
-    score tells candidates apart: each fit has 1.3 to 2 times the noise of a single one.
+    epsilon is that of the **whole search**. It pays when no default is good and scores
+    differ clearly: each fit has 1.3 to 2 times the noise of a single one.
 
     Parameters
     ----------
@@ -108,7 +97,7 @@ class DPRandomizedSearch(
     Candidates with more releases get more noise, so that all cost the same.
 
     **Public.** The candidates, all constructor parameters, the validation data if given
-    to ``fit``, and what is public to ``estimator``. A refused ``fit`` tells of the
+    to ``fit``, and what is public to ``estimator``. A refusal of ``fit`` depends on the
     data; an error inside a run ends the search and counts as its outcome.
 
     **Not protected.** The time that ``fit`` takes, which shows the number of runs: keep
@@ -133,30 +122,18 @@ class DPRandomizedSearch(
     8.0
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        mean_runs: float = 10.0,
-        eta: float = 1.0,
-        validation_fraction: float = 0.1,
-        scoring: str | Callable[..., float] | None = None,
-        ledger: PrivacyLedger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mean_runs = mean_runs
-        self.eta = eta
-        self.validation_fraction = validation_fraction
-        self.scoring = scoring
-        self.ledger = ledger
-        self.random_state = random_state
+    estimator: Any = field(kw_only=False)
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(
+        kw_only=False
+    )
+    epsilon: float | None = None
+    delta: float = 1e-5
+    mean_runs: float = 10.0
+    eta: float = 1.0
+    validation_fraction: float = 0.1
+    scoring: str | Callable[..., float] | None = None
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
 
     @fitted_apart
     def fit(
@@ -212,21 +189,17 @@ class DPRandomizedSearch(
                 "scoring must be None without public validation data, got "
                 f"{self.scoring!r}. The private score is the accuracy."
             )
-        features: NDArray[Any]
-        labels: NDArray[Any]
-        refuse_dates("X", X)
-        refuse_masked(X, y)
+        check_columns(X=X, y=y)
         features, labels = without_data(
-            validate_data, self, in_memory(X), y, dtype=FLOATS
+            validate_data, self, _in_memory(X), y, dtype=FLOATS
         )
         estimator = clone(self.estimator)  # nobody else can change it now
         given = estimator.classes
-        classes = classes_of(labels) if given is None else given
-        encode_labels(labels, given)
+        read = encode_labels(labels, given).classes
+        classes = read if given is None else given  # the same in every run
         runner = Runner(
             estimator, self.param_distributions, classes, selection.run_mu, keys
         )
-        arithmetic = estimator.get_params().get("arithmetic", "float64")
         statement = statement_of(
             selection,
             epsilon=self._epsilon(),
@@ -235,33 +208,34 @@ class DPRandomizedSearch(
             n_features=self.n_features_in_,
             classes_given=given is not None,
             seeded=keys.seeded,
-            arithmetic=arithmetic,
+            arithmetic=estimator.get_params().get("arithmetic", "float64"),
         )
         warn_of_unused_groups(X, None)
-        forget = ("best_estimator_", "best_params_", "best_score_", "classes_")
         fit = private_selection(
             self,
             statement,
             keys,
             n_units=len(features),
-            forget=forget,
+            forget=("best_estimator_", "best_params_", "best_score_", "classes_"),
             classes_read=given is None,
         )
         score: HoldoutScore | PublicScore
         if X_val is None:
             held_out = bernoulli(keys.draw_noise_key(), len(features), fraction)
             plan = runner.score_plan()
-            scored, features = without_data(parted, features, held_out)
+            scored, features = without_data(
+                lambda: (features[held_out], features[~held_out])
+            )
             score = HoldoutScore(scored, labels[held_out], plan, fit)
             labels = labels[~held_out]
         else:
-            score = PublicScore(in_memory(X_val), y_val, self.scoring)
+            score = PublicScore(_in_memory(X_val), y_val, self.scoring)
         runner.check(self.n_features_in_, score)
         title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
-        releases = best.estimator.privacy_.releases + score.records()
-        self.privacy_ = dataclasses.replace(statement, releases=releases)
+        releases = best.estimator.privacy_.releases + score.records
+        self.privacy_ = replace(statement, releases=releases)
         best.estimator.privacy_ = self.privacy_
         self.best_estimator_ = best.estimator
         self.best_params_ = best.params
@@ -271,24 +245,21 @@ class DPRandomizedSearch(
 
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
         """Return the classes that the best estimator predicts."""
-        return np.asarray(self._best().predict(self._rows(X)))
+        return self._asked("predict", X)
 
     def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return the class probabilities of the best estimator."""
-        return np.asarray(self._best().predict_proba(self._rows(X)))
+        return self._asked("predict_proba", X)
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return the scores of the best estimator."""
-        return np.asarray(self._best().decision_function(self._rows(X)))
+        return self._asked("decision_function", X)
 
-    def _best(self) -> Any:
+    def _asked(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
-
-    def _rows(self, X: Any) -> Any:
-        if isinstance(X, LazyFeatures):
-            return X
-        return without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+        if not isinstance(X, LazyFeatures):
+            X = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+        return np.asarray(getattr(self.best_estimator_, method)(X))
 
     def _selection(self, scored_on: Any) -> Selection:
         """Return the law of the runs, and how private one must be for the budget."""
@@ -301,3 +272,7 @@ class DPRandomizedSearch(
 
     def _epsilon(self) -> Any:
         return DEFAULT_EPSILON if self.epsilon is None else self.epsilon
+
+
+def _in_memory(X: Any) -> Any:
+    return X[:] if isinstance(X, LazyFeatures) else X

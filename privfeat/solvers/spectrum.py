@@ -1,30 +1,21 @@
 """A noisy Gram matrix and its regularized inverse."""
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from privfeat.core.noise.release import Release
 
 
 def noise_edge(noise_stddev: float, size: int) -> float:
-    """Return the spectral norm to expect of a symmetric noise matrix.
+    """Return the spectral norm to expect of a symmetric noise matrix of ``d`` rows.
 
-    Parameters
-    ----------
-    noise_stddev : float
-        Stddev ``s`` of the diagonal; off it ``s / sqrt(2)``.
-    size : int
-        Number of rows ``d``.
-
-    Returns
-    -------
-    edge : float
-        ``s sqrt(2 d)``: the edge ``2 tau sqrt(d)`` of Wigner's semicircle for entries
-        of stddev ``tau = s / sqrt(2)``. Fluctuations are of order ``s d**(-1/6)``.
+    For a diagonal of stddev ``s``, and ``tau = s / sqrt(2)`` off it: ``s sqrt(2 d)``,
+    the edge ``2 tau sqrt(d)`` of Wigner's semicircle. It varies by ``s d**(-1/6)``.
     """
     return noise_stddev * math.sqrt(2.0 * size)
 
@@ -45,9 +36,7 @@ def positive_part(noisy_gram: Release) -> Float[np.ndarray, "d d"]:
 
     In Frobenius norm (Higham 1988): never further from the exact Gram matrix.
     """
-    with jax.enable_x64(True):
-        values, vectors = jnp.linalg.eigh(jnp.asarray(noisy_gram.value))
-        return np.asarray((vectors * jnp.maximum(values, 0.0)[None, :]) @ vectors.T)
+    return _with_eigenvalues(noisy_gram, lambda values: values)
 
 
 def step_noise_ridge(
@@ -66,13 +55,13 @@ def step_noise_ridge(
     noisy_gram : Release
         Sets the floor of `noise_ridge`.
     step_noise_stddev : float
-        Stddev ``s`` of the noise in an entry of each gradient, in gradient units.
+        ``s``, of the noise in an entry of each gradient, in gradient units.
     n_steps, learning_rate
-        ``T`` steps of ``-learning_rate g (G + ridge I)^-1``.
+        ``T`` steps of ``-eta g (G + ridge I)^-1``, with rate ``eta``.
     row_norm : float
-        Norm ``C`` of a row.
+        ``C``, of a row.
     score_noise : float
-        Stddev to allow in a score; a softmax score, without unit.
+        Stddev to allow in a softmax score, which has no unit.
 
     Notes
     -----
@@ -103,25 +92,26 @@ def regularized_inverse(
     ------
     FloatingPointError
         If the matrix cannot be inverted.
-
-    Notes
-    -----
-    ``P`` keeps the eigenvectors and replaces negative eigenvalues, which can only be
-    noise, by zero: the projection in Frobenius norm (Higham 1988), which never moves
-    the estimate away from the exact Gram matrix.
     """
-    with jax.enable_x64(True):
-        if noisy_gram.symmetric:
-            values, vectors = jnp.linalg.eigh(jnp.asarray(noisy_gram.value))
-            scaled = vectors / (jnp.maximum(values, 0.0) + ridge)[None, :]
-            inverse = np.asarray(scaled @ vectors.T)
-        else:
+    if noisy_gram.symmetric:
+        inverse = _with_eigenvalues(noisy_gram, lambda values: 1.0 / (values + ridge))
+    else:
+        with jax.enable_x64(True):
             matrix = jnp.asarray(noisy_gram.value)
-            size = matrix.shape[0]
-            inverse = np.asarray(jnp.linalg.inv(matrix + ridge * jnp.eye(size)))
+            inverse = np.asarray(jnp.linalg.inv(matrix + ridge * jnp.eye(len(matrix))))
     if not np.all(np.isfinite(inverse)):
         raise FloatingPointError(
             f"ridge must make the noisy Gram matrix invertible, got {ridge!r}. "
             "Pass a larger one."
         )
     return inverse
+
+
+def _with_eigenvalues(
+    noisy_gram: Release, changed: Callable[[Array], Array]
+) -> Float[np.ndarray, "d d"]:
+    """Return the matrix with changed eigenvalues; negative ones are noise, and cut."""
+    with jax.enable_x64(True):
+        values, vectors = jnp.linalg.eigh(jnp.asarray(noisy_gram.value))
+        values = changed(jnp.maximum(values, 0.0))
+        return np.asarray((vectors * values[None, :]) @ vectors.T)

@@ -1,7 +1,7 @@
 """One noisy positive definite system per class."""
 
-import jax
-import jax.numpy as jnp
+from contextlib import suppress
+
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -15,6 +15,9 @@ def solve_regularized(
 ) -> Float[np.ndarray, " d"]:
     """Return ``(A + ridge I)^-1 rhs`` for a noisy Gram-like matrix ``A``.
 
+    By Cholesky. Where noise has made the matrix indefinite in spite of the ridge, or
+    it is not symmetric, by `regularized_inverse`; the choice depends on releases alone.
+
     Parameters
     ----------
     noisy_matrix : Release
@@ -23,12 +26,6 @@ def solve_regularized(
         Computed from releases.
     ridge : float
         In units of the matrix; > 0.
-
-    Notes
-    -----
-    By Cholesky. Where noise has made the matrix indefinite in spite of the ridge, by
-    its projection to the positive semidefinite matrices (`regularized_inverse`); the
-    choice depends on releases alone.
 
     Raises
     ------
@@ -43,22 +40,10 @@ def solve_regularized(
                 "the system must be finite, got overflow; the budget is spent. Pass a "
                 "smaller learning_rate or a larger ridge."
             )
-        try:
+        with suppress(LinAlgError):
             factor = cho_factor(shifted, lower=True, overwrite_a=True)
-        except LinAlgError:
-            inverse = regularized_inverse(noisy_matrix, ridge=ridge)
-            return np.asarray(inverse @ rhs)
-        return np.asarray(cho_solve(factor, rhs))
-    with jax.enable_x64(True):
-        size = len(rhs)
-        matrix = jnp.asarray(noisy_matrix.value) + ridge * jnp.eye(size)
-        solution = np.asarray(jnp.linalg.solve(matrix, jnp.asarray(rhs)))
-    if not np.all(np.isfinite(solution)):
-        raise FloatingPointError(
-            f"ridge must make the noisy matrix invertible, got {ridge!r}. "
-            "Pass a larger one."
-        )
-    return solution
+            return np.asarray(cho_solve(factor, rhs))
+    return np.asarray(regularized_inverse(noisy_matrix, ridge=ridge) @ rhs)
 
 
 def weighted_sum(first: Release, second: Release, weight: float) -> Release:

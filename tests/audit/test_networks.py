@@ -13,7 +13,7 @@ from privfeat.audit import (
     random_label_test,
     replay,
 )
-from privfeat.networks import clipping
+from privfeat.networks.engine import clipping
 from tests.audit.faults import halve_noise
 
 pytest.importorskip("flax")

@@ -1,5 +1,6 @@
 import importlib
 import itertools
+from dataclasses import replace as changed
 
 import numpy as np
 import pytest
@@ -142,19 +143,13 @@ def test_replay_finds_a_mean_instead_of_a_sum(few, monkeypatch):
 
 
 def test_replay_finds_state_that_was_not_released(few, monkeypatch):
-    genuine = DPLeastSquares._n_steps
+    genuine = DPLeastSquares._problem
 
-    def leak(self):
-        self.leak_ = self.n_seen
-        return genuine(self)
+    def leak(self, y, n_features):
+        problem = genuine(self, y, n_features)
+        return changed(problem, fitted=problem.fitted | {"leak_": len(y)})
 
-    def seen(self, X, y):
-        self.n_seen = len(y)
-        return validate(self, X, y)
-
-    validate = DPLeastSquares._validate
-    monkeypatch.setattr(DPLeastSquares, "_validate", seen)
-    monkeypatch.setattr(DPLeastSquares, "_n_steps", leak)
+    monkeypatch.setattr(DPLeastSquares, "_problem", leak)
     result = replay(DPLeastSquares(epsilon=1.0, classes=range(3)), *few, record=4)
     assert result.changed == ("leak_",)
     assert not result.ok

@@ -74,7 +74,7 @@ def mobilenet():
 @pytest.mark.slow
 def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
     """From many groups to few, and each by itself; more images than one part."""
-    from privfeat.networks.images import to_inputs
+    from privfeat.networks.images.augment import to_inputs
 
     draw = np.random.default_rng(0)
     splits = tuple(draw.integers(0, 255, (n, 8, 8, 3), np.uint8) for n in (66, 3))
@@ -95,12 +95,14 @@ def test_frozen_part_and_trained_part_are_the_whole_network(mobilenet):
 
 @pytest.mark.parametrize("n_groups", [0, 1, 2])
 def test_trained_part_holds_what_frozen_groups_leave(mobilenet, n_groups):
-    from privfeat.networks.model import Network, count
+    from privfeat.networks.engine.network import Network
 
     whole = Network(mobilenet)
     moving = set(whole.initial) - whole.frozen_names(4 - n_groups)
     part = Network(finetuning.trained_part(mobilenet, n_groups))
-    assert count(part.initial) == sum(whole.initial[name].size for name in moving)
+    assert sum(leaf.size for leaf in part.initial.values()) == sum(
+        whole.initial[name].size for name in moving
+    )
 
 
 def test_contenders_that_fail_have_a_reason_in_the_table():
@@ -117,10 +119,12 @@ def test_torch_gets_the_network_of_jax(name):
     import jax
     from flax import nnx
 
-    from privfeat.networks.model import Network, count
+    from privfeat.networks.engine.network import Network
     from privfeat.networks.models import build
 
     rngs = nnx.Rngs(params=jax.random.key(0))
     ours = Network(build(name, contenders.SHAPES[name], 10, rngs=rngs))
     theirs = contenders.torch_network(name).parameters()
-    assert sum(leaf.numel() for leaf in theirs) == count(ours.initial)
+    assert sum(leaf.numel() for leaf in theirs) == sum(
+        leaf.size for leaf in ours.initial.values()
+    )

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ntk_decay import draw_decay, measure_decay
 from ntk_kernel import clipped_kernel, clipping_factors, matrix_properties
 
-from privfeat.networks.model import Network
+from privfeat.networks.engine.network import Network
 from privfeat.networks.models.mlp import MLP
 
 

@@ -219,7 +219,7 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
 @pytest.mark.parametrize(
     ("target", "name", "sentence"),
     [
-        (DPLeastSquares, "_validate", "No budget was spent."),
+        (DPLeastSquares, "_problem", "No budget was spent."),
         (DPLeastSquares, "_solve", "The fit had begun: its budget is spent."),
         (persistence, "save", "Its budget is spent."),
     ],

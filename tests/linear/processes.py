@@ -22,7 +22,7 @@ from privfeat.core.sums.statistics import (
 from privfeat.core.sums.totals import Total
 from privfeat.data import open_features
 from privfeat.distributed import all_processes, initialize
-from privfeat.linear._rows import BoundedRows
+from privfeat.linear.rows import BoundedRows
 
 N_CLASSES = 3
 # Parameters of DPAdamLinear that two processes have differently.
@@ -62,16 +62,21 @@ def fit_all(X, y, **fit_options):
         row_scaling="unit",
         clip_norm=1.0,
         intercept_scaling=0.1,
+        team=current_team(),
         private=True,
     )
     coef = np.linspace(-2.0, 2.0, N_CLASSES * rows.n_columns).reshape(N_CLASSES, -1)
+
+    def whole(exact):
+        return exact.over(current_team()).value
+
+    grams = exact_class_grams(rows, N_CLASSES)
+    gradient = exact_gradient(rows, coef, loss="softmax", clip_norm=1.0)
     found = {
-        "exact_gram": exact_gram(rows).value,
-        "exact_sums": exact_class_sums(rows, N_CLASSES).value,
-        "exact_grams": [g.value for g in exact_class_grams(rows, N_CLASSES)],
-        "exact_gradient": exact_gradient(
-            rows, coef, loss="softmax", clip_norm=1.0
-        ).value,
+        "exact_gram": whole(exact_gram(rows)),
+        "exact_sums": whole(exact_class_sums(rows, N_CLASSES)),
+        "exact_grams": [whole(gram) for gram in grams],
+        "exact_gradient": whole(gradient),
     }
     for name, clf in estimators().items():
         clf.fit(X, y, **fit_options)
@@ -139,6 +144,10 @@ def different(X, y, index, name):
     return "fitted"
 
 
+def total_of(shape, unit, private):
+    return Total(private, shape).sum(unit).over(current_team())
+
+
 def mismatched_sums(index):
     """Return what totals raise that differ in one thing: nothing is added."""
     found = {}
@@ -151,7 +160,7 @@ def mismatched_sums(index):
         for name, both in cases.items():
             shape, unit, private = both[index]
             try:
-                found[f"sum_{name}"] = str(Total(private, shape).sum(unit).unit)
+                found[f"sum_{name}"] = str(total_of(shape, unit, private).unit)
             except PrivacyError as error:
                 found[f"sum_{name}"] = str(error)
         for name, both in {"name": ("mean", "gram"), "value": ("mean", "mean")}.items():
@@ -163,7 +172,7 @@ def mismatched_sums(index):
         if index:  # one sum more than the other: at the next, positions differ
             next(current_team()._positions)
         try:
-            found["position"] = str(Total(True, (2, 3)).sum(1.0).unit)
+            found["position"] = str(total_of((2, 3), 1.0, True).unit)
         except PrivacyError as error:
             found["position"] = str(error)
     return found

@@ -14,15 +14,16 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.release import Release
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.statistics import (
     exact_class_grams,
     exact_class_sums,
     exact_gradient,
     exact_gram,
 )
-from privfeat.linear import _center, _rows, classifier
-from privfeat.linear._center import mean_query, release_mean
-from privfeat.linear._rows import BoundedRows
+from privfeat.linear import classifier, scaling
+from privfeat.linear import rows as rows_of
+from privfeat.linear.rows import BoundedRows, mean_query, release_mean
 from tests import reference
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 from tests.planting import plant_clip
@@ -68,6 +69,7 @@ def bounded(X, *, row_scaling="unit", clip_norm=1.0, intercept_scaling=None):
         row_scaling=row_scaling,
         clip_norm=clip_norm,
         intercept_scaling=intercept_scaling,
+        team=Team(),
         private=True,
     )
 
@@ -75,8 +77,7 @@ def bounded(X, *, row_scaling="unit", clip_norm=1.0, intercept_scaling=None):
 def exact_sum(X, **options):
     """What `release_mean` hands to the mechanism."""
     mechanism = Stub()
-    scale = {"clip_norm": options["clip_norm"], "row_scaling": options["row_scaling"]}
-    release_mean(bounded(np.asarray(X, float), **options), mechanism, **scale)
+    release_mean(bounded(np.asarray(X, float), **options), mechanism)
     assert mechanism.name == "feature_mean"
     assert mechanism.exact.shape == (1, np.shape(X)[1] + 1)
     return mechanism.exact
@@ -84,10 +85,9 @@ def exact_sum(X, **options):
 
 def answered(answer, stddev, *, clip_norm=1.0, row_scaling="unit"):
     """The mean that is made of a release."""
-    rows = bounded(np.eye(len(answer) - 1), row_scaling=row_scaling)
-    return release_mean(
-        rows, Stub(answer, stddev), clip_norm=clip_norm, row_scaling=row_scaling
-    )
+    options = {"clip_norm": clip_norm, "row_scaling": row_scaling}
+    rows = bounded(np.eye(len(answer) - 1), **options)
+    return release_mean(rows, Stub(answer, stddev))
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -143,7 +143,7 @@ def test_one_more_record_leaves_the_others_centred_rows_alone(
 
     def sums(part):
         features = np.asarray(part, order=order)
-        rows = bounded(features, row_scaling=row_scaling).centred(center)
+        rows = bounded(features, row_scaling=row_scaling).centred(center, Stub())
         return [
             exact_gram(rows).value,
             next(exact_class_grams(rows, 1)).value,
@@ -167,7 +167,7 @@ def test_one_more_record_leaves_the_others_shifted_rows_alone(
 
     NumPy sums a row of many columns in another order where columns are contiguous.
     """
-    seen, genuine = [], _rows.clip_rows
+    seen, genuine = [], scaling.clip_rows
 
     def clip_rows(features, **options):
         seen.append(np.array(features))
@@ -177,7 +177,7 @@ def test_one_more_record_leaves_the_others_shifted_rows_alone(
     X = np.random.default_rng(0).normal(size=(1025, 40))
     for n_rows in (1024, 1025, 500):
         part = np.asarray(X[:n_rows], order=order)
-        rows = bounded(part, row_scaling=row_scaling).centred(np.full(40, 0.1))
+        rows = bounded(part, row_scaling=row_scaling).centred(np.full(40, 0.1), Stub())
         list(rows.chunks())
     full, first, _, half = seen
     np.testing.assert_array_equal(full, first)
@@ -208,7 +208,7 @@ def test_mean_without_noise_is_the_mean(row_scaling):
     """Of rows of norm one, or of clipped rows; the grid has 20 bits."""
     X = np.random.default_rng(0).normal(size=(50, 4)) + 0.5
     options = {"row_scaling": row_scaling, "clip_norm": 3.0}
-    found = release_mean(bounded(X, **options), Stub(), **options)
+    found = release_mean(bounded(X, **options), Stub())
     expected = reference.feature_mean(X, **options)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -410,19 +410,19 @@ def assert_noticed(spy, three_classes):
 
 def test_replay_notices_a_center_without_noise(three_classes, spy, monkeypatch):
     """It releases a mean, and then takes the exact one."""
-    genuine = classifier.release_mean
+    genuine = rows_of.release_mean
 
-    def exact_mean(rows, mechanism, **options):
-        genuine(rows, mechanism, **options)
-        return genuine(rows, Stub(), **options)
+    def exact_mean(rows, mechanism):
+        genuine(rows, mechanism)
+        return genuine(rows, Stub())
 
-    monkeypatch.setattr(classifier, "release_mean", exact_mean)
+    monkeypatch.setattr(rows_of, "release_mean", exact_mean)
     assert_noticed(spy, three_classes)
 
 
 def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeypatch):
     """The number of records beside a sum of rows that already have the whole norm."""
-    genuine = _center.exact_class_sums
+    genuine = rows_of.exact_class_sums
 
     def counted(rows, n_outputs):
         exact = genuine(rows, n_outputs)
@@ -430,24 +430,24 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, monkeyp
         total[0, -1] *= 10
         return replace(exact, total=total)
 
-    monkeypatch.setattr(_center, "exact_class_sums", counted)
+    monkeypatch.setattr(rows_of, "exact_class_sums", counted)
     assert_noticed(spy, three_classes)
 
 
 def test_fit_fails_on_a_center_that_is_not_released(three_classes, monkeypatch):
-    monkeypatch.setattr(
-        classifier, "release_mean", lambda rows, mechanism, **options: np.ones(4)
-    )
+    monkeypatch.setattr(rows_of, "release_mean", lambda rows, mechanism: np.ones(4))
     with pytest.raises(PrivacyError, match="feature_mean"):
         DPLeastSquares().fit(*three_classes)
 
 
 def test_fit_fails_on_a_center_that_is_not_planned(three_classes, monkeypatch):
-    monkeypatch.setattr(
-        classifier.DPLinearClassifier,
-        "_all_queries",
-        lambda self, shape: self._queries(shape),
-    )
+    genuine = classifier.DPLinearClassifier._problem
+
+    def without_mean(self, y, n_features):
+        problem = genuine(self, y, n_features)
+        return replace(problem, queries=problem.queries[1:])
+
+    monkeypatch.setattr(classifier.DPLinearClassifier, "_problem", without_mean)
     clf = DPLeastSquares()
     with pytest.raises((PrivacyError, KeyError), match="feature_mean"):
         clf.fit(*three_classes)

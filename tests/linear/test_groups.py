@@ -15,7 +15,7 @@ from privfeat import (
     open_features,
 )
 from privfeat.data import write_features
-from privfeat.estimation.users import check_users
+from privfeat.estimation.inputs import check_users
 from privfeat.exceptions import UnsupportedEventError
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 

@@ -159,7 +159,7 @@ def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, monkeypatch):
                 clf.fit(*rows)
         return getattr(caught.value, "__notes__", [])
 
-    assert notes(DPLeastSquares, "_rows") == []
+    assert notes(DPLeastSquares, "_problem") == []
     assert notes(PrivacyLedger, "charge") == [
         "Whether it was charged, the history of its ledger says."
     ]

@@ -15,7 +15,7 @@ from privfeat.core.sums import processes as processes_of_core
 from privfeat.core.sums.processes import Team, all_processes, check_alone, current_team
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
-from privfeat.linear._team import _described
+from privfeat.linear.team import _described
 from tests.linear import processes
 from tests.ports import held_port
 

@@ -12,8 +12,9 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfeat import DPLeastSquaresRegressor, open_features
+from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
-from privfeat.linear._target_rows import TargetRows
+from privfeat.linear.least_squares_regressor import TargetRows
 from privfeat.persistence import load, save
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
@@ -242,11 +243,11 @@ def test_a_row_does_not_depend_on_how_many_follow(order):
         TargetRows(
             np.array(X[:n], order=order),
             np.zeros(n),
-            row_scaling="unit",
             unit_norm=1.0,
             target_scale=1.0,
             clip_norm=2.0,
             intercept_scaling=0.5,
+            team=Team(),
             private=True,
         )
         for n in (1, 2)

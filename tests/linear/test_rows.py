@@ -11,14 +11,20 @@ import pytest
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import LazyFeatures, write_features
-from privfeat.linear import _rows
-from privfeat.linear._rows import BoundedRows
+from privfeat.linear import rows as rows_of
+from privfeat.linear.rows import BoundedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-OPTIONS = {"row_scaling": "unit", "clip_norm": 1.0, "intercept_scaling": None}
+OPTIONS = {
+    "row_scaling": "unit",
+    "clip_norm": 1.0,
+    "intercept_scaling": None,
+    "team": Team(),
+}
 
 
 @pytest.fixture
@@ -67,6 +73,7 @@ def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
         row_scaling=row_scaling,
         clip_norm=1.0,
         intercept_scaling=0.5,
+        team=Team(),
         private=private,
     )
     (chunk,) = rows.chunks()
@@ -89,6 +96,7 @@ def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
         row_scaling="clip",
         clip_norm=1e-3,
         intercept_scaling=None,
+        team=Team(),
         private=False,
     )
     (chunk,) = rows.chunks()
@@ -97,7 +105,7 @@ def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
 
 
 def test_bounded_rows_refuses_more_rows_than_the_margin_covers(monkeypatch, features):
-    monkeypatch.setattr(_rows, "MAX_ROWS", 100)
+    monkeypatch.setattr(rows_of, "MAX_ROWS", 100)
     with pytest.raises(ValueError, match="X must have at most 100 rows"):
         BoundedRows(features, np.zeros((len(features), 1)), private=True, **OPTIONS)
 
@@ -127,7 +135,7 @@ def test_one_more_record_leaves_the_others_contributions_alone(
 def test_bounded_rows_of_a_file_equal_those_in_memory(
     split, labels, cache_bytes, monkeypatch
 ):
-    monkeypatch.setattr(_rows, "_CACHE_BYTES", cache_bytes)
+    monkeypatch.setattr(rows_of, "_CACHE_BYTES", cache_bytes)
     lazy = BoundedRows(split.X, labels[:, None], private=True, **OPTIONS)
     memory = BoundedRows(np.asarray(split.X), labels[:, None], private=True, **OPTIONS)
     for _ in range(2):

@@ -34,7 +34,7 @@ def noise_of_parts(made, data, spy, **options):
     def release(mechanism, shape, name, exact, **rest):
         seen[name] = genuine(mechanism, shape, name, exact, **rest)
         recorded = spy.calls[-1]
-        scale = model._stack(shape).scales[name]
+        scale = shape.stack.scales[name]
         np.testing.assert_allclose(recorded.exact, exact.value * scale, rtol=1e-15)
         np.testing.assert_allclose(
             seen[name].value, recorded.release.value / scale, rtol=1e-15

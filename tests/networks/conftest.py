@@ -8,9 +8,9 @@ from flax import nnx
 
 from privfeat._compilation import kept_compiled_code
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.networks.engine import ClipRule, clipped_sum
-from privfeat.networks.losses import cross_entropy
-from privfeat.networks.model import Network
+from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
+from privfeat.networks.engine.network import Network
 from privfeat.networks.models import MLP
 from tests.networks.tiny import UNOPTIMIZED
 
@@ -52,8 +52,10 @@ def make_sum():
 
     def make(module, batch, engine, *, clip_norm=0.1, **options):
         frozen = options.pop("frozen", frozenset())
-        network, rule = Network(module), ClipRule(**options)
-        function = clipped_sum(network, cross_entropy, rule, engine, frozen)
+        network, style = Network(module), options.pop("style", "flat")
+        names = tuple(name for name in network.initial if name not in frozen)
+        parts = record_parts(network, cross_entropy, style, engine, names)
+        function = clipped_sum(parts, **options)
 
         def arguments(batch, valid=None):
             inputs, labels = batch

@@ -29,6 +29,11 @@ def make_charged(folder, ledger):
     return make_classifier(folder, ledger=ledger, expected_batch_size=None)
 
 
+def steps_in(folder):
+    """Return the names of the checkpoints."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
 def fit_until_killed(folder, ledger_path, n_draws):
     """Fit; killed after so many draws of noise."""
     release = GaussianMechanism.release

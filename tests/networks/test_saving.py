@@ -4,8 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, load, save
+from privfeat.networks import model
+from privfeat.networks.images.augment import to_inputs
 from privfeat.networks.models import build
 from privfeat.persistence import ModelFileError
 
@@ -59,3 +62,26 @@ def test_a_network_without_a_name_is_not_saved(tmp_path, images, params):
     clf = DPSGDClassifier(**params | {"model": make}, classes=[0, 1]).fit(*images)
     with pytest.raises(TypeError, match="model must be made of"):
         save(clf, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
+    scale = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
+    labels = np.arange(20) % 2
+    clf = DPSGDClassifier(
+        model="mlp",
+        noise_multiplier=1.0,
+        n_iter=2,
+        expected_batch_size=10,
+        classes=range(2),
+        random_state=0,
+    )
+    expected = clf.fit(to_inputs(images, scale), labels)
+    scores = expected.decision_function(to_inputs(images, scale))
+    monkeypatch.setattr(model, "pixel_scale", lambda model, weights: scale)
+    found = clone(clf).fit(images, labels)
+    np.testing.assert_array_equal(found.decision_function(images), scores)
+    save(found, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(images), scores)

@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier
-from privfeat.networks.model import Network
+from privfeat.networks.engine.network import Network
 from privfeat.networks.models import MobileNetV2, NFResNet, ResNet, ViT, build
 from privfeat.networks.weights import load_timm_weights
 

@@ -20,7 +20,7 @@ from privfeat.core.sums import kernels, statistics
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.core.sums.totals import ExactSum, Total
-from privfeat.linear import _rows, adam
+from privfeat.linear import adam, scaling
 from tests.linear.replaying import check_sensitivity, replay
 from tests.planting import plant_clip
 
@@ -123,7 +123,7 @@ def test_03_a_long_record_is_clipped_whatever_the_options(
 
 
 def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, monkeypatch):
-    genuine = _rows.clip_rows
+    genuine = scaling.clip_rows
 
     def skipping(features, *, clip_norm, intercept_scaling, **rest):
         bounded = genuine(

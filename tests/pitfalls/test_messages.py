@@ -26,7 +26,7 @@ from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.analysis.metrics import calibration_report
 from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
 from privfeat.exceptions import PrivacyWarning
-from privfeat.networks.images import as_records
+from privfeat.networks.images.records import as_records
 from tests.networks.tiny import TINY
 
 SECRET = "patient0815"

@@ -13,15 +13,17 @@ from flax import nnx
 from privfeat import DPSGDClassifier, load, save
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
-from privfeat.networks import _base, contributions, engine, layers, loop
-from privfeat.networks import model as models
-from privfeat.networks.engine import ClipRule, clipped_sum
-from privfeat.networks.layers import Dense, Norm
-from privfeat.networks.losses import cross_entropy
-from privfeat.networks.model import Network
-from privfeat.networks.tape import FastEngineError
+from privfeat.networks import layers, model
+from privfeat.networks.engine import clipped_sums
+from privfeat.networks.engine import network as models
+from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
+from privfeat.networks.engine.losses import cross_entropy
+from privfeat.networks.engine.network import Network
+from privfeat.networks.layers import Dense, Norm, contributions
+from privfeat.networks.layers.basic import FastEngineError
+from privfeat.networks.training import loop
 from privfeat.persistence import ModelFileError
-from tests.networks.test_engine import EveryLayer, Twice
+from tests.networks.engine.test_clipped_sums import EveryLayer, Twice
 from tests.pitfalls.conftest import Trap, replace_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -47,7 +49,9 @@ def made(**options):
 def total(module, inputs, labels, how="fast", clip_norm=0.1):
     """Return the clipped sum of all parameters, as one vector."""
     network, n = Network(module), len(inputs)
-    function = clipped_sum(network, cross_entropy, ClipRule(), how)
+    names = tuple(network.initial)
+    parts = record_parts(network, cross_entropy, "flat", how, names)
+    function = clipped_sum(parts)
     arguments = (network.initial, inputs, labels, jnp.ones(n, bool))
     lowered = function.lower(*arguments, jnp.float32(clip_norm))
     compiled = lowered.compile(compiler_options=UNOPTIMIZED)
@@ -102,13 +106,13 @@ def test_15_notices_a_mean_over_each_physical_batch(spy, records, monkeypatch):
 def test_15_notices_steps_that_are_counted_in_physical_batches(
     spy, records, monkeypatch
 ):
-    genuine = _base.DPSGDModel._schedule
+    genuine = model.DPSGDModel._schedule
 
     def schedule(self, n_records):
         n_iter, batch_size = genuine(self, n_records)
         return n_iter, min(batch_size, float(self.microbatch_size))
 
-    monkeypatch.setattr(_base.DPSGDModel, "_schedule", schedule)
+    monkeypatch.setattr(model.DPSGDModel, "_schedule", schedule)
     with pytest.raises(AssertionError):
         check_15(spy, records)
 
@@ -152,7 +156,7 @@ def test_22_notices_a_norm_that_adds_up_positions_as_if_apart(monkeypatch):
 
 
 def test_22_notices_a_shared_layer_of_which_one_use_counts(monkeypatch):
-    monkeypatch.setattr(engine.Tape, "check_knows", lambda self, parameters: None)
+    monkeypatch.setattr(clipped_sums.Tape, "check_knows", lambda self, parameters: None)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         check_22()
 

@@ -25,9 +25,10 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, Query
 from privfeat.core.noise import draws
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.estimation import labels
 from privfeat.estimation.labels import encode_labels
-from privfeat.linear import _rows, classifier
 from privfeat.linear import model as _base
+from privfeat.linear import rows as rows_of
 from privfeat.selection import cost
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
@@ -54,7 +55,7 @@ def test_01_a_class_that_loses_its_only_record_stays(spy, make, three_classes):
 
 def test_01_notices_classes_read_from_the_labels(spy, make, three_classes, monkeypatch):
     monkeypatch.setattr(
-        classifier, "encode_labels", lambda y, classes: encode_labels(y, None)
+        labels, "encode_labels", lambda y, classes: encode_labels(y, None)
     )
     with pytest.raises((AssertionError, ValueError)):
         check_01(spy, make, three_classes)
@@ -324,12 +325,12 @@ def test_26_rows_are_scaled_by_public_constants_or_charged(spy, make, three_clas
 def test_26_notices_a_scaler_fitted_on_the_records(
     spy, make, three_classes, monkeypatch
 ):
-    genuine = _rows.BoundedRows._read
+    genuine = rows_of.BoundedRows._read
 
     def scaled(self, start, stop):
         return genuine(self, start, stop) / np.std(self._features, axis=0)
 
-    monkeypatch.setattr(_rows.BoundedRows, "_read", scaled)
+    monkeypatch.setattr(rows_of.BoundedRows, "_read", scaled)
     with pytest.raises(AssertionError):
         check_26(spy, make, three_classes)
 

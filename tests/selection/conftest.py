@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPRandomizedSearch
-from privfeat.selection._runs import Runner
+from privfeat.selection.runs import Runner
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_search_is_charged_before_its_first_run(
         assert len(ledger.history) == 1
         raise MemoryError
 
-    monkeypatch.setattr("privfeat.selection._runs.Runner._run", fail)
+    monkeypatch.setattr("privfeat.selection.runs.Runner._run", fail)
     with pytest.raises(MemoryError):
         make(ledger=ledger).fit(*data)
     assert [charge.status for charge in ledger.history] == ["asked"]

@@ -36,9 +36,9 @@ from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.selection import _runs
-from privfeat.selection._inputs import statement_of
-from privfeat.selection._runs import Runner
+from privfeat.selection import runs as runs_of
+from privfeat.selection.inputs import statement_of
+from privfeat.selection.runs import Runner
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
@@ -158,7 +158,7 @@ def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):
     plan = Runner(search.estimator, {}, range(3), 0.5, KeyStream(0)).score_plan()
     exact = 2 * np.sum(fitted.predict(X) == y) - len(y)
     with selecting(seed=20261121, arithmetic=arithmetic) as fit:
-        score = _runs.HoldoutScore(X, y, plan, fit)
+        score = runs_of.HoldoutScore(X, y, plan, fit)
         draws = np.array([score(fitted) for _ in range(400)]) - exact
     statistic = np.sum((draws / plan["score"].noise_stddev) ** 2)
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], df=400)
@@ -172,7 +172,7 @@ def test_score_of_a_record_does_not_depend_on_how_many_there_are(
     n_records, ours, monkeypatch
 ):
     """Products of matrices round differently for different numbers of rows."""
-    monkeypatch.setattr(_runs, "is_ours", lambda fitted: ours)
+    monkeypatch.setattr(runs_of, "is_ours", lambda fitted: ours)
     n_rows, shapes = CHUNK_ROWS if ours else 1, []
 
     class Rounding:
@@ -188,7 +188,7 @@ def test_score_of_a_record_does_not_depend_on_how_many_there_are(
         selecting() as fit,
     ):
         for n in (n_records - 1, n_records):
-            _runs.HoldoutScore(X[:n], y[:n], plan, fit)(Rounding())
+            runs_of.HoldoutScore(X[:n], y[:n], plan, fit)(Rounding())
     assert set(shapes) == {(n_rows, 2)}
     assert seen == [n_records - 1, n_records]
 
@@ -208,7 +208,7 @@ def test_score_moves_by_one_record_whatever_another_makes_of_neighbours():
     ):
         for first in (1.0, 9.0):
             X[0] = first
-            _runs.HoldoutScore(X, y, plan, fit)(ByRank())
+            runs_of.HoldoutScore(X, y, plan, fit)(ByRank())
     assert seen == [200, 200]
 
 
@@ -222,7 +222,7 @@ def test_score_shows_no_words_of_the_estimator():
         pytest.raises(ValueError, match="kept back") as caught,
         selecting() as fit,
     ):
-        _runs.HoldoutScore(np.ones((3, 2)), np.ones(3, int), plan, fit)(Talks())
+        runs_of.HoldoutScore(np.ones((3, 2)), np.ones(3, int), plan, fit)(Talks())
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
@@ -420,7 +420,7 @@ def test_search_draws_candidates_uniformly(make, data, monkeypatch):
     monkeypatch.setattr(DPFC, "fit", lambda self, X, y: self)
     monkeypatch.setattr(Runner, "_check", lambda *_: None)
     grid = [{"ridge": [1.0, 2.0], "learning_rate": [1.0, 2.0]}, {"ridge": [5.0, 6.0]}]
-    keys = _runs.KeyStream(20261121)
+    keys = runs_of.KeyStream(20261121)
     runner = Runner(make().estimator, grid, range(3), 0.5, keys)
     drawn = collections.Counter(
         str(runner._run(*data, lambda _: 0.0).params) for _ in range(600)

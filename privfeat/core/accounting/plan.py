@@ -8,7 +8,7 @@ holds a `ReleaseRecord` of each.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dp_accounting import (
     ComposedDpEvent,
@@ -83,6 +83,18 @@ class PlannedRelease:
         """Standard deviation of the noise, in units of the statistic."""
         return self.noise_multiplier * self.query.l2_sensitivity
 
+    def record(self) -> "ReleaseRecord":
+        """Return what a privacy statement says of the release."""
+        query = self.query
+        return ReleaseRecord(
+            name=query.name,
+            count=query.count,
+            l2_sensitivity=query.l2_sensitivity,
+            noise_multiplier=self.noise_multiplier,
+            noise_stddev=self.noise_stddev,
+            sampling_prob=query.sampling_prob,
+        )
+
     def event(self) -> DpEvent:
         """Return the dp-accounting event of all ``count`` releases."""
         if self.noise_multiplier == 0.0:
@@ -144,6 +156,10 @@ class ReleasePlan:
         The guarantee, by ``accounting``; ``epsilon`` is ``inf`` without privacy.
     rho, mu : float or None
         zCDP and Gaussian-DP parameters; None when records are sampled.
+    private : bool
+        Whether noise is added and records are bounded.
+    records : tuple of ReleaseRecord
+        What the statement of the fit holds.
 
     Raises
     ------
@@ -158,6 +174,8 @@ class ReleasePlan:
     delta: float
     rho: float | None
     mu: float | None
+    private: bool = field(init=False, repr=False, compare=False)
+    records: tuple[ReleaseRecord, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         noisy = {release.noise_multiplier > 0.0 for release in self.releases}
@@ -169,29 +187,13 @@ class ReleasePlan:
         names = [release.query.name for release in self.releases]
         if len(set(names)) < len(names):
             raise PrivacyError(f"the names of queries must be different, got {names}.")
-
-    @property
-    def private(self) -> bool:
-        """Whether noise is added and records are bounded."""
-        return all(release.noise_multiplier > 0.0 for release in self.releases)
+        object.__setattr__(self, "private", noisy == {True})
+        records = tuple(release.record() for release in self.releases)
+        object.__setattr__(self, "records", records)
 
     def event(self) -> DpEvent:
         """Return the dp-accounting event of the whole fit."""
         return composed_event(self.releases)
-
-    def records(self) -> tuple[ReleaseRecord, ...]:
-        """Return what the statement of the fit holds of each release."""
-        return tuple(
-            ReleaseRecord(
-                name=release.query.name,
-                count=release.query.count,
-                l2_sensitivity=release.query.l2_sensitivity,
-                noise_multiplier=release.noise_multiplier,
-                noise_stddev=release.noise_stddev,
-                sampling_prob=release.query.sampling_prob,
-            )
-            for release in self.releases
-        )
 
     def __getitem__(self, name: str) -> PlannedRelease:
         """Return the planned release of the query called ``name``."""

@@ -26,6 +26,11 @@ class GaussianMechanism:
     the noise is discrete, on the grid of the sums (see ``exact``). Settings that make
     products less exact are refused (`devices.check_settings`).
 
+    Attributes
+    ----------
+    noise_stddevs : dict of float
+        Stddev of the noise in a release, by the name of its query, in its units.
+
     **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
     between neighbours (given the earlier releases), all releases together satisfy the
     guarantee of ``plan``, since no query can be drawn more often than the plan counts.
@@ -34,14 +39,13 @@ class GaussianMechanism:
     def __init__(
         self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
     ) -> None:
-        planned = plan.records()
-        self._private = all(record.noise_multiplier > 0.0 for record in planned)
+        self._private = plan.private
         if self._private:
             check_settings()
         self._keys, self._team = keys, current_team()
         self._exact = check_choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
-        self._stddevs = {record.name: record.noise_stddev for record in planned}
-        self._sampling = {record.name: record.sampling_prob for record in planned}
+        self.noise_stddevs = {each.name: each.noise_stddev for each in plan.records}
+        self._sampling = {each.name: each.sampling_prob for each in plan.records}
         queries = [release.query for release in plan.releases]
         self._blocks_left = Counter({q.name: q.count * q.n_blocks for q in queries})
 
@@ -50,8 +54,8 @@ class GaussianMechanism:
     ) -> Release:
         """Return ``exact`` plus noise: one block of the query ``name`` of the plan.
 
-        The sum of a ``symmetric`` matrix gets symmetric noise. Several processes have
-        one exact sum; the first adds the noise for all.
+        The sum of a ``symmetric`` matrix gets symmetric noise. Of several processes
+        each passes its own sum; the first adds the noise for all.
 
         Raises
         ------
@@ -63,7 +67,9 @@ class GaussianMechanism:
             raise PrivacyError(
                 f"{name} must be released as often as planned, not more."
             )
-        stddev, team = self.noise_stddev(name), self._team
+        stddev, team = self.noise_stddevs[name], self._team
+        if team.size > 1:
+            exact = exact.over(team)
         if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
         if self._private and not np.all(np.isfinite(exact.value)):
@@ -98,10 +104,6 @@ class GaussianMechanism:
                 f"{self._blocks_left[name]}, as planned, got {count!r}."
             )
         self._blocks_left[name] -= count
-
-    def noise_stddev(self, name: str) -> float:
-        """Return the stddev of the noise in a release of ``name``, in its units."""
-        return self._stddevs[name]
 
     def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.

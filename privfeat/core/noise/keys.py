@@ -28,6 +28,11 @@ class KeyStream:
     process : int, default=0
         Number of this process: with one seed each process has other keys.
 
+    Attributes
+    ----------
+    seeded : bool
+        Whether the stream can be reproduced from a seed.
+
     Notes
     -----
     Two of ``q`` noise keys, of 256 bits each, are equal with probability below
@@ -40,14 +45,9 @@ class KeyStream:
     def __init__(self, seed: int | None, process: int = 0) -> None:
         if seed is not None and not 0 <= seed < 2**64:
             raise ValueError(f"seed must be in [0, 2**64), got {seed!r}.")
-        self._seed = seed
+        self._seed, self.seeded = seed, seed is not None
         self._process = process
         self._drawn = 0
-
-    @property
-    def seeded(self) -> bool:
-        """Whether the stream can be reproduced from a seed."""
-        return self._seed is not None
 
     @property
     def position(self) -> int:

@@ -126,7 +126,7 @@ class PrivacyStatement:
             mu=plan.mu,
             adjacency=plan.adjacency,
             accounting=plan.accounting,
-            releases=plan.records(),
+            releases=plan.records,
             public=public,
             seeded=seeded,
             unit=unit,

@@ -1,6 +1,6 @@
 """How a fit hands its records to the core: chunks of one shape, any number of times."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
@@ -41,16 +41,20 @@ class Chunk:
     labels: Int[Array, "b k"]
 
 
-def full_chunks(rows: Shaped[np.ndarray, "n ..."]) -> Iterator[Shaped[Any, "b ..."]]:
+def full_chunks(
+    rows: Shaped[np.ndarray, "n ..."], *, alone: bool = False
+) -> Iterator[Shaped[Any, "b ..."]]:
     """Yield rows ``CHUNK_ROWS`` at a time, the last ones filled up with zeros.
 
     Products of matrices round differently for different shapes: in chunks of one shape,
     what a classifier computes of a record does not depend on how many others there are.
+    ``alone`` yields each row by itself, for a classifier that may mix those of a call.
     """
     for start in range(0, len(rows), CHUNK_ROWS):
         part = rows[start : start + CHUNK_ROWS]
         empty = np.zeros((CHUNK_ROWS - len(part), *rows.shape[1:]), rows.dtype)
-        yield np.concatenate([part, empty])
+        chunk = np.concatenate([part, empty])
+        yield from np.split(chunk, len(chunk)) if alone else [chunk]
 
 
 @runtime_checkable
@@ -60,6 +64,6 @@ class Rows(Protocol):
     step: float | None
     n_columns: int
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield all records that this process holds, in order."""
+    def chunks(self) -> Iterable[Chunk]:
+        """Return all records that this process holds, in order."""
         ...

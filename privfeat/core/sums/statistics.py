@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64
 
 from privfeat._types import Loss
-from privfeat.core.bounds.grid import GRID_BITS, grid_step
+from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sensitivity import largest_residual
 from privfeat.core.sums import kernels
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
@@ -191,5 +191,5 @@ def whole_coef(
         return coef, 1.0
     if not math.isfinite(largest):
         return np.full_like(coef, np.nan), 1.0
-    unit = math.ldexp(grid_step(largest), GRID_BITS - COEF_BITS)
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - COEF_BITS)
     return np.trunc(coef / unit), unit

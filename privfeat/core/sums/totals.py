@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
 from privfeat.core.sums import kernels
-from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import Chunk, Rows
 
 # Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
@@ -20,6 +20,8 @@ _CHUNKS_BEFORE_CARRY = 2**12
 @dataclass(frozen=True)
 class ExactSum:
     """A sum over records before noise. Sensitive: only a mechanism may release it.
+
+    Where several processes fit together, of the records of this one, until `over`.
 
     Attributes
     ----------
@@ -48,6 +50,15 @@ class ExactSum:
         It stays whole in its unit; only ``value`` is rounded once more.
         """
         return replace(self, unit=self.unit * scale)
+
+    def over(self, team: Team) -> "ExactSum":
+        """Return the sum over all processes, each of which passes its own."""
+        if self.total.dtype == np.float64:
+            return replace(self, total=team.total(self.total, unit=self.unit))
+        low, high = _split(self.total)
+        carry = high if self.carry is None else self.carry + high
+        total, carry = team.total(np.stack([low, carry]), unit=self.unit)
+        return replace(self, total=total, carry=carry)
 
 
 def rounded(
@@ -82,7 +93,7 @@ def exact_sum(
 class Total:
     """A running total: whole, hence exact, with privacy; float64 without.
 
-    One on each device that parts come from; added up on the host, over all processes.
+    One on each device that parts come from; added up on the host.
     """
 
     def __init__(self, private: bool, shape: tuple[int, ...]) -> None:
@@ -113,14 +124,8 @@ class Total:
             self._n_parts = 1
 
     def sum(self, unit: float) -> ExactSum:
-        """Return the total over all processes, times ``unit``."""
-        total, team = self._gathered(), current_team()
-        if team.size > 1:
-            if self._dtype == np.float64:
-                return ExactSum(team.total(total, unit=unit), unit)
-            words = np.stack([self._carried(total), self._carry])
-            total, self._carry = team.total(words, unit=unit)
-        return ExactSum(total, unit, self._carry)
+        """Return the total of this process, times ``unit``."""
+        return ExactSum(self._gathered(), unit, self._carry)
 
     def _gathered(self) -> Shaped[np.ndarray, "..."]:
         """Return the sum of the parts, on the host."""

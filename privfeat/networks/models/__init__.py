@@ -7,17 +7,16 @@ True
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from flax import nnx
 
-from privfeat.networks.models.convnets import SampleConvNet, SimpleVGG
+from privfeat.networks.layers.basic import by_name
+from privfeat.networks.models.convnets import SampleConvNet, SimpleVGG, parse_simple_vgg
 from privfeat.networks.models.mlp import MLP
 from privfeat.networks.models.mobilenet import MobileNetV2
 from privfeat.networks.models.nf_resnet import NFResNet
 from privfeat.networks.models.resnet import ResNet, WideResNet
 from privfeat.networks.models.vit import ViT
-from privfeat.networks.tape import join
 
 __all__ = [
     "MLP",
@@ -66,7 +65,7 @@ def build(
         (height, width, channels); for ``"mlp"`` any.
     n_outputs : int
     rngs : nnx.Rngs
-        With the stream ``params``: the key of the initial parameters.
+        With the key of the initial parameters as its stream ``params``.
 
     Raises
     ------
@@ -79,13 +78,14 @@ def build(
             f"got {input_shape}."
         )
     if name.lower().startswith("simplevgg"):
-        vgg_shape: Any = input_shape
-        return SimpleVGG.from_name(name, vgg_shape, n_outputs, rngs=rngs)
-    if name not in NETWORKS:
+        make: Callable[..., nnx.Module] = partial(SimpleVGG, **parse_simple_vgg(name))
+    elif name in NETWORKS:
+        make = NETWORKS[name]
+    else:
         raise ValueError(
             f"model must be one of {', '.join(NETWORKS)} or a simpleVGG, got {name!r}."
         )
-    return NETWORKS[name](input_shape, n_outputs, rngs=rngs)
+    return make(input_shape, n_outputs, rngs=rngs)
 
 
 def shapes_of(
@@ -95,5 +95,5 @@ def shapes_of(
     made = nnx.eval_shape(
         lambda: build(name, input_shape, n_outputs, rngs=nnx.Rngs(params=0))
     )
-    leaves = nnx.to_flat_state(nnx.state(made))
-    return {join(path): tuple(leaf.shape) for path, leaf in leaves}
+    leaves = by_name(nnx.to_flat_state(nnx.state(made)))
+    return {name: tuple(leaf.shape) for name, leaf in leaves.items()}

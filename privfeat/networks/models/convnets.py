@@ -1,6 +1,8 @@
 """Small convolutional networks: SampleConvNet and the simpleVGG family."""
 
 import re
+from itertools import islice
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -57,12 +59,11 @@ class SimpleVGG(nnx.Module):
         rngs: nnx.Rngs,
     ) -> None:
         height, width, channels = image_shape
-        layers, sizes = [], []
+        layers = []
         for n_channels, n_layers in blocks:
             for _ in range(n_layers):
                 layers.append(Conv(channels, n_channels, 3, rngs=rngs))
                 channels = n_channels
-            sizes.append(n_layers)
             height, width = height // 2, width // 2
         if not (height and width):
             raise ValueError(
@@ -70,42 +71,32 @@ class SimpleVGG(nnx.Module):
                 f"{len(blocks)} blocks, got {image_shape[:2]}."
             )
         self.convolutions = nnx.List(layers)
-        self.sizes = tuple(sizes)
+        self.sizes = tuple(n_layers for _, n_layers in blocks)
         self.hidden = Dense(height * width * channels, n_hidden, rngs=rngs)
         self.head = Dense(n_hidden, n_outputs, rngs=rngs)
 
-    @classmethod
-    def from_name(
-        cls,
-        name: str,
-        image_shape: tuple[int, int, int],
-        n_outputs: int,
-        *,
-        rngs: nnx.Rngs,
-    ) -> "SimpleVGG":
-        """Return the network that a name such as ``simpleVGG-32(2)-128`` describes."""
-        found = _SIMPLE_VGG.fullmatch(name)
-        if found is None:
-            raise ValueError(
-                "a simpleVGG must be named as in 'simpleVGG-32(2)-64(2)-128(2)-128', "
-                f"got {name!r}."
-            )
-        pairs = re.findall(r"(\d+)\((\d+)\)", found[1])
-        blocks = tuple((int(channels), int(layers)) for channels, layers in pairs)
-        return cls(
-            image_shape, n_outputs, blocks=blocks, n_hidden=int(found[2]), rngs=rngs
-        )
-
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
         """Return the scores."""
-        place = 0
+        layers = iter(self.convolutions)
         for n_layers in self.sizes:
-            for layer in list(self.convolutions)[place : place + n_layers]:
+            for layer in islice(layers, n_layers):
                 x = jnp.tanh(layer(x))
-            place += n_layers
             x = max_pool(x, 2)
         x = jnp.tanh(self.hidden(x.reshape(x.shape[0], -1)))
         return self.head(x)
+
+
+def parse_simple_vgg(name: str) -> dict[str, Any]:
+    """Return what a name such as ``simpleVGG-32(2)-128`` says of the network."""
+    found = _SIMPLE_VGG.fullmatch(name)
+    if found is None:
+        raise ValueError(
+            "a simpleVGG must be named as in 'simpleVGG-32(2)-64(2)-128(2)-128', "
+            f"got {name!r}."
+        )
+    pairs = re.findall(r"(\d+)\((\d+)\)", found[1])
+    blocks = tuple((int(channels), int(layers)) for channels, layers in pairs)
+    return {"blocks": blocks, "n_hidden": int(found[2])}
 
 
 def _conv_side(side: int) -> int:

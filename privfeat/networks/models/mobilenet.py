@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-from privfeat.networks.convolutions import DepthwiseConv
 from privfeat.networks.layers import Conv, Dense, Padding
+from privfeat.networks.layers.convolutions import DepthwiseConv
 from privfeat.networks.models.resnet import same_padding
 
 # Groups of stages: expansion, channels, blocks, stride of the first block.
@@ -70,8 +70,8 @@ class MobileNetV2(nnx.Module):
 
     Batch norm that uses statistics of a pretraining set is one scale and one offset per
     channel, whatever the batch, and `load_timm_weights` multiplies them into the
-    convolution before: **the statistics stay those of the pretraining set for ever**,
-    and no record touches another. What is trained are folded kernels and biases. A
+    convolution before: **the statistics stay those of the pretraining set**, and no
+    record touches another. What is trained are folded kernels and biases. A
     fresh network has no norm of any kind and trains poorly: start from weights.
 
     The last of four groups of blocks holds the convolution before the head.

@@ -1,7 +1,8 @@
 """Residual networks with group norm: ResNet v2 and Wide-ResNet."""
 
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -34,22 +35,68 @@ def block_places(depths: Iterable[int]) -> Iterator[tuple[int, int, int]]:
             yield stage, place, 2 if stage and not place else 1
 
 
-def is_small(image_shape: tuple[int, int, int]) -> bool:
-    """Whether images are below 64 pixels: a 3 x 3 stem, of stride 1, and no pooling."""
-    return min(image_shape[:2]) < 64
+def chain(make: Callable[..., Conv], channels: tuple[int, ...], stride: int) -> Any:
+    """Return the convolutions of a block: two of 3 x 3, or a bottleneck of three.
+
+    A bottleneck is 1 x 1, 3 x 3, 1 x 1. The first of 3 x 3 has the stride.
+    """
+    sizes, strided = ((3, 3), 0) if len(channels) == 3 else ((1, 3, 1), 1)
+    return nnx.List(
+        make(
+            channels[place],
+            channels[place + 1],
+            size,
+            stride=stride if place == strided else 1,
+            padding=same_padding(size),
+        )
+        for place, size in enumerate(sizes)
+    )
 
 
-def pool_stem(x: Float[Array, "n h w c"], outside: float) -> Float[Array, "n i j c"]:
-    """Return the largest of 3 x 3 values, with stride 2 and ``outside`` all around."""
-    margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
-    return max_pool(jnp.pad(x, margin, constant_values=outside), 3, stride=2)
+class ResidualNetwork(nnx.Module):
+    """A stem, residual blocks, and a head that reads means of the last features.
+
+    Images below 64 pixels get a 3 x 3 stem without pooling, others one of 7 x 7 with
+    stride 2 and max-pooling. A subclass sets ``blocks`` and ``head``.
+    """
+
+    outside_of_pooling: ClassVar[float]
+    blocks: Any
+    head: Dense
+
+    def __init__(
+        self,
+        make: Callable[..., Conv],
+        image_shape: tuple[int, int, int],
+        depths: tuple[int, ...],
+        width: int,
+    ) -> None:
+        self.small = min(image_shape[:2]) < 64
+        size, stride = (3, 1) if self.small else (7, 2)
+        padding = same_padding(size)
+        self.stem = make(image_shape[2], width, size, stride=stride, padding=padding)
+        self.group_sizes = tuple(depths)
+
+    def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
+        """Return the scores."""
+        x = self.stem(x)
+        if not self.small:
+            margin = [(0, 0), (1, 1), (1, 1), (0, 0)]
+            wide = jnp.pad(x, margin, constant_values=self.outside_of_pooling)
+            x = max_pool(wide, 3, stride=2)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(jnp.mean(jax.nn.relu(self.normalized(x)), axis=(1, 2)))
+
+    def normalized(self, x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
+        """Return the last features, normalized if the network has a norm."""
+        return x
 
 
 class PreActivationBlock(nnx.Module):
     """Norm, ReLU, convolution, two or three times, beside a shortcut (He et al. 2016).
 
-    ``bottleneck`` makes three convolutions, 1 x 1, 3 x 3, 1 x 1, the last four times as
-    wide.
+    ``bottleneck`` makes three convolutions, the last four times as wide.
     """
 
     def __init__(
@@ -61,49 +108,29 @@ class PreActivationBlock(nnx.Module):
         bottleneck: bool,
         rngs: nnx.Rngs,
     ) -> None:
-        n_outputs = 4 * width if bottleneck else width
-        sizes = (1, 3, 1) if bottleneck else (3, 3)
-        channels = (n_inputs, *(width,) * (len(sizes) - 1), n_outputs)
-        strided = 1 if bottleneck else 0
-        self.norms = nnx.List(group_norm(count) for count in channels[:-1])
-        self.convolutions = nnx.List(
-            Conv(
-                channels[place],
-                channels[place + 1],
-                size,
-                stride=stride if place == strided else 1,
-                padding=same_padding(size),
-                use_bias=False,
-                rngs=rngs,
-            )
-            for place, size in enumerate(sizes)
-        )
-        changes = stride != 1 or n_inputs != n_outputs
-        self.shortcut = (
-            Conv(n_inputs, n_outputs, 1, stride=stride, use_bias=False, rngs=rngs)
-            if changes
-            else nnx.data(None)
-        )
+        make: Any = partial(Conv, use_bias=False, rngs=rngs)
+        inner = (width, width, 4 * width) if bottleneck else (width, width)
+        self.norms = nnx.List(group_norm(n) for n in (n_inputs, *inner[:-1]))
+        self.convolutions = chain(make, (n_inputs, *inner), stride)
+        changes = stride != 1 or n_inputs != inner[-1]
+        shortcut = make(n_inputs, inner[-1], 1, stride=stride) if changes else None
+        self.shortcut = shortcut or nnx.data(None)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n i j o"]:
         """Return the sum of both branches."""
         shortcut = x
-        for place, (norm, convolution) in enumerate(
-            zip(self.norms, self.convolutions, strict=True)
-        ):
+        for place, norm in enumerate(self.norms):
             x = jax.nn.relu(norm(x))
             if place == 0 and self.shortcut is not None:
                 shortcut = self.shortcut(x)
-            x = convolution(x)
+            x = self.convolutions[place](x)
         return shortcut + x
 
 
-class ResNet(nnx.Module):
-    """ResNet v2 with group norm, padded as in timm's BiT.
+class ResNet(ResidualNetwork):
+    """ResNet v2 with group norm, padded as in timm's BiT."""
 
-    Images below 64 pixels get a 3 x 3 stem without pooling, others one of 7 x 7 with
-    stride 2 and max-pooling.
-    """
+    outside_of_pooling = 0.0
 
     def __init__(
         self,
@@ -115,16 +142,8 @@ class ResNet(nnx.Module):
         bottleneck: bool = False,
         rngs: nnx.Rngs,
     ) -> None:
-        self.small = is_small(image_shape)
-        self.stem = Conv(
-            image_shape[2],
-            width,
-            3 if self.small else 7,
-            stride=1 if self.small else 2,
-            padding=same_padding(3 if self.small else 7),
-            use_bias=False,
-            rngs=rngs,
-        )
+        make = partial(Conv, use_bias=False, rngs=rngs)
+        super().__init__(make, image_shape, depths, width)
         blocks, channels = [], width
         for stage, _, stride in block_places(depths):
             own = width * 2**stage
@@ -134,19 +153,12 @@ class ResNet(nnx.Module):
             blocks.append(block)
             channels = 4 * own if bottleneck else own
         self.blocks = nnx.List(blocks)
-        self.group_sizes = tuple(depths)
         self.norm = group_norm(channels)
         self.head = Dense(channels, n_outputs, rngs=rngs)
 
-    def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
-        """Return the scores."""
-        x = self.stem(x)
-        if not self.small:
-            x = pool_stem(x, 0.0)
-        for block in self.blocks:
-            x = block(x)
-        x = jax.nn.relu(self.norm(x))
-        return self.head(jnp.mean(x, axis=(1, 2)))
+    def normalized(self, x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
+        """Return the last features, normalized."""
+        return self.norm(x)
 
 
 class WideBlock(nnx.Module):
@@ -170,12 +182,9 @@ class WideBlock(nnx.Module):
         self.norm1 = group_norm(n_outputs)
         self.conv2 = Conv(n_outputs, n_outputs, 3, rngs=rngs)
         self.norm2 = group_norm(n_outputs)
-        changes = stride != 1 or n_inputs != n_outputs
-        self.shortcut = (
-            Conv(n_inputs, n_outputs, 1, stride=stride, rngs=rngs)
-            if changes
-            else nnx.data(None)
-        )
+        self.shortcut = nnx.data(None)
+        if stride != 1 or n_inputs != n_outputs:
+            self.shortcut = Conv(n_inputs, n_outputs, 1, stride=stride, rngs=rngs)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n i j o"]:
         """Return the sum of both branches."""

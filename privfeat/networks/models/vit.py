@@ -20,10 +20,7 @@ class Attention(nnx.Module):
         """Return the outputs, of the shape of the inputs."""
         n, length, dim = x.shape
         qkv = self.qkv(x).reshape(n, length, 3, self.n_heads, dim // self.n_heads)
-        query, key, value = qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]
-        scores = jnp.einsum("nthd,nshd->nhts", query, key)
-        weights = jax.nn.softmax(scores * (dim // self.n_heads) ** -0.5, axis=-1)
-        mixed = jnp.einsum("nhts,nshd->nthd", weights, value)
+        mixed = jax.nn.dot_product_attention(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2])
         return self.proj(mixed.reshape(n, length, dim))
 
 

@@ -191,7 +191,7 @@ def test_mechanism_draws_the_declared_stddev():
     made = mechanism(Query("sum", 1.0), noise_multiplier=2.0)
     value = made.release("sum", ExactSum(np.zeros(20_000, np.int64), 2.0**-20)).value
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], df=value.size)
-    assert low < np.sum((value / made.noise_stddev("sum")) ** 2) < high
+    assert low < np.sum((value / made.noise_stddevs["sum"]) ** 2) < high
 
 
 @pytest.mark.validation

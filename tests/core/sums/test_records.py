@@ -27,3 +27,10 @@ def test_full_chunks_hold_all_rows_and_zeros(n_rows):
     np.testing.assert_array_equal(together[:n_rows], rows)
     assert not together[n_rows:].any()
     assert len(chunks) == -(-n_rows // CHUNK_ROWS)
+
+
+def test_rows_come_alone_in_the_same_number_of_slots():
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+    alone = list(full_chunks(rows, alone=True))
+    assert [each.shape for each in alone] == [(1, 2)] * CHUNK_ROWS
+    np.testing.assert_array_equal(np.concatenate(alone), next(full_chunks(rows)))

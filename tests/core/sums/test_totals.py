@@ -36,19 +36,21 @@ def test_totals_without_privacy_are_never_carried(grid_rows, monkeypatch):
     np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
 
 
+class Twins(Team):
+    """Two processes that hold the same."""
+
+    def total(self, values, **_):
+        return values + values
+
+
 @pytest.mark.parametrize("private", [True, False])
-def test_totals_are_added_over_all_processes(grid_rows, monkeypatch, private):
-    """Two processes that hold the same: every sum of theirs is twice that of one."""
-
-    class Twins(Team):
-        def total(self, values, **_):
-            return values + values
-
+def test_sums_are_added_over_all_processes(grid_rows, private):
+    """Every sum of twins is twice that of one."""
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=private)
     expected = 2.0 * exact_gram(part).value
-    monkeypatch.setattr(totals, "current_team", lambda: Twins(0, 2, "own"))
-    np.testing.assert_array_equal(exact_gram(part).value, expected)
+    found = exact_gram(part).over(Twins(0, 2, "own"))
+    np.testing.assert_array_equal(found.value, expected)
 
 
 def test_a_scaled_sum_is_the_same_whole_numbers_in_another_unit():
@@ -62,3 +64,11 @@ def test_a_scaled_sum_is_the_same_whole_numbers_in_another_unit():
 
 def test_a_sum_without_a_unit_is_in_units_of_the_statistic():
     assert ExactSum(np.array([1.5])).value == 1.5
+
+
+@pytest.mark.parametrize("carry", [None, [2**20, -1]])
+def test_sums_beyond_an_int64_are_added_over_all_processes(carry):
+    carry = None if carry is None else np.array(carry)
+    exact = ExactSum(np.array([2**62, -(2**62)]), 0.5, carry)
+    found = exact.over(Twins(0, 2))
+    np.testing.assert_array_equal(found.value, 2.0 * exact.value)

@@ -1,0 +1,116 @@
+"""The documentation of the parameters that estimators share, written once."""
+
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+BUDGET = """epsilon : float, optional
+        Total budget, > 0, together with ``delta``; ``inf`` turns noise and clipping
+        off. 1 if no budget is given at all.
+    delta : float, default=1e-5
+        In [1e-10, 1); choose it well below one over the number of records.
+    rho : float, optional
+        Total zCDP budget, > 0, instead of ``epsilon``.
+    noise_multiplier : float, optional
+        Noise stddev over sensitivity of every single release, in [1e-6, 1e6], instead
+        of ``epsilon``; where a release gets another part of rho by default, its
+        multiplier is that of this part.
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        What neighbouring data sets are.
+    accounting : {"exact", "zcdp", "pld"}, default="exact"
+        How noise converts to (epsilon, delta): the exact curve of the composed
+        Gaussian, the zCDP bound that the papers use, or dp-accounting's privacy loss
+        distribution.
+    arithmetic : {"float64", "exact"}, default="float64"
+        Continuous Gaussian noise in float64, or discrete Gaussian noise, drawn exactly
+        from the operating system's random bits and added to whole numbers: then the low
+        bits of a release show nothing either. The budget buys the same.
+    budget_split : mapping of release name to fraction, optional
+        Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
+        where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
+        a classifier releases it. Of parts that are released as one stack, the shares
+        set the ratio of the noise.
+    max_group_size : int, optional
+        How many records of a user count, >= 1, together with ``groups`` in ``fit``;
+        others are dropped at random. The noise grows in proportion.
+    ledger : PrivacyLedger, optional
+        Charged before any noise is drawn; a ``fit`` that its budget has no room for
+        fails and changes nothing. Copies of the estimator charge the same budget."""
+
+SHARED_PARAMETERS = (
+    BUDGET
+    + """
+    classes : array-like, optional
+        All possible labels, public. None reads them from ``y`` and warns. For an
+        indicator matrix ``y``: the names of its columns, in their order.
+    max_labels : int, optional
+        Labels of a record that count, >= 1, where ``y`` is an indicator matrix: of a
+        record with more, the first in the order of the columns. Default: all. Only the
+        noise of `DPLeastSquares` grows with it, as its square root.
+    center : bool or array-like of shape (n_features,), default=True
+        Subtracted from every row, also when predicting; rows of unit norm are scaled to
+        unit norm again. True: the mean of the rows, released first, with their number,
+        for a tenth of rho. An array is a mean of **public** rows (of unit norm for
+        ``row_scaling="unit"``) and costs nothing, which helps most at a small epsilon.
+    row_scaling : {"unit", "clip"}, default="unit"
+        Scale every row to norm ``clip_norm``, also when predicting, or clip only the
+        rows that are longer.
+    clip_norm : float, default=1.0
+        Bound on the norm of a row, in feature units (after the scaling to unit norm,
+        whose scale is arbitrary, for ``"unit"``); in [1e-6, 1e6]. Rows are resolved to
+        ``clip_norm * 2**-20``.
+    fit_intercept : bool, default=True
+        Append a constant coordinate to each row, inside the bound: centred rows cannot
+        tell a common class from a rare one without it.
+    intercept_scaling : float, default=0.1
+        The constant coordinate, next to a row of unit norm for ``"unit"``, to the raw
+        row for ``"clip"``; in [1e-6, 1e6]. 0.1 takes 0.5 % of the norm of a row."""
+)
+
+SHARED_TAIL = """random_state : int, RandomState or None, default=None
+        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
+        and published experiments: it is marked in ``privacy_`` and warns.
+    verbose : int, default=0
+        Positive shows a progress bar over the releases."""
+
+ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        One row for two classes that exclude each other.
+    intercept_ : array of shape (1,) or (n_classes,)
+    center_ : array of shape (n_features,)
+        Subtracted from every row (of unit norm for ``row_scaling="unit"``); zeros with
+        ``center=False``.
+    classes_ : array of shape (n_classes,)
+    multilabel_ : bool
+        Whether the fit was to an indicator matrix.
+    n_iter_ : int
+        Number of noisy steps, as planned.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+        Only for input with string column names.
+    privacy_ : PrivacyStatement
+        What was released, at what cost, assuming what."""
+
+MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of the
+    rows and their number: sensitivity ``clip_norm`` (twice that under replace-one, or
+    ``sqrt(3.2)`` times with rows of unit norm, which share the count)."""
+
+GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
+    constructor parameters, and under replace-one the number of records (or users).
+
+    **Not protected.** Timing and memory use; a fit whose seed somebody guesses; the low
+    bits of floating-point noise, without ``arithmetic="exact"``; several fits on the
+    same records, unless a ``ledger`` adds their costs. Predictions on the training
+    records use the released coefficients, and cost nothing more."""
+
+
+def document(cls: T) -> T:
+    """Fill the shared sections into the placeholders of a class docstring."""
+    cls.__doc__ = (cls.__doc__ or "").format(
+        budget=BUDGET,
+        shared=SHARED_PARAMETERS,
+        tail=SHARED_TAIL,
+        attributes=ATTRIBUTES,
+        mean=MEAN,
+        guarantees=GUARANTEES,
+    )
+    return cls

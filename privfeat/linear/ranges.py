@@ -1,0 +1,56 @@
+"""What values the parameters of linear models may have, by name.
+
+The planning of releases checks the budget, and the problem what depends on the data.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from privfeat._checks import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_positive,
+    check_real,
+    optional,
+)
+from privfeat._types import (
+    ARITHMETICS,
+    ITERATES,
+    LOSS_OPTIONS,
+    MATRIX_NOISES,
+    ROW_SCALINGS,
+)
+from privfeat.core.bounds.clipping import CLIP_RANGE
+
+Ranges = Mapping[str, Callable[[str, Any], object]]
+
+IN_CLIP_RANGE = partial(check_real, low=CLIP_RANGE[0], high=CLIP_RANGE[1])
+NOT_NEGATIVE = partial(check_real, low=0.0, include_high=False)
+MATRIX_NOISE = partial(check_choice, choices=MATRIX_NOISES)
+
+RANGES: Ranges = {
+    "alpha": NOT_NEGATIVE,
+    "arithmetic": partial(check_choice, choices=ARITHMETICS),
+    "class_gram": check_bool,
+    "clip_norm": IN_CLIP_RANGE,
+    "fit_intercept": check_bool,
+    "gradient_clip_norm": IN_CLIP_RANGE,
+    "gram_clip_norm": optional(IN_CLIP_RANGE),
+    "gram_noise": MATRIX_NOISE,
+    "hessian_noise": MATRIX_NOISE,
+    "intercept_init": partial(check_real, low=-1e6, high=1e6),
+    "intercept_scaling": partial(check_real, low=1e-6, high=1e6),
+    "iterate": partial(check_choice, choices=ITERATES),
+    "learning_rate": check_positive,
+    "loss": partial(check_choice, choices=LOSS_OPTIONS),
+    "max_group_size": optional(partial(check_int, low=1)),
+    "max_labels": optional(partial(check_int, low=1)),
+    "n_iter": partial(check_int, low=1, high=100_000),
+    "ridge": optional(NOT_NEGATIVE),
+    "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
+    # uniform draws have 52 bits: far smaller probabilities would round up
+    "sampling_prob": partial(check_real, low=1e-9, high=1.0),
+    "verbose": partial(check_int, low=0),
+}

@@ -1,0 +1,98 @@
+"""Whether several processes run the same fit, on records that each counts once."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from privfeat._encoding import encode
+from privfeat._version import __version__
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.processes import Team
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
+from privfeat.exceptions import PrivacyError
+from privfeat.linear.problem import LinearProblem
+
+# Seeds are compared as they were read, a ledger by what it charges; progress bars are
+# for one process.
+_NOT_COMPARED = ("random_state", "ledger", "verbose")
+_SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
+
+
+def check_team(
+    team: Team,
+    estimator: BaseEstimator,
+    seed: int | None,
+    statement: PrivacyStatement,
+    problem: LinearProblem,
+    features: Any,
+    grouped: bool,
+) -> None:
+    """Refuse what would count a record or a user in more than one process.
+
+    Of the features the first chunk is compared, and all targets: rows that one process
+    has shuffled have their targets in another order.
+
+    Raises
+    ------
+    PrivacyError, ValueError
+        If the processes do not run the same fit, or should share rows and hold
+        different ones. Where each has its own rows: if classes are not given, there are
+        groups, or two processes hold the same rows.
+    """
+    description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"
+    team.check_same("fit", f"{description} {_described(estimator)}".encode())
+    first = np.ascontiguousarray(features[:CHUNK_ROWS])
+    content = first.tobytes() + problem.targets.tobytes()
+    if team.rows == "shared":
+        team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
+        return
+    if problem.classes_read:
+        raise ValueError(
+            "classes must be given if every process has its own rows, got None: each "
+            "would read others."
+        )
+    if grouped:
+        raise PrivacyError(
+            "groups must be None if every process has its own rows: a user may have "
+            "records in several. Pass the same rows to all processes."
+        )
+    if sum(team.each(features.shape[0])) > MAX_ROWS:
+        raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
+    team.check_distinct("rows", content)
+
+
+def _described(estimator: BaseEstimator) -> str:
+    """Return, as text, all that decides what a fit computes, beside its records."""
+    params = estimator.get_params(deep=True)
+    ledger = params.get("ledger")
+    content = [
+        f"{type(estimator).__module__}.{type(estimator).__qualname__}",
+        {
+            name: _comparable(name, value)
+            for name, value in params.items()
+            if name not in _NOT_COMPARED
+        },
+        None if ledger is None else ledger.budget.uid,
+        [__version__, jax.__version__, np.__version__, jax.default_backend()],
+        [str(jax.config.values[name]) for name in _SETTINGS],
+    ]
+    return json.dumps(content, sort_keys=True)
+
+
+def _comparable(name: str, value: Any) -> Any:
+    """Return a parameter as JSON; what has no such form cannot be compared."""
+    if hasattr(value, "__array__"):
+        value = np.asarray(value)
+    elif isinstance(value, Mapping):
+        value = dict(value)
+    try:
+        return encode(name, value)
+    except TypeError as error:
+        raise PrivacyError(
+            f"{name} must be made of numbers, strings, their lists or arrays with "
+            f"several processes, which compare it, got {type(value).__name__}."
+        ) from error

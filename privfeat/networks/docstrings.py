@@ -1,0 +1,134 @@
+"""What the docstrings of both estimators say in the same words."""
+
+from typing import Any
+
+_PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
+        A name of `privfeat.networks.NETWORKS`, a ``simpleVGG-...``, a function
+        ``(input_shape, n_outputs, *, rngs) -> nnx.Module``, or a module whose initial
+        parameters are public.
+    epsilon : float, optional
+        Total budget, > 0; ``inf`` turns noise and clipping off. 1 if no budget is
+        given.
+    delta : float, default=1e-5
+        In [1e-9, 1).
+    noise_multiplier : float, optional
+        Noise of every step instead of ``epsilon``.
+    adjacency : {{"add_remove", "replace_one"}}, default="add_remove"
+        Replace-one needs full batches.
+    epochs : float, default=10.0
+        Steps are ``epochs * n_samples / expected_batch_size``, rounded up.
+    n_iter : int, optional
+        Number of steps instead of ``epochs``.
+    expected_batch_size : float, optional, default=256
+        Every step takes each record with probability ``expected_batch_size /
+        n_samples``. None: all records in every step. With groups, read users for
+        records, also for ``epochs`` and ``microbatch_size``.
+    microbatch_size : int, optional
+        Records that are worked on at a time, dealt out to all local devices; changes
+        memory and time alone. Default: as many as fit in about a gibibyte of each.
+    clipping : {{"fixed", "adaptive"}}, default="fixed"
+        ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
+        the mean norm of its gradients, released together with the gradient. Best with
+        ``clip_style="layerwise"``. See `privfeat.networks.training.adaptive`.
+    clip_norm : float or tuple of (start, norm), default=1.0
+        Bound on a record's gradient, in [1e-6, 1e6]. A schedule names norms and the
+        shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``.
+    clip_factor : {{"abadi", "automatic", "normalize", "global"}}, default="abadi"
+        See `privfeat.networks.engine.clipping`.
+    clip_style : {{"flat", "layerwise", "blockwise"}}, default="flat"
+        One norm for the whole gradient, or one for each layer or block, each bounded by
+        ``clip_norm`` over the square root of their number.
+    engine : {{"auto", "fast", "reference"}}, default="auto"
+        ``"auto"`` is fast for named networks, and with ``trust_model`` for those that
+        are made of ``privfeat.networks.layers``. ``"reference"`` shows the network one
+        record at a time.
+    trust_model : bool, default=False
+        Whether you vouch that a ``model`` that is no name treats every record by
+        itself, whatever the records and the size of the batch. The fast engine may then
+        train it, and ``privacy_.public`` says so. If you are wrong, **the statement is
+        wrong**.
+    optimizer : str or optax optimizer, optional
+        ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"``,
+        ``"sgd"`` or ``"sgld"``. An optax optimizer brings its own rate and decay.
+        Default: ``"adam"``; with groups ``"sgd"`` at rate 1, the mean of the updates.
+    learning_rate : float, optional
+        Peak rate, > 0, for averages over the expected batch. Default 0.001.
+    schedule : {{"constant", "cosine"}}, default="constant"
+    warmup_steps : int, default=0
+        Steps of linear increase before the schedule.
+    weight_decay : float, default=0.0
+    ema_decay : float, optional
+        Keep the exponential moving average of the parameters, in [0, 1].
+    augmentation : str, default="none"
+        ``"none"``, ``"crop_flip"``, ``"crop_jitter"``, ``"resized_crop"`` or
+        ``"simclr"``: see `privfeat.networks.images.augment`. For images.
+    n_copies : int, default=1
+        Views of each record whose gradients are averaged before they are clipped.
+    n_votes : int, default=1
+        Views of each record whose scores are averaged for a prediction; 1 is the record
+        itself.
+    frozen : tuple of str, or int, default=()
+        Beginnings of names of parameters that stay as they are; or how many groups of
+        blocks do, with all that comes before them: 0 to 4 for a ViT, a ResNet or a
+        MobileNetV2, of which 4 trains the head, and the last norm if there is one.
+    weights : path, optional
+        A ``.safetensors`` file of timm for ``vit_*``, ``resnet50``, ``nf_resnet50`` or
+        ``mobilenetv2_100``, public: see `load_timm_weights`.
+    max_group_size : int, optional
+        For the privacy of users, together with ``groups`` in ``fit``: how many records
+        of a user count, >= 1, others being dropped at random. The noise does not grow
+        with it. See `privfeat.networks.training.federated`.
+    local_epochs : int, default=1
+        With groups: passes over a user's records that make one update, at a rate of
+        ``local_learning_rate``, in batches of ``local_batch_size``.
+    local_batch_size : int, optional
+        Default: all records of the user.
+    local_learning_rate : float, optional
+        Default 0.1.
+    ledger : PrivacyLedger, optional
+        Charged before any noise is drawn; a ``fit`` that its budget has no room for
+        fails and changes nothing. Copies of the estimator charge the same budget.
+    checkpoint_dir : path, optional
+        A folder for checkpoints, of this fit alone. Where it holds one of an
+        interrupted fit, ``fit`` warns and goes on from there, charged once; it must be
+        given the same parameters, and the same data if it is to be their model. Where
+        it holds a finished fit, ``fit`` is an error, and ``restore()`` returns it.
+    checkpoint_every : int, default=100
+        Steps between checkpoints; there is one at the end as well.
+    random_state : int, RandomState or None, default=None
+        None takes entropy of the operating system. An integer is for tests: not
+        private.
+    verbose : int, default=0
+        Whether to show a bar of the steps; it tells nothing of the records."""
+
+_GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients,
+    in units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``;
+    Poisson sampling is accounted by privacy loss distributions. An empty sample takes a
+    noisy step too. With groups, updates of users stand for gradients of records.
+
+    **Public.** See ``privacy_.public``.
+
+    **Not protected.** Timing and memory, which tell how many records a step drew; the
+    low bits of floating-point noise, and rounding of float32 sums within a physical
+    batch (`privfeat.networks.engine.clipping` has what margins cover); seeds; tuning
+    over many fits."""
+
+_ATTRIBUTES = """parameters_ : dict of name to array
+        The trained network.
+    privacy_ : PrivacyStatement
+    n_iter_ : int
+        Number of noisy steps.
+    input_shape_ : tuple of int
+        Shape of a record.
+    n_outputs_ : int"""
+
+
+def document(cls: Any) -> Any:
+    """Fill the shared parts into the docstring of an estimator."""
+    default = cls().model
+    cls.__doc__ = cls.__doc__.format(
+        parameters=_PARAMETERS.format(default=default),
+        guarantees=_GUARANTEES,
+        attributes=_ATTRIBUTES,
+    )
+    return cls

@@ -1,0 +1,254 @@
+"""Sums of clipped per-record gradients: the fast engine and the reference engine.
+
+Both compute ``sum_i w_i g_i``, ``g_i`` the gradient of record ``i``'s loss, ``w_i`` its
+clip factor, and agree to rounding. ``fast`` needs a network made of `layers`: one
+forward pass, one backward pass to the outputs of layers, per-record norms from inputs
+and cotangents, and one weight gradient per layer with weighted cotangents. No other
+pass is made, so a step costs little more than one without privacy (Goodfellow 2015;
+Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any network: it
+calls the network with one record, so that records cannot mix (`network.check_separate`
+refuses the operations by which they could). Where a network mixes the records of a
+batch, ``fast`` bounds nothing: it is for networks that privfeat makes by name, and for
+those that the user vouches for.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Bool, Float, Shaped
+
+from privfeat.networks.engine.clipping import (
+    ClipFactor,
+    ClipStyle,
+    clip_factors,
+    part_radius,
+    parts_of,
+)
+from privfeat.networks.engine.network import Network, Parameters
+from privfeat.networks.layers.basic import Tape, recorded
+from privfeat.networks.layers.contributions import (
+    Contribution,
+    kept,
+    norms_of,
+    weighted_sums,
+)
+
+RecordLoss: TypeAlias = Callable[
+    [Float[Array, "n m"], Shaped[Array, "n ..."]], Float[Array, " n"]
+]
+# What a record's gradient is: from network, loss, names of trained parameters,
+# parameters, inputs and targets to the contribution of every one of these parameters.
+Terms: TypeAlias = Callable[..., dict[str, Contribution]]
+_AXIS = "records"
+UsedEngine: TypeAlias = Literal["fast", "reference"] | Terms
+
+
+class RecordParts(NamedTuple):
+    """The gradients of a batch of records, in parts that have norms. Sensitive.
+
+    Attributes
+    ----------
+    names : dict of part to names of parameters
+    norms : dict of part to array of shape (n,)
+    usable : array of shape (n,)
+        Which slots hold a record that counts: in all of its parts, or in none.
+    found : dict of name to Contribution
+    """
+
+    names: dict[str, list[str]]
+    norms: dict[str, Float[Array, " n"]]
+    usable: Bool[Array, " n"]
+    found: dict[str, Contribution]
+
+    def clipped_sum(
+        self, radii: dict[str, Float[Array, ""]], factor: ClipFactor
+    ) -> Parameters:
+        """Return the sum over records, each part of each bounded by its radius."""
+        weights: dict[str, Float[Array, " n"]] = {}
+        for part, names in self.names.items():
+            own = clip_factors(self.norms[part], radii[part], factor)
+            weights |= dict.fromkeys(names, jnp.where(self.usable, own, 0.0))
+        return weighted_sums(self.found, weights)
+
+
+def record_parts(
+    network: Network,
+    loss: RecordLoss,
+    style: ClipStyle,
+    engine: UsedEngine,
+    trainable: tuple[str, ...],
+) -> Callable[..., RecordParts]:
+    """Return ``f(parameters, inputs, targets, valid) -> RecordParts``, not compiled.
+
+    Parameters
+    ----------
+    network : Network
+    loss : callable
+        From scores and targets to one loss per record (or augmented copy).
+    style : {"flat", "layerwise", "blockwise"}
+    engine : {"fast", "reference"}, or callable
+        Terms that take something else for a record: see `training.federated`.
+    trainable : tuple of str
+        Names of the parameters that get a gradient.
+
+    Returns
+    -------
+    f : callable
+        ``inputs`` has shape (n, k, ...): ``k`` augmented copies of each record, whose
+        gradients are averaged (Sander et al. 2023, appendix C). ``valid`` marks the
+        slots that hold a record.
+    """
+    terms = _TERMS[engine] if isinstance(engine, str) else engine
+    parts = parts_of(trainable, style)
+
+    def compute(
+        parameters: Parameters,
+        inputs: Any,
+        targets: Shaped[Array, "n ..."],
+        valid: Bool[Array, " n"],
+    ) -> RecordParts:
+        found = terms(network, loss, trainable, parameters, inputs, targets)
+        norms = norms_of(found, parts)
+        usable = valid & jnp.all(jnp.isfinite(jnp.stack([*norms.values()])), axis=0)
+        return RecordParts(parts, norms, usable, found)
+
+    return compute
+
+
+def clipped_sum(
+    parts_of_batch: Callable[..., RecordParts], factor: ClipFactor = "abadi"
+) -> Callable[..., Parameters]:
+    """Return ``f(parameters, inputs, targets, valid, clip_norm) -> clipped sum``.
+
+    It is compiled, takes what ``parts_of_batch``, from `record_parts`, takes, and a
+    clip norm, which may differ from call to call. Sensitive result.
+
+    Notes
+    -----
+    **Guarantee.** Records are treated alike and by themselves, so that adding one moves
+    the sum by its own clipped gradient: by at most ``clip_norm`` (see `clipping`).
+    """
+
+    @jax.jit
+    def compute(
+        parameters: Parameters,
+        inputs: Any,
+        targets: Shaped[Array, "n ..."],
+        valid: Bool[Array, " n"],
+        clip_norm: Float[Array, ""],
+    ) -> Parameters:
+        found = parts_of_batch(parameters, inputs, targets, valid)
+        radius = clip_norm * part_radius(1.0, len(found.norms))
+        return found.clipped_sum(dict.fromkeys(found.norms, radius), factor)
+
+    return compute
+
+
+def over_devices(clipped_sum: Callable[..., Parameters]) -> Callable[..., Parameters]:
+    """Return `clipped_sum` on all local devices, each with a part of the records.
+
+    Returns
+    -------
+    f : callable
+        With the same arguments. The number of slots must be a multiple of the number of
+        devices.
+
+    Notes
+    -----
+    **Guarantee.** That of ``clipped_sum``: a device bounds its own records by
+    themselves, and the sums of all are added. No noise is drawn here; it is added once,
+    to the total.
+    """
+    devices = jax.local_devices()
+    if len(devices) == 1:
+        return clipped_sum
+
+    def part(*given: Any) -> Parameters:
+        own = clipped_sum(*given)
+        total: Parameters = jax.lax.psum(own, _AXIS)  # type: ignore[no-untyped-call]
+        return total
+
+    dealt, whole = PartitionSpec(_AXIS), PartitionSpec()  # type: ignore[no-untyped-call]
+    # The check would take the taps of the fast engine for shared by all devices, and
+    # sum their cotangents: the gradients of several records would be mixed.
+    return jax.jit(
+        jax.shard_map(
+            part,
+            mesh=Mesh(devices, (_AXIS,)),
+            in_specs=(whole, dealt, dealt, dealt, whole),
+            out_specs=whole,
+            check_vma=False,
+        )
+    )
+
+
+def dry_run(network: Network, inputs: Any) -> Tape:
+    """Return the tape of a forward pass of shapes; nothing is computed."""
+    tapes: list[Tape] = []
+
+    def forward(parameters: Parameters, inputs: Any) -> Any:
+        scores, tape = recorded(network.bind(parameters), inputs, {})
+        tapes.append(tape)
+        return scores
+
+    jax.eval_shape(forward, network.initial, inputs)
+    return tapes[0]
+
+
+def _fast_terms(
+    network: Network,
+    loss: RecordLoss,
+    trainable: tuple[str, ...],
+    parameters: Parameters,
+    inputs: Float[Array, "n k ..."],
+    targets: Shaped[Array, "n ..."],
+) -> dict[str, Contribution]:
+    n, copies = inputs.shape[:2]
+    images = inputs.reshape(n * copies, *inputs.shape[2:])
+    labels = jnp.repeat(targets, copies, axis=0)
+    dry = dry_run(network, images)
+    dry.check_knows(trainable)
+    tapped = {name.rpartition("/")[0] for name in trainable}
+    taps = {
+        name: jnp.zeros(shape, images.dtype)
+        for name, shape in dry.shapes.items()
+        if name in tapped
+    }
+    tapes: list[Tape] = []
+
+    def total_loss(taps: Parameters) -> tuple[Float[Array, ""], dict[str, Any]]:
+        scores, tape = recorded(network.bind(parameters), images, taps)
+        tapes.append(tape)
+        return jnp.sum(loss(scores, labels)) / copies, tape.inputs
+
+    cotangents, a = jax.grad(total_loss, has_aux=True)(taps)
+    return tapes[0].contributions(a, cotangents, n)
+
+
+def _reference_terms(
+    network: Network,
+    loss: RecordLoss,
+    trainable: tuple[str, ...],
+    parameters: Parameters,
+    inputs: Float[Array, "n k ..."],
+    targets: Shaped[Array, "n ..."],
+) -> dict[str, Contribution]:
+    fixed = {name: parameters[name] for name in parameters if name not in trainable}
+
+    def record_loss(
+        moving: Parameters, copies: Float[Array, "k ..."], target: Shaped[Array, "..."]
+    ) -> Float[Array, ""]:
+        scores = network(moving | fixed, copies)
+        return jnp.mean(loss(scores, jnp.repeat(target[None], len(copies), axis=0)))
+
+    moving = {name: parameters[name] for name in trainable}
+    gradients = jax.vmap(jax.grad(record_loss), in_axes=(None, 0, 0))(
+        moving, inputs, targets
+    )
+    return {name: kept(value) for name, value in gradients.items()}
+
+
+_TERMS: dict[str, Terms] = {"fast": _fast_terms, "reference": _reference_terms}

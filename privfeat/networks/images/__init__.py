@@ -1,0 +1,1 @@
+"""From images, as they are given, to the inputs of a network."""

@@ -1,0 +1,209 @@
+"""The parameters that both estimators share, and what follows from them alone."""
+
+import math
+import os
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Literal, get_args
+
+from flax import nnx
+
+from privfeat._checks import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_positive,
+    check_real,
+)
+from privfeat._notebook import ShowsPrivacy
+from privfeat._types import Adjacency, Unit
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.bounds import sensitivity
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.sums.processes import check_alone
+from privfeat.estimation.parameters import Parameters
+from privfeat.networks.engine.choice import Engine
+from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_phases
+from privfeat.networks.images.augment import Augmentation
+from privfeat.networks.training.federated import LocalTraining
+from privfeat.networks.training.loop import GRADIENT
+from privfeat.networks.training.optimizers import Optimizer, Schedule, make_optimizer
+from privfeat.networks.training.resuming import check_folder
+from privfeat.networks.training.units import Units
+
+Model = str | nnx.Module | Callable[..., nnx.Module]
+Clipping = Literal["fixed", "adaptive"]
+_LOCAL_RATE = 0.1
+_DEFAULT_OPTIMIZERS: dict[Unit, str] = {"record": "adam", "user": "sgd"}
+_CHOICES = {
+    "clipping": get_args(Clipping),
+    "clip_factor": get_args(ClipFactor),
+    "clip_style": get_args(ClipStyle),
+    "engine": get_args(Engine),
+    "augmentation": get_args(Augmentation),
+}
+# Whole numbers from 1 up to these, and those that may be None as well.
+_COUNTS = {"n_copies": 1024, "n_votes": 1024, "local_epochs": 10**4}
+_OPTIONAL_COUNTS = {
+    "n_iter": 10**7,
+    "microbatch_size": 2**16,
+    "max_group_size": 2**20,
+    "local_batch_size": 2**31 - 1,
+}
+
+
+class DPSGDParameters(ShowsPrivacy, Parameters):
+    """Keeps what an estimator was made with, and checks it when a fit starts."""
+
+    model: Model = "mlp"
+    epsilon: float | None = None
+    delta: float = 1e-5
+    noise_multiplier: float | None = None
+    adjacency: Adjacency = "add_remove"
+    epochs: float = 10.0
+    n_iter: int | None = None
+    expected_batch_size: float | None = 256
+    microbatch_size: int | None = None
+    clipping: Clipping = "fixed"
+    clip_norm: float | tuple[tuple[float, float], ...] = 1.0
+    clip_factor: ClipFactor = "abadi"
+    clip_style: ClipStyle = "flat"
+    engine: Engine = "auto"
+    trust_model: bool = False
+    optimizer: str | Optimizer | None = None
+    learning_rate: float | None = None
+    schedule: Schedule = "constant"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    ema_decay: float | None = None
+    augmentation: Augmentation = "none"
+    n_copies: int = 1
+    n_votes: int = 1
+    frozen: tuple[str, ...] | int = ()
+    weights: str | os.PathLike[str] | None = None
+    max_group_size: int | None = None
+    local_epochs: int = 1
+    local_batch_size: int | None = None
+    local_learning_rate: float | None = None
+    ledger: PrivacyLedger | None = None
+    checkpoint_dir: str | os.PathLike[str] | None = None
+    checkpoint_every: int = 100
+    random_state: Any = None
+    verbose: int = 0
+
+    def _check_parameters(self) -> None:
+        """Check the parameters that nothing else does; nothing is stored."""
+        check_alone(type(self).__name__)
+        for name, allowed in _CHOICES.items():
+            check_choice(name, getattr(self, name), allowed)
+        for name, high in _COUNTS.items():
+            check_int(name, getattr(self, name), low=1, high=high)
+        for name, high in _OPTIONAL_COUNTS.items():
+            if getattr(self, name) is not None:
+                check_int(name, getattr(self, name), low=1, high=high)
+        check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
+        if self.expected_batch_size is not None:
+            check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
+        check_phases(self.clip_norm)
+        if self.clipping == "adaptive" and isinstance(self.clip_norm, tuple):
+            raise ValueError(
+                "clip_norm must be a number for clipping='adaptive', got "
+                f"{self.clip_norm!r}. Pass the multiple of the mean norm, such as 1."
+            )
+        check_bool("trust_model", self.trust_model)
+        if self.ema_decay is not None:
+            check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
+        if isinstance(self.frozen, str) or not isinstance(
+            self.frozen, tuple | Integral
+        ):
+            raise TypeError(
+                "frozen must be a tuple of beginnings of parameter names, or a number "
+                f"of groups of blocks, got {self.frozen!r}."
+            )
+        if not isinstance(self.weights, str | os.PathLike | None):
+            raise TypeError(f"weights must be None or a path, got {self.weights!r}.")
+        if self.weights is not None and isinstance(self.model, nnx.Module):
+            raise TypeError(
+                "weights must be None for a model that is a module, which has its own. "
+                "Pass them to load_timm_weights."
+            )
+        self._check_local()
+        check_int("verbose", self.verbose, low=0)
+        check_folder(self.checkpoint_dir, self.checkpoint_every)
+
+    def _check_local(self) -> None:
+        """Check the parameters that only a fit with groups has a use for."""
+        if self.local_learning_rate is not None:
+            check_positive("local_learning_rate", self.local_learning_rate)
+        local = (self.local_epochs, self.local_batch_size, self.local_learning_rate)
+        if self.max_group_size is None and local != (1, None, None):
+            raise ValueError(
+                "max_group_size must be given for local_epochs, local_batch_size "
+                "or local_learning_rate, got None. Pass it, and groups to fit."
+            )
+        if self.max_group_size is not None and (
+            self.engine == "fast" or self.optimizer == "sgld"
+        ):
+            raise ValueError(
+                "engine must not be 'fast' and optimizer not 'sgld' with groups, got "
+                f"{self.engine!r} and {self.optimizer!r}. Pass 'auto', and another "
+                "optimizer: the update of a user is no gradient."
+            )
+
+    def _local_training(self) -> LocalTraining:
+        """Return what users do with their records."""
+        n_records = int(self.max_group_size or 1)
+        rate = self.local_learning_rate
+        return LocalTraining(
+            max_group_size=n_records,
+            epochs=int(self.local_epochs),
+            batch_size=min(int(self.local_batch_size or n_records), n_records),
+            learning_rate=_LOCAL_RATE if rate is None else float(rate),
+        )
+
+    def _schedule(self, n_units: int) -> tuple[int, float]:
+        """Return the number of steps and the expected batch size."""
+        batch_size = float(self.expected_batch_size or n_units)
+        if not batch_size <= n_units:
+            raise ValueError(
+                "expected_batch_size must be at most the number of records, or of "
+                f"users, got {self.expected_batch_size!r}. Lower it (`privfeat train "
+                "--batch`); None takes all."
+            )
+        steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
+        return int(steps), batch_size
+
+    def _plan(self, n_units: int) -> tuple[ReleasePlan, int, float]:
+        """Return the plan, the number of steps and the expected batch size."""
+        n_iter, batch_size = self._schedule(n_units)
+        share = batch_size / n_units
+        bound = sensitivity.clipped_gradient(1.0, self.adjacency)
+        query = Query(GRADIENT, bound, count=n_iter, sampling_prob=share)
+        plan = plan_releases(
+            [query],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            noise_multiplier=self.noise_multiplier,
+            accounting="pld" if share < 1.0 else "exact",
+            adjacency=self.adjacency,
+        )
+        return plan, n_iter, batch_size
+
+    def _optimizer(self, n_iter: int, units: Units, keys: KeyStream) -> Optimizer:
+        optimizer, rate = self.optimizer, self.learning_rate
+        if optimizer is None:
+            optimizer = _DEFAULT_OPTIMIZERS[units.kind]
+            # the mean of the updates is what the parameters move by
+            rate = 1.0 if rate is None and units.kind == "user" else rate
+        return make_optimizer(
+            optimizer,
+            learning_rate=rate,
+            schedule=self.schedule,
+            warmup_steps=self.warmup_steps,
+            n_iter=n_iter,
+            weight_decay=self.weight_decay,
+            n_records=units.n_units,
+            draw_key=keys.draw,
+        )

@@ -1,0 +1,1 @@
+"""From sums of clipped gradients to a trained network, step by step."""

@@ -1,0 +1,185 @@
+"""Clip bounds that follow the norms of the gradients: van der Veen et al. 2018, 2.2.
+
+The gradient has ``m`` parts, such as layers (`engine.clipping`). In step ``t`` part
+``l`` is bounded by ``C_l``, and norms are counted up to ``K_l = 2 C_l``; the next bound
+is ``clip_norm`` times the released mean of ``min(norm, K_l)``, over the expected number
+of records. The first bounds are mean norms on random inputs: they cost nothing.
+
+**One release a step.** What a step releases of the drawn records is the vector
+
+    sqrt((1 - f)/m) sum_i clip(g_il, C_l)/C_l,    sqrt(f/m) sum_i min(n_il, K_l)/K_l
+
+over all parts ``l``, with ``n_il`` the norm of part ``l`` of record ``i``'s gradient
+and ``f = NORM_SHARE``, under one noise of one stddev.
+
+**Sensitivity.** 1 under add/remove, 2 under replace-one, as without adaptive bounds.
+
+*Proof.* Given the earlier releases, ``C_l`` and ``K_l`` are fixed. A record adds, in
+each part, a vector of norm at most ``sqrt((1 - f)/m)`` and a number in
+``[0, sqrt(f/m)]``; the squares sum to at most ``m ((1 - f)/m + f/m) = 1``. Two records
+differ by at most twice that.
+
+**Why not two queries.** Norms and gradients are of the *same* Poisson sample. Two
+sampled releases would be accounted as if their samples were independent, which reports
+too little: a record that is drawn is in both. One vector under one noise is one sampled
+Gaussian release, whatever is in it. The paper's ``sigma`` and ``sigma_l2`` become the
+noise multiplier over ``sqrt(1 - f)`` and ``sqrt(f/m)``, for bounds of all parts.
+
+**Difference from the paper.** Bounds at most double or halve in a step, so that noise
+cannot end a fit: post-processing of releases. The mean is over the expected number of
+records, not over the number that was drawn, which is secret.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Shaped
+from numpy.typing import NDArray
+
+from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.noise import draws
+from privfeat.core.noise.keys import KeyStream
+from privfeat.networks.engine.clipped_sums import RecordParts
+from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, parts_of
+from privfeat.networks.engine.network import Parameters
+from privfeat.networks.training.loop import Trainer
+from privfeat.networks.training.optimizers import Optimizer
+
+# Bounds travel among the parameters, so that they are kept and restored with them. No
+# attribute of a network is called this.
+BOUNDS = "@bounds"
+# Part of the squared sensitivity that norms get: gradients get 5 % more noise for it.
+NORM_SHARE = 0.1
+_BETA = 2.0
+_NOISE_INPUTS = 32
+
+
+def with_adaptive_bounds(
+    trainer: Trainer,
+    parts_of_batch: Callable[..., RecordParts],
+    factor: ClipFactor,
+    style: ClipStyle,
+    initial: Parameters,
+    records: NDArray[Any],
+    targets: NDArray[Any],
+    n_outputs: int,
+) -> tuple[Trainer, Parameters]:
+    """Return a trainer whose bounds follow the norms, and what it starts with.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Of a fixed clip norm: the multiple of the mean norm that is to be the bound.
+    parts_of_batch : callable
+        From `clipped_sums.record_parts`.
+    factor, style : str
+    initial : dict of name to array
+    records, targets : arrays of length 1
+        Only their shapes and types are used.
+    n_outputs : int
+    """
+    batch = _noise_batch(trainer.keys, records.shape[1:], targets, n_outputs)
+    batch, valid = trainer.units.alone(*batch), jnp.ones(_NOISE_INPUTS, bool)
+    alpha = trainer.clip_phases[0][1]
+    norms = jax.jit(lambda *args: jnp.stack([*parts_of_batch(*args).norms.values()]))
+    means = alpha * np.asarray(norms(initial, *batch, valid), np.float64).mean(axis=1)
+    bounds = np.clip(np.nan_to_num(means, nan=1.0), *CLIP_RANGE)
+    parts = parts_of(trainer.names, style).values()
+    places = {name: place for place, names in enumerate(parts) for name in names}
+    adapted = replace(
+        trainer,
+        clipped_sum=adaptive_sum(parts_of_batch, factor),
+        optimizer=adaptive_optimizer(trainer.optimizer, places, alpha),
+        names=(*trainer.names, BOUNDS),
+        clip_phases=((0.0, 1.0),),
+    )
+    return adapted, initial | {BOUNDS: jnp.asarray(bounds, jnp.float32)}
+
+
+def adaptive_sum(
+    parts_of_batch: Callable[..., RecordParts], factor: ClipFactor
+) -> Callable[..., Parameters]:
+    """Return what `clipped_sum` does, with the bounds among the parameters.
+
+    Its result is the vector of the module's docstring, times ``clip_norm``: gradients
+    by name, and under ``BOUNDS`` the sums of norms. Sensitive.
+    """
+
+    @jax.jit
+    def compute(
+        parameters: Parameters,
+        inputs: Any,
+        targets: Shaped[Array, "n ..."],
+        valid: Bool[Array, " n"],
+        clip_norm: Float[Array, ""],
+    ) -> Parameters:
+        found = parts_of_batch(parameters, inputs, targets, valid)
+        bounds = dict(zip(found.norms, parameters[BOUNDS], strict=True))
+        gradients = found.clipped_sum(bounds, factor)
+        of_gradients, of_norms = (clip_norm * share for share in _shares(len(bounds)))
+        total, counted = {}, []
+        for part, names in found.names.items():
+            limited = jnp.minimum(found.norms[part] / (_BETA * bounds[part]), 1.0)
+            counted.append(jnp.sum(jnp.where(found.usable, limited, 0)))
+            for name in names:
+                total[name] = gradients[name] * (of_gradients / bounds[part])
+        return total | {BOUNDS: of_norms * jnp.stack(counted)}
+
+    return compute
+
+
+def adaptive_optimizer(
+    inner: Optimizer, places: dict[str, int], alpha: float
+) -> Optimizer:
+    """Return an optimizer that undoes the scaling, and moves the bounds as well.
+
+    Parameters
+    ----------
+    inner : optax optimizer
+        Gets gradients in their own units.
+    places : dict of name to int
+        Which bound holds for each parameter.
+    alpha : float
+        The bound as a multiple of the mean norm.
+    """
+
+    def trained(parameters: Any) -> Any:
+        return {name: parameters[name] for name in places}
+
+    def update(updates: Any, state: Any, parameters: Any) -> Any:
+        bounds = parameters[BOUNDS]
+        of_gradients, of_norms = _shares(bounds.size)
+        gradients = {
+            name: updates[name] * (bounds[place] / of_gradients)
+            for name, place in places.items()
+        }
+        moves, state = inner.update(gradients, state, trained(parameters))
+        wanted = alpha * _BETA * bounds * updates[BOUNDS] / of_norms
+        moved = jnp.clip(wanted, bounds / 2.0, bounds * 2.0)
+        return moves | {BOUNDS: jnp.clip(moved, *CLIP_RANGE) - bounds}, state
+
+    return optax.GradientTransformation(lambda p: inner.init(trained(p)), update)
+
+
+def _shares(n_parts: int) -> tuple[float, float]:
+    """Return the largest share that a part's gradient, and its norm, may have."""
+    return math.sqrt((1.0 - NORM_SHARE) / n_parts), math.sqrt(NORM_SHARE / n_parts)
+
+
+def _noise_batch(
+    keys: KeyStream, shape: tuple[int, ...], targets: NDArray[Any], n_outputs: int
+) -> tuple[Any, Any]:
+    """Return random inputs, and random targets of the type of ``targets``."""
+    n = _NOISE_INPUTS
+    drawn = draws.gaussian(keys.draw_noise_key(), (n, 1, *shape), 1.0)
+    inputs = jnp.asarray(drawn, jnp.float32)
+    if targets.dtype.kind in "iu":
+        return inputs, jax.random.randint(keys.draw(), (n,), 0, n_outputs)
+    values = draws.gaussian(keys.draw_noise_key(), (n, *targets.shape[1:]), 1.0)
+    return inputs, jnp.asarray(values, jnp.float32)

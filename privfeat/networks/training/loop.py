@@ -1,0 +1,201 @@
+"""The training loop: sample, sum clipped gradients, release, update."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Bool, Int
+from numpy.typing import NDArray
+
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.sums.totals import ExactSum
+from privfeat.networks.engine.network import Parameters
+from privfeat.networks.training.optimizers import Optimizer
+from privfeat.networks.training.units import Units
+
+GRADIENT = "gradient"
+
+
+@dataclass
+class TrainState:
+    """Everything that is carried from step to step; nothing in it is sensitive.
+
+    Attributes
+    ----------
+    step : int
+        Number of steps that are done.
+    parameters : dict of name to array
+    optimizer : pytree
+    average : dict of name to array, or None
+        Exponential moving average of the parameters.
+    """
+
+    step: int
+    parameters: Parameters
+    optimizer: Any
+    average: Parameters | None
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """One noisy step after another, each within the plan of a mechanism.
+
+    Attributes
+    ----------
+    clipped_sum : callable
+        From `engine.clipped_sums`.
+    units : Units
+        The records, or users, that steps are sampled from.
+    optimizer : optax optimizer
+    names : tuple of str
+        The parameters that are trained.
+    expected_batch_size : float
+        What sums are divided by: public, whatever number of units a step drew.
+    microbatch_size : int
+    clip_phases : sequence of (start, clip_norm)
+        Start as a share of all steps, from 0 upwards.
+    n_iter : int
+    ema_decay : float or None
+    keys : KeyStream
+
+    Notes
+    -----
+    **Guarantee.** Each step releases one sum, of sensitivity 1 (2 under replace-one)
+    since every unit's part is at most the clip norm by which the sum is divided. An
+    empty step releases noise. All else is computed from releases and public values.
+    """
+
+    clipped_sum: Callable[..., Parameters]
+    units: Units
+    optimizer: Optimizer
+    names: tuple[str, ...]
+    expected_batch_size: float
+    microbatch_size: int
+    clip_phases: Sequence[tuple[float, float]]
+    n_iter: int
+    ema_decay: float | None
+    keys: KeyStream
+
+    def start(self, parameters: Parameters) -> TrainState:
+        """Return the state before the first step.
+
+        Raises
+        ------
+        TypeError
+            If the optimizer needs more than gradients and parameters for a step: found
+            here, before the fit is charged.
+        """
+        moving = {name: parameters[name] for name in self.names}
+        average = dict(moving) if self.ema_decay is not None else None
+        optimizer = self.optimizer.init(moving)
+        try:
+            jax.eval_shape(partial(_update, self.optimizer), moving, optimizer, moving)
+        except Exception as error:
+            raise TypeError(
+                "optimizer must take a step from gradients and parameters alone, but "
+                f"one raised: {error}. Pass another optax optimizer."
+            ) from error
+        return TrainState(0, dict(parameters), optimizer, average)
+
+    def run(
+        self, mechanism: GaussianMechanism, state: TrainState, steps: Iterable[int]
+    ) -> Iterator[TrainState]:
+        """Yield the state after each of the ``steps``.
+
+        ``mechanism`` plans the query ``"gradient"``: a sum of gradients in units of the
+        clip norm, once a step.
+        """
+        sampler, n = mechanism.sampler(GRADIENT), self.units.n_units
+        for _ in steps:
+            drawn = np.arange(n) if sampler is None else np.flatnonzero(sampler(n))
+            state = self.step(mechanism, state, drawn)
+            yield state
+
+    def step(
+        self, mechanism: GaussianMechanism, state: TrainState, drawn: NDArray[np.intp]
+    ) -> TrainState:
+        """Return the state after a noisy step on the units that were ``drawn``."""
+        share = state.step / self.n_iter
+        clip_norm = [norm for start, norm in self.clip_phases if start <= share][-1]
+        exact = self._exact(state.parameters, drawn, clip_norm)
+        released = mechanism.release(GRADIENT, exact)
+        gradient = unflatten(
+            released.value * (clip_norm / self.expected_batch_size),
+            state.parameters,
+            self.names,
+        )
+        moving = {name: state.parameters[name] for name in self.names}
+        moving, optimizer = _update(self.optimizer, gradient, state.optimizer, moving)
+        average = state.average
+        if average is not None and self.ema_decay is not None:
+            # a young average forgets faster, so that it is not of the first values
+            decay = min(float(self.ema_decay), (1.0 + state.step) / (10.0 + state.step))
+            average = optax.incremental_update(moving, average, 1.0 - decay)
+        return TrainState(state.step + 1, state.parameters | moving, optimizer, average)
+
+    def _exact(
+        self, parameters: Parameters, drawn: NDArray[np.intp], clip_norm: float
+    ) -> ExactSum:
+        """Return the sum of the clipped gradients, divided by the clip norm."""
+        total = np.zeros(sum(parameters[name].size for name in self.names))
+        key = self.keys.draw()  # one a step: draws do not depend on physical batches
+        units, radius = self.units, jnp.float32(clip_norm)
+        for numbers, valid in physical_batches(drawn, self.microbatch_size):
+            inputs = units.prepare(units.records[numbers], numbers, key)
+            targets = jnp.asarray(units.targets[numbers])
+            # some accelerators round factors to 10 bits: more than the margin covers
+            with jax.default_matmul_precision("highest"):
+                part = self.clipped_sum(
+                    parameters, inputs, targets, jnp.asarray(valid), radius
+                )
+            total += flatten(part, self.names)
+        return ExactSum(total / clip_norm)
+
+
+def physical_batches(
+    drawn: Int[np.ndarray, " b"], microbatch_size: int
+) -> Iterator[tuple[Int[np.ndarray, " m"], Bool[np.ndarray, " m"]]]:
+    """Yield the units in batches of one size; none for none. Sensitive.
+
+    A batch is the numbers of its units, and which of its slots hold one: the last batch
+    is filled up with any unit.
+    """
+    for start in range(0, len(drawn), microbatch_size):
+        part = drawn[start : start + microbatch_size]
+        empty, valid = (0, microbatch_size - len(part)), np.ones(len(part), bool)
+        yield np.pad(part, empty), np.pad(valid, empty)
+
+
+def flatten(parameters: Parameters, names: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return the named arrays as one vector, in that order."""
+    return np.concatenate(
+        [np.asarray(parameters[name], np.float64).ravel() for name in names]
+    )
+
+
+def unflatten(
+    vector: NDArray[np.float64], like: Parameters, names: tuple[str, ...]
+) -> dict[str, NDArray[np.float32]]:
+    """Return a vector as the named arrays, in the shapes of ``like``."""
+    ends = np.cumsum([like[name].size for name in names])[:-1]
+    return {
+        name: part.reshape(like[name].shape).astype(np.float32)
+        for name, part in zip(names, np.split(vector, ends), strict=True)
+    }
+
+
+@partial(jax.jit, static_argnums=0)
+def _update(
+    optimizer: Optimizer, gradient: Parameters, state: Any, moving: Parameters
+) -> tuple[Parameters, Any]:
+    # optax mixes integer counts with floats
+    with jax.numpy_dtype_promotion("standard"):
+        updates, state = optimizer.update(gradient, state, moving)
+        moved: Parameters = optax.apply_updates(moving, updates)
+    return moved, state

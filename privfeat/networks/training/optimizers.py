@@ -1,0 +1,96 @@
+"""Optimizers and learning-rate schedules by name; all of it is post-processing."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import jax.numpy as jnp
+import optax
+
+from privfeat._checks import check_choice, check_int, check_positive, check_real
+
+Optimizer: TypeAlias = optax.GradientTransformation
+Schedule = Literal["constant", "cosine"]
+
+_MOMENTUM = 0.9
+_FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
+    "adam": optax.adam,
+    "heavy_ball": lambda rate: optax.sgd(rate, momentum=_MOMENTUM),
+    "nesterov": lambda rate: optax.sgd(rate, momentum=_MOMENTUM, nesterov=True),
+    "rmsprop": optax.rmsprop,
+    "sgd": optax.sgd,
+}
+
+
+def make_optimizer(
+    optimizer: str | Optimizer,
+    *,
+    learning_rate: float | None,
+    schedule: Schedule,
+    warmup_steps: int,
+    n_iter: int,
+    weight_decay: float,
+    n_records: int,
+    draw_key: Callable[[], Any],
+) -> Optimizer:
+    """Return the optax optimizer that the parameters of an estimator describe.
+
+    Parameters
+    ----------
+    optimizer : str or optax optimizer
+        Momentum is 0.9. ``"sgld"`` is stochastic gradient Langevin dynamics of the mean
+        loss (Welling & Teh 2011): to a step of rate ``r`` it adds noise of variance
+        ``2 r / n_records``, so that without clipping or other noise its parameters are
+        drawn from the posterior at small rates. That noise is beside the mechanism's
+        and is not accounted: it can only help.
+    learning_rate, schedule, warmup_steps, n_iter
+        Peak rate, for gradients averaged over the expected batch; a cosine falls to
+        zero at ``n_iter``.
+    weight_decay : float
+        Added to the gradient as ``weight_decay`` times the parameter; decoupled from it
+        for ``"adamw"``.
+    n_records : int
+        Public.
+    draw_key : callable
+        Returns a key that nothing else uses.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range, or an optax object is given with a rate.
+    """
+    check_choice("schedule", schedule, get_args(Schedule))
+    warmup_steps = check_int("warmup_steps", warmup_steps, low=0, high=n_iter)
+    weight_decay = check_real("weight_decay", weight_decay, low=0.0, high=1e6)
+    if isinstance(optimizer, optax.GradientTransformation):
+        if learning_rate is not None or weight_decay:
+            raise ValueError(
+                "learning_rate must be None and weight_decay 0 for an optax optimizer, "
+                f"got {learning_rate!r} and {weight_decay!r}. It has its own."
+            )
+        return optimizer
+    check_choice("optimizer", optimizer, (*_FACTORIES, "adamw", "sgld"))
+    peak = 1e-3 if learning_rate is None else learning_rate
+    peak = check_positive("learning_rate", peak)
+    if schedule == "constant":
+        rate = optax.constant_schedule(peak)
+    else:
+        rate = optax.cosine_decay_schedule(peak, max(n_iter - warmup_steps, 1))
+    if warmup_steps:
+        # the first step has a rate above zero
+        rise = optax.linear_schedule(peak / warmup_steps, peak, warmup_steps - 1)
+        rate = optax.join_schedules([rise, rate], [warmup_steps])
+    if optimizer == "adamw":
+        return optax.adamw(rate, weight_decay=weight_decay)
+    decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
+    if optimizer == "sgld":
+        return optax.chain(*decay, _langevin(rate, n_records, draw_key()))
+    return optax.chain(*decay, _FACTORIES[optimizer](rate))
+
+
+def _langevin(rate: Any, n_records: int, key: Any) -> Optimizer:
+    """Return ``-r g + sqrt(2 r / n) z``: ``-sqrt(r) (sqrt(r) g + sqrt(2 / n) z)``."""
+    return optax.chain(
+        optax.scale_by_schedule(lambda step: jnp.sqrt(rate(step))),
+        optax.add_noise(eta=2.0 / n_records, gamma=0.0, key=key),
+        optax.scale_by_schedule(lambda step: -jnp.sqrt(rate(step))),
+    )

@@ -1,0 +1,165 @@
+"""One private run of the steps, however often it is interrupted: charged once."""
+
+import json
+import os
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from privfeat._checks import check_int
+from privfeat._encoding import decode, encode
+from privfeat._extras import require
+from privfeat._warnings import warn
+from privfeat.core.private_fit import PrivateFit
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.networks.engine.network import Parameters
+from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
+from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
+
+# What an interrupted fit may find changed. The seed must not be written anywhere.
+_NOT_COMPARED = (
+    "checkpoint_dir",
+    "checkpoint_every",
+    "ledger",
+    "random_state",
+    "verbose",
+)
+
+
+def run_to_end(
+    estimator: Any,
+    trainer: Trainer,
+    start: TrainState,
+    fit: PrivateFit,
+    fitted: dict[str, Any],
+) -> Parameters:
+    """Return the parameters after all steps, those of an interrupted run included.
+
+    The fit is charged before its first step, or was when it was interrupted. ``fitted``
+    are the public attributes that the estimator will have.
+
+    Raises
+    ------
+    ValueError
+        If ``checkpoint_dir`` holds another fit, a finished or a damaged one.
+    FloatingPointError
+        If the parameters overflow.
+    """
+    state, n_iter, going_on = start, trainer.n_iter, {}
+    with _checkpoints_of(estimator, start, fit.statement, fitted) as checkpoints:
+        found = checkpoints.newest(start) if checkpoints is not None else None
+        if found is not None:
+            state, kept = found
+            _tell_what_was_found(state.step, n_iter)
+            trainer.keys.skip_to(kept["position"])
+            going_on = {"number": kept["charge"], "tokens": kept["tokens"]}
+        steps: Any = range(state.step, n_iter)
+        if estimator.verbose:
+            from tqdm.auto import tqdm
+
+            name, done = type(estimator).__name__, state.step
+            steps = tqdm(steps, desc=name, unit="step", initial=done, total=n_iter)
+        with fit.drawing(**going_on) as mechanism:
+            mechanism.count_as_drawn(GRADIENT, state.step)
+            for state in trainer.run(mechanism, state, steps):  # noqa: B020
+                if checkpoints is not None:
+                    position, last = trainer.keys.position, state.step == n_iter
+                    checkpoints.keep(state, position, fit.charge, last=last)
+            parameters = state.parameters | (state.average or {})
+            _check_finite(parameters)
+    return parameters
+
+
+def finished_run(
+    estimator: Any,
+) -> tuple[Parameters, PrivacyStatement, dict[str, Any]]:
+    """Return parameters, statement and attributes of the fit in ``checkpoint_dir``."""
+    if estimator.checkpoint_dir is None:
+        raise ValueError("checkpoint_dir must be given to restore, got None.")
+    with open_checkpoints(estimator.checkpoint_dir) as checkpoints:
+        parameters, kept = checkpoints.finished()
+    if kept.pop("parameters", None) != _parameters_as_text(estimator):
+        raise ValueError(
+            "checkpoint_dir must hold a fit of these parameters, got another. Pass "
+            "what was passed then."
+        )
+    _check_finite(parameters)
+    statement = PrivacyStatement.from_json(kept.pop("privacy_"))
+    return parameters, statement, {n: decode(v) for n, v in kept.items()}
+
+
+def _checkpoints_of(
+    estimator: Any, start: TrainState, statement: PrivacyStatement, fitted: Any
+) -> AbstractContextManager[Checkpoints | None]:
+    if estimator.checkpoint_dir is None:
+        return nullcontext()
+    ledger, written = estimator.ledger, statement.to_json()
+    parameters = _parameters_as_text(estimator)
+    kept = {name: encode(name, value) for name, value in fitted.items()}
+    common = [type(estimator).__name__, parameters, written]
+    common.append(str(jax.eval_shape(lambda: vars(start))))
+    if ledger is not None:
+        common.append(ledger.budget.uid)
+    return open_checkpoints(
+        estimator.checkpoint_dir,
+        every=estimator.checkpoint_every,
+        common=json.dumps(common),
+        fitted=kept | {"parameters": parameters, "privacy_": written},
+        ledger=ledger,
+    )
+
+
+def _tell_what_was_found(step: int, n_iter: int) -> None:
+    """Warn that a fit goes on; raise ValueError if it is finished."""
+    if step >= n_iter:
+        raise ValueError(
+            "checkpoint_dir must not hold a finished fit, got one: it is of the "
+            "data that were passed then. Call restore() (`privfeat train "
+            "--restore`) for its model, or pass an empty folder, one for each fold,"
+            " for another fit."
+        )
+    warn(
+        f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
+        f"passed then: the fit goes on from step {step}, and is not charged again. "
+        "Pass an empty folder to start anew."
+    )
+
+
+def _parameters_as_text(estimator: Any) -> str:
+    """Return all parameters that a fit in two runs must not change."""
+    params = estimator.get_params(deep=False)
+    names = sorted(params.keys() - set(_NOT_COMPARED))
+    return json.dumps({name: _described(name, params[name]) for name in names})
+
+
+def _described(name: str, value: Any) -> Any:
+    """Return a parameter as JSON; of an object only the class."""
+    try:
+        return encode(name, value)
+    except TypeError:
+        return type(value).__qualname__
+
+
+def _check_finite(parameters: Parameters) -> None:
+    if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
+        raise FloatingPointError(
+            "parameters must be finite, got overflow; the budget is spent. Pass a "
+            "smaller learning_rate."
+        )
+
+
+def check_folder(folder: Any, every: Any) -> None:
+    """Raise TypeError or ValueError unless these name checkpoints to be made."""
+    check_int("checkpoint_every", every, low=1)
+    if folder is None:
+        return
+    require("checkpoint_dir", "orbax", extra="train")
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"checkpoint_dir must be None or a path, got {folder!r}.")
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise ValueError(
+            f"checkpoint_dir must be a folder, got the file {str(folder)!r}."
+        )

@@ -1,0 +1,90 @@
+"""What a step samples, bounds and protects as one: a record, or a user."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from numpy.typing import NDArray
+
+from privfeat._types import Unit
+from privfeat.networks.engine.clipped_sums import UsedEngine
+from privfeat.networks.engine.network import Network
+from privfeat.networks.images.augment import Views
+from privfeat.networks.layers.basic import Tape
+
+_BYTES = 2**30
+_LARGEST = 32
+
+
+@dataclass(frozen=True)
+class Units:
+    """All records of a fit, by the units that neighbouring data sets differ in.
+
+    Attributes
+    ----------
+    kind : {"record", "user"}
+    n_units : int
+        Public, since samples are drawn by it.
+    records, targets : array, or what is indexed like one
+        The numbers of some units give what they hold, one slice each. Sensitive.
+    prepare : callable
+        From such a part of ``records``, the units' numbers and the key of the step to
+        the inputs that ``engine`` takes.
+    engine : {"fast", "reference"}, or callable
+        For `engine.clipped_sums`.
+    alone : callable
+        From inputs and targets of records to those of units of one record each.
+    public : tuple of str
+        What is assumed public of the units.
+    """
+
+    kind: Unit
+    n_units: int
+    records: Any
+    targets: Any
+    prepare: Callable[..., Any]
+    engine: UsedEngine
+    alone: Callable[[Any, Any], tuple[Any, Any]]
+    public: tuple[str, ...]
+
+
+def single_records(
+    records: NDArray[Any], targets: NDArray[Any], views: Views, engine: UsedEngine
+) -> Units:
+    """Return every record as one unit."""
+    return Units(
+        "record",
+        len(records),
+        records,
+        targets,
+        views,
+        engine,
+        lambda inputs, targets: (inputs, targets),
+        ("the number of records, which the sampling probability is made of",),
+    )
+
+
+def fitting_microbatch(
+    network: Network,
+    tape: Tape,
+    microbatch_size: int | None,
+    n_views: int,
+    n_gradients: int = 1,
+) -> int:
+    """Return how many units are worked on at once, a multiple of the local devices.
+
+    Without a ``microbatch_size``, as many as fit in about a gibibyte of each device: a
+    power of two, <= 32, since more gain nothing, measured on CPUs. A unit needs the
+    outputs of layers for so many views at a time, with inputs and cotangents, and up to
+    so many gradients: all of it public sizes.
+    """
+    n_devices = jax.local_device_count()
+    if microbatch_size is None:
+        outputs = sum(math.prod(shape) for shape in tape.shapes.values())
+        size = sum(leaf.size for leaf in network.initial.values())
+        per_unit = 4 * (3 * outputs * n_views + n_gradients * size)
+        fitting = min(max(_BYTES // per_unit, 1), _LARGEST)
+        microbatch_size = n_devices * 2 ** (int(fitting).bit_length() - 1)
+    return -(-microbatch_size // n_devices) * n_devices

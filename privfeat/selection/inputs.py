@@ -1,0 +1,104 @@
+"""What a search accepts, and what it says before it runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.base import is_classifier
+from sklearn.model_selection import ParameterSampler
+
+from privfeat._types import Adjacency, Arithmetic
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.selection import Selection
+from privfeat.exceptions import UnsupportedEventError
+
+BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
+# What the search sets itself, or what its guarantee needs all runs to share.
+RESERVED = {
+    *BUDGET,
+    *("arithmetic", "classes", "ledger", "max_group_size"),
+    *("random_state", "sampling_prob", "verbose"),
+}
+
+
+def check_estimator(estimator: Any) -> None:
+    """Raise TypeError unless a private classifier can be given a budget by ``rho``."""
+    is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    params = estimator.get_params() if is_object else {}
+    if not {*BUDGET, "classes"} <= set(params) or not is_classifier(estimator):
+        raise TypeError(
+            "estimator must be a private classifier with the parameters "
+            f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
+        )
+    if params.get("ledger") is not None:
+        raise ValueError(
+            "ledger must be None in the estimator of a search, which is charged as a "
+            "whole, got a ledger. Pass it to the search."
+        )
+    if params.get("max_group_size") is not None:
+        raise UnsupportedEventError(
+            "max_group_size must be None in a search, which protects records, not "
+            f"users, got {estimator.max_group_size!r}."
+        )
+
+
+def check_candidates(candidates: Any, estimator: Any) -> None:
+    """Raise unless candidates can be drawn, and leave the budget alone."""
+    listed = [candidates] if isinstance(candidates, Mapping) else candidates
+    if not isinstance(listed, list | tuple) or not all(
+        isinstance(one, Mapping) for one in listed
+    ):
+        raise TypeError(
+            "param_distributions must be a mapping or a list of mappings, got "
+            f"{type(candidates).__name__}."
+        )
+    if not listed or any(
+        hasattr(values, "__len__") and not len(values)
+        for one in listed
+        for values in one.values()
+    ):
+        raise ValueError("param_distributions must hold values to draw, got none.")
+    names = {name for one in listed for name in one}
+    known = set(estimator.get_params()) - RESERVED
+    if not names <= known:
+        raise ValueError(
+            f"param_distributions must hold parameters among {sorted(known)}, got "
+            f"{sorted(names - known)}."
+        )
+    ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
+
+
+def statement_of(
+    selection: Selection,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    n_features: int,
+    classes_given: bool,
+    seeded: bool,
+    arithmetic: Arithmetic,
+) -> PrivacyStatement:
+    """Return the statement of a search that has not released anything yet."""
+    public = [
+        f"the number of features ({n_features})",
+        f"the set of classes ({'given' if classes_given else 'read from y'})",
+        "the candidates, and all constructor parameters but random_state",
+        "that all values are finite and all labels are among the classes",
+    ]
+    if adjacency == "replace_one":
+        public.append("the number of records")
+    if selection.scored_on == "public":
+        public.append("the validation data, which has no protection")
+    return PrivacyStatement(
+        epsilon=float(epsilon),
+        delta=float(delta),
+        rho=None,
+        mu=None,
+        adjacency=adjacency,
+        accounting="selection",
+        releases=(),
+        public=tuple(public),
+        seeded=seeded,
+        selection=selection,
+        arithmetic=arithmetic,
+    )

@@ -1,0 +1,75 @@
+"""Views of images, and votes over them."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from privfeat.networks.images import color_jitter
+from privfeat.networks.images.augment import AUGMENTATIONS, Views, resized_crop, voted
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS[1:])
+def test_views_depend_on_the_record_and_the_key_alone(augmentation):
+    draw = np.random.default_rng(0)
+    images = jnp.asarray(draw.uniform(-1, 1, size=(3, 8, 8, 3)), jnp.float32)
+    numbers, key = jnp.array([4, 9, 2]), jax.random.key(1)
+    draw_views = Views(augmentation, 3)
+    views = draw_views(images, numbers, key)
+    alone = draw_views(images[1:2], numbers[1:2], key)
+    assert views.shape == (3, 3, 8, 8, 3)
+    np.testing.assert_allclose(views[1:2], alone, atol=1e-6)
+    assert abs(views).max() <= 1.0 + 1e-6
+    assert not np.array_equal(views[0, 0], views[0, 1])
+    other = draw_views(images, numbers, jax.random.key(2))
+    assert not np.array_equal(views, other)
+
+
+def test_without_augmentation_views_are_the_record():
+    images = jnp.ones((2, 4, 4, 1)) * jnp.arange(2.0).reshape(2, 1, 1, 1)
+    views = Views("none", 2)(images, jnp.arange(2), jax.random.key(0))
+    assert np.array_equal(views[:, 0], images)
+    assert np.array_equal(views[:, 1], images)
+
+
+def test_a_resized_crop_is_a_stretched_rectangle():
+    """A ramp stays a ramp, within its range and less steep."""
+    ramp = jnp.linspace(-1.0, 1.0, 16)[:, None, None] * jnp.ones((1, 16, 1))
+    cut_out = jax.jit(resized_crop)
+    for seed in range(5):
+        cut = np.asarray(cut_out(jax.random.key(seed), ramp))[:, :, 0]
+        steps = np.diff(cut[1:-1], axis=0)
+        assert 0.0 < steps.min() <= steps.max() <= 2.0 / 15 + 1e-5
+        np.testing.assert_allclose(steps, steps[0, 0], atol=1e-5)
+
+
+def test_colours_change_as_told():
+    draw = np.random.default_rng(0)
+    image = jnp.asarray(draw.uniform(-0.2, 0.2, (6, 6, 3)), jnp.float32)
+    key = jax.random.key(0)
+    np.testing.assert_allclose(color_jitter.jittered(key, image, 0.0), image, atol=1e-5)
+    greys = color_jitter.grey(image)
+    assert np.array_equal(greys[..., 0], greys[..., 2])
+    turned = color_jitter.jittered(key, image, 0.0, hue=0.5)
+    assert abs(turned - image).max() > 0.05
+    # brightness stays when colours turn
+    np.testing.assert_allclose(color_jitter.grey(turned), greys, atol=1e-3)
+
+
+def test_votes_are_means_over_views_and_depend_on_the_image_alone():
+    images = jnp.arange(2 * 36.0).reshape(2, 6, 6, 1) / 36.0
+
+    def score(views):
+        return views[:, 0, :2, 0]
+
+    options = {"augmentation": "crop_flip", "n_votes": 5}
+    vote = jax.jit(partial(voted, score, **options))
+    both = vote(images)
+    np.testing.assert_allclose(both[1:], vote(images[1:]), atol=1e-6)
+    views = Views("crop_flip", 5)(images, jnp.zeros(2, int), jax.random.key(0))
+    np.testing.assert_allclose(both, views[:, :, 0, :2, 0].mean(axis=1), atol=1e-6)
+    assert np.array_equal(
+        voted(score, images, augmentation="crop_flip", n_votes=1), score(images)
+    )

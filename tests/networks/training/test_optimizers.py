@@ -1,0 +1,68 @@
+"""Optimizers and schedules by name."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from privfeat.networks.training.optimizers import make_optimizer
+
+SETTINGS = {"schedule": "constant", "warmup_steps": 0, "n_iter": 10} | {
+    "weight_decay": 0.0,
+    "learning_rate": 0.1,
+    "n_records": 50,
+    "draw_key": lambda: jax.random.key(5),
+}
+
+
+def first_step(optimizer, **settings):
+    transform = make_optimizer(optimizer, **SETTINGS | settings)
+    parameters = {"w": jnp.array([2.0])}
+    state = transform.init(parameters)
+    with jax.numpy_dtype_promotion("standard"):
+        moves, _ = transform.update({"w": jnp.array([0.5])}, state, parameters)
+    return float(moves["w"][0])
+
+
+def test_optimizers_take_the_steps_of_their_names():
+    assert first_step("sgd") == pytest.approx(-0.05)
+    assert first_step("heavy_ball") == pytest.approx(-0.05)
+    assert first_step("nesterov") == pytest.approx(-0.05 * 1.9)
+    assert first_step("adam") == pytest.approx(-0.1, rel=1e-3)
+    assert first_step("adamw", weight_decay=0.5) == pytest.approx(-0.2, rel=1e-3)
+    assert first_step("sgd", weight_decay=0.5) == pytest.approx(-0.15)
+
+
+def test_langevin_noise_has_the_variance_of_its_rate():
+    transform = make_optimizer("sgld", **SETTINGS)
+    parameters = {"w": jnp.zeros(20_000)}
+    state = transform.init(parameters)
+    steps = []
+    for _ in range(2):
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = transform.update({"w": jnp.ones(20_000)}, state, parameters)
+        steps.append(np.asarray(moves["w"]))
+    assert steps[0].mean() == pytest.approx(-0.1, abs=5 * 0.0632 / 141)
+    assert steps[0].std() == pytest.approx(np.sqrt(2 * 0.1 / 50), rel=0.03)
+    assert abs(np.corrcoef(steps)[0, 1]) < 0.04
+
+
+def test_warm_up_rises_and_cosine_falls_to_zero():
+    settings = {"schedule": "cosine", "warmup_steps": 4, "n_iter": 12}
+    transform = make_optimizer("sgd", **SETTINGS | settings)
+    state, rates = transform.init({"w": jnp.zeros(1)}), []
+    for _ in range(13):
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = transform.update({"w": jnp.ones(1)}, state)
+        rates.append(-float(moves["w"][0]))
+    np.testing.assert_allclose(rates[:5], [0.025, 0.05, 0.075, 0.1, 0.1], rtol=1e-5)
+    assert np.all(np.diff(rates[4:]) < 0)
+    assert rates[-1] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_an_optax_object_brings_its_own_rate():
+    mine = optax.sgd(0.3)
+    with pytest.raises(ValueError, match="must be None"):
+        make_optimizer(mine, **SETTINGS)
+    assert make_optimizer(mine, **SETTINGS | {"learning_rate": None}) is mine

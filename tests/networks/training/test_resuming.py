@@ -1,0 +1,212 @@
+"""Fits that are interrupted and go on: the same result, one charge, no noise twice."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+
+from privfeat import (
+    LedgerError,
+    PrivacyError,
+    PrivacyLedger,
+    PrivacyWarning,
+)
+from privfeat.audit.recorder import recording
+from privfeat.core.ledger import file_store
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.networks.training import checkpoints
+from tests.networks.dying import make_charged, make_classifier, steps_in
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "n_draws"),
+    [
+        ("adam", 3),
+        *(
+            pytest.param(name, n_draws, marks=pytest.mark.slow)
+            for name, n_draws in product(["adam", "nesterov"], [1, 3, 6])
+            if (name, n_draws) != ("adam", 3)
+        ),
+    ],
+)
+def test_interrupted_equals_uninterrupted_bit_for_bit(
+    tmp_path, records, interrupted, n_draws, optimizer
+):
+    params = {"random_state": 5, "optimizer": optimizer}
+    whole = make_classifier(None, **params).fit(*records)
+    interrupted(make_classifier(tmp_path / "kept", **params), n_draws)
+    clf = make_classifier(tmp_path / "kept", **params).fit(*records)
+    assert clf.privacy_ == whole.privacy_
+    assert clf.n_iter_ == 7
+    for name, leaf in whole.parameters_.items():
+        assert np.array_equal(clf.parameters_[name], leaf)
+
+
+@pytest.mark.slow
+def test_fits_of_users_go_on_alike(tmp_path, records, interrupted):
+    """With the same records of each user, in the same orders, where there is a seed."""
+    data = (*records, np.arange(30) // 4)
+    params = {"random_state": 5, "max_group_size": 3, "expected_batch_size": 4}
+    params |= {"local_epochs": 2, "local_batch_size": 2, "clipping": "adaptive"}
+    whole = make_classifier(None, **params).fit(*data)
+    kept = tmp_path / "kept"
+    interrupted(make_classifier(kept, **params), 3, data)
+    with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+        make_classifier(kept, **params | {"local_epochs": 3}).fit(*data)
+    clf = make_classifier(kept, **params).fit(*data)
+    assert clf.privacy_ == whole.privacy_
+    for name, leaf in whole.parameters_.items():
+        assert np.array_equal(clf.parameters_[name], leaf)
+
+
+@pytest.mark.slow
+def test_fit_goes_on_after_the_last_checkpoint(tmp_path, records, interrupted, drawn):
+    clf = interrupted(make_classifier(tmp_path), 5)
+    assert steps_in(tmp_path) == ["4"]
+    assert len(drawn) == 5
+    clf.fit(*records)
+    assert steps_in(tmp_path) == ["7"]
+    assert len(drawn) == 5 + 3
+
+
+@pytest.mark.slow
+def test_no_noise_comes_twice_without_a_seed(tmp_path, records, interrupted, drawn):
+    interrupted(make_classifier(tmp_path), 5).fit(*records)
+    size = len(drawn[0])
+    overlap = np.corrcoef(drawn)[np.triu_indices(len(drawn), 1)]
+    assert abs(overlap).max() < 6 / np.sqrt(size)
+
+
+def test_a_fit_that_goes_on_says_so(tmp_path, records, interrupted):
+    interrupted(make_classifier(tmp_path), 5)
+    with pytest.warns(PrivacyWarning, match="holds 4 of 7 steps.*goes on from step 4"):
+        make_classifier(tmp_path).fit(*records)
+
+
+def test_going_on_with_other_data_moves_no_step_by_more_than_declared(
+    tmp_path, records, interrupted
+):
+    """A record that both runs hold is in each step once: taken out of both, by one."""
+    X, y = records
+    others = np.concatenate([X[:1], -X[1:]]), np.concatenate([y[:1], 2 - y[1:]])
+    full = {"random_state": 7, "expected_batch_size": None, "optimizer": "sgd"}
+    full |= {"learning_rate": 1e-9, "ema_decay": None}
+    sums = []
+    for kept in (slice(0, None), slice(1, None)):
+        folder = tmp_path / str(kept.start)
+        with recording() as recorder:
+            clf = make_classifier(folder, **full)
+            interrupted(clf, 4, (X[kept], y[kept]))
+            clf.fit(*(part[kept] for part in others))
+        sums.append([np.asarray(call.exact) for call in recorder.calls])
+    assert len(sums[0]) == len(sums[1]) == 7
+    moved = [np.linalg.norm(one - two) for one, two in zip(*sums, strict=True)]
+    assert max(moved) <= 1.0 + 1e-4
+    assert min(moved) > 0.0
+    assert "parameters_" in vars(clf)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_draws", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
+    """Before the first checkpoint nothing is known of the charge, so it stands."""
+    path = tmp_path / "x.ledger"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
+    code = (
+        "from tests.networks.dying import fit_until_killed as f; "
+        f"f({str(tmp_path / 'kept')!r}, {str(path)!r}, {n_draws})"
+    )
+    killed = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [charge.status for charge in ledger.history] == ["asked"]
+    clf = make_charged(tmp_path / "kept", ledger).fit(*records)
+    kept = ["fitted"] if n_draws == 5 else ["asked", "fitted"]
+    assert [charge.status for charge in ledger.history] == kept
+    assert ledger.history[-1].statement == clf.privacy_
+
+
+def test_of_two_copies_one_goes_on(tmp_path, records, interrupted, charged, drawn):
+    """What the other draws until its next checkpoint stays in its process."""
+    make, ledger = charged
+    interrupted(make("kept"), 3)
+    shutil.copytree(tmp_path / "kept", tmp_path / "copy")
+    running, copy = make("kept"), make("copy")
+    release = GaussianMechanism.release
+    calls = iter(range(99))
+
+    def release_while_the_copy_goes_on(self, *args, **kwargs):
+        if next(calls) == 0:
+            copy.fit(*records)
+        return release(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianMechanism, "release", release_while_the_copy_goes_on)
+        with pytest.raises(PrivacyError, match="got one that is finished"):
+            running.fit(*records)
+    assert "parameters_" not in vars(running)
+    assert steps_in(tmp_path / "kept") == ["2"]
+    assert len(copy.parameters_) > 0
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+def test_an_older_checkpoint_does_not_go_on(
+    tmp_path, records, interrupted, charged, drawn
+):
+    make, ledger = charged
+    interrupted(make("kept"), 3)
+    shutil.copytree(tmp_path / "kept", tmp_path / "older")
+    interrupted(make("kept"), 3)  # goes on from step 2 to the checkpoint of step 4
+    assert [charge.status for charge in ledger.history] == ["asked"]
+    drawn.clear()
+    with pytest.raises(PrivacyError, match="newest checkpoint, got an older one"):
+        make("older").fit(*records)
+    assert drawn == []
+    make("kept").fit(*records)
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+@pytest.mark.parametrize("fails", ["_save", "_append"])
+def test_a_fit_goes_on_whatever_write_failed(
+    tmp_path, records, charged, monkeypatch, fails
+):
+    """Of the checkpoint, or of the ledger after it."""
+    make, ledger = charged
+    place = {"_save": checkpoints.Checkpoints, "_append": file_store}[fails]
+    original, calls = getattr(place, fails), iter(range(99))
+
+    def fail(*args):
+        if next(calls) == (1 if fails == "_save" else 2):  # the first is the charge
+            raise OSError("disk full")
+        original(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, fails, fail)
+        with pytest.raises((LedgerError, OSError), match="disk full"):
+            make("kept").fit(*records)
+    written = "2" if fails == "_save" else "4"
+    assert steps_in(tmp_path / "kept") == [written]
+    make("kept").fit(*records)
+    assert [charge.status for charge in ledger.history] == ["fitted"]
+
+
+def test_ledgers_cannot_be_changed_on_the_way(tmp_path, records, interrupted, drawn):
+    ledgers = [
+        PrivacyLedger(tmp_path / "x.ledger", dataset=name, epsilon=500.0, delta=1e-5)
+        for name in "xy"
+    ]
+    kept = tmp_path / "kept"
+    interrupted(make_charged(kept, ledgers[0]), 3)
+    drawn.clear()
+    for ledger in (None, ledgers[1]):
+        with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
+            make_charged(kept, ledger).fit(*records)
+    ledgers[0].finish(1)  # as by the fit of a copied folder
+    with pytest.raises(PrivacyError, match="got one that is finished"):
+        make_charged(kept, ledgers[0]).fit(*records)
+    assert drawn == []
