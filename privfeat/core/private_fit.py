@@ -48,10 +48,8 @@ def private_fit(
     ----------
     estimator : object
         Gets ``privacy_``; its ``ledger``, if it has one, is charged.
-    plan : ReleasePlan
-        All that the fit draws.
     keys : KeyStream
-        The source of its noise.
+        The source of the noise.
     n_units : int
         The number of records, or users. Sensitive: only a warning depends on it.
     forget : tuple of str
@@ -122,12 +120,7 @@ def is_large_delta(delta: float, n_units: int) -> bool:
 class PrivateFit:
     """A fit whose cost is stated, and which may draw noise once it is charged.
 
-    Attributes
-    ----------
-    statement : PrivacyStatement
-        What the fit costs.
-    charge : int or None
-        The number of the charge in the ledger, once there is one.
+    Its ``charge`` is the number of the charge in the ledger, once there is one.
     """
 
     def __init__(

@@ -6,11 +6,11 @@ import pytest
 from PIL import Image
 
 from privfeat import DPSGDRegressor
-from privfeat.networks.clipping import check_phases
-from privfeat.networks.color_jitter import grey
-from privfeat.networks.images import read_folder
-from privfeat.networks.layers import Norm
-from privfeat.networks.model import Network
+from privfeat.networks.engine.clipping import check_phases
+from privfeat.networks.engine.network import Network
+from privfeat.networks.images.color_jitter import grey
+from privfeat.networks.images.records import read_folder
+from privfeat.networks.layers.basic import Norm
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from privfeat import PrivacyError
 from privfeat.data import open_features, write_features
-from privfeat.selection._runs import HoldoutScore
+from privfeat.selection.runs import HoldoutScore
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -16,7 +16,8 @@ def score(X, y, predict):
     """Return the score of a fit without its noise."""
     mechanism = SimpleNamespace(release=lambda name, exact: exact)
     fit = SimpleNamespace(mechanism=lambda plan: mechanism)
-    return HoldoutScore(X, y, None, fit)(SimpleNamespace(predict=predict))
+    plan = SimpleNamespace(records=())
+    return HoldoutScore(X, y, plan, fit)(SimpleNamespace(predict=predict))
 
 
 def test_no_held_out_record_scores_nothing():

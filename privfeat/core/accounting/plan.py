@@ -31,11 +31,8 @@ class Query:
 
     Attributes
     ----------
-    name : str
     l2_sensitivity : float
         In units of the statistic, for the plan's adjacency; of all blocks together.
-    count : int
-        Number of releases of the statistic.
     n_blocks : int
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
