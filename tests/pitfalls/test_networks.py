@@ -12,7 +12,7 @@ from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers import Dense, Norm, contributions
 from privfeat.networks.layers.basic import FastEngineError
-from tests.networks.engine.test_clipped_sums import EveryLayer, Twice
+from tests.networks.engine.modules import EveryLayer, Twice
 from tests.pitfalls.tiny import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

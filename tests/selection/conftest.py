@@ -1,9 +1,11 @@
 """A small private search, and the runs that it makes."""
 
+import math
+
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPRandomizedSearch
+from privfeat import DPFC, DPRandomizedSearch, HashKFold
 
 
 @pytest.fixture
@@ -45,3 +47,17 @@ def runs(plant):
 @pytest.fixture
 def five_runs(plant):
     plant("number of runs", lambda *_: 5)
+
+
+NAN, INF = math.nan, math.inf
+
+
+N = 24
+FOLDS = HashKFold(3, key=0)
+
+
+@pytest.fixture
+def labelled():
+    rng = np.random.default_rng(1)
+    y = np.arange(N) % 2
+    return rng.normal(size=(N, 3)) + y[:, None], y

@@ -1,5 +1,6 @@
 """Fits that fail in the middle, and fits that are charged."""
 
+import numpy as np
 import pytest
 
 from privfeat import PrivacyLedger
@@ -52,3 +53,11 @@ def charged(tmp_path):
     path = tmp_path / "x.ledger"
     ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
     return lambda name: make_charged(tmp_path / name, ledger), ledger
+
+
+@pytest.fixture
+def of_users():
+    """Ten users of one to five records each, in any order."""
+    draw = np.random.default_rng(3)
+    users = draw.permutation(np.repeat(np.arange(10), [1, 2, 3, 4, 5] * 2))
+    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30), users
