@@ -63,9 +63,7 @@ test-repeat: $(FULL_STAMP)
 	@for number in $$(seq $(TIMES)); do \
 	  echo "$$number of $(TIMES)"; \
 	  $(PYTEST) -q -m "$(NOT_HERE)" -k "kill or eight_processes" \
-	    tests/core/ledger/test_privacy_ledger.py tests/core/ledger/test_file_store.py \
-	    tests/core/ledger/test_names.py tests/core/ledger/test_sqlite_store.py \
-	    tests/linear/test_ledger.py || exit 1; \
+	    tests/core/ledger tests/linear/test_ledger.py || exit 1; \
 	done
 
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.

@@ -13,8 +13,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import hypothesis
 import jax
+import pytest
 
 from tests.fuzz.conftest import TRIED
+from tests.planting import Plant
 
 pytest_plugins = ["tests.entropy"]  # doctests included: what they draw is no chance
 
@@ -30,6 +32,13 @@ hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev")
 )
+
+
+@pytest.fixture
+def plant():
+    """Return what plants faults, by the names in tests/planting.py, until the end."""
+    with Plant().context() as planted:
+        yield planted
 
 
 def pytest_terminal_summary(terminalreporter):

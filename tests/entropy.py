@@ -22,8 +22,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from privfeat import _random
-from privfeat.core.noise import keys
+from tests.planting import Plant
 
 LIMIT = 1e-6
 MARKER = "fresh_noise"
@@ -94,23 +93,23 @@ def replace_entropy():
 
     Raises
     ------
-    RuntimeError
+    LookupError
         If the noise takes its bits from elsewhere by now.
     """
+    plant = Plant()
     stands = {
-        "os": Stand(os, {"urandom": ENTROPY.urandom}, keep_others=True),
-        "secrets": Stand(
+        "operating system under the keys": Stand(
+            os, {"urandom": ENTROPY.urandom}, keep_others=True
+        ),
+        "secrets under the keys": Stand(
             secrets,
             {"randbits": ENTROPY.randbits, "token_bytes": ENTROPY.urandom},
             keep_others=False,
         ),
     }
-    found = [name for name in stands if hasattr(keys, name)]
-    if not found:
-        raise RuntimeError("tests/entropy.py must replace what keys.py draws from")
-    for name in found:
-        setattr(keys, name, stands[name])
-    _random.default_rng = ENTROPY.default_rng
+    for name, stand in stands.items():
+        plant(name, stand)
+    plant("generator of public numbers", ENTROPY.default_rng)
 
 
 def total_rate(markers):

@@ -33,6 +33,9 @@ ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
 NOT_HERE = {
     *("sums.processes", "ledger.postgres_store", "ledger.postgres_tables"),
 }
+LEDGER = ("privacy_ledger", "damaged_rows", "many_processes")
+FILES = ("file/test_file_store", "file/test_disk", "file/test_turns")
+SQLITE = ("sqlite/test_sqlite_store", "sqlite/test_sqlite_log")
 # Where the tests are, if not in ``test_<module>.py`` of the same folder alone.
 TESTS = {
     "accounting.plan": (
@@ -42,22 +45,24 @@ TESTS = {
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
     "accounting.pld": ("pld", "noise_levels", "calibration"),
-    "bounds.clipping": ("clipping", "../sums/test_statistics"),
+    "bounds.clipping": ("clipping", "../sums/test_statistics", "../sums/test_papers"),
+    "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
     "sums.kernels": (
-        *("kernels", "statistics", "several_labels"),
+        *("kernels", "statistics", "papers", "several_labels"),
         "../bounds/test_clipping",
     ),
-    "sums.statistics": ("statistics", "several_labels", "kernels"),
-    "sums.totals": ("totals", "statistics"),
+    "sums.statistics": ("statistics", "papers", "several_labels", "kernels"),
+    "sums.totals": ("totals", "statistics", "papers"),
     "statement.privacy_statement": ("privacy_statement", "serialization"),
     "statement.words": ("words", "privacy_statement", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),
-    "ledger.file_store": ("file_store", "sqlite_store"),
-    "ledger.rows": ("privacy_ledger", "file_store", "runs"),
+    "ledger.file_store": (*FILES, *SQLITE),
+    "ledger.sqlite_store": SQLITE,
+    "ledger.rows": (*LEDGER, *FILES, "runs"),
     "ledger.charging": ("charging", "runs"),
-    "ledger.store": ("shared_disk", "privacy_ledger", "file_store"),
-    "ledger.privacy_ledger": ("privacy_ledger", "store", "shared_disk"),
-    "ledger.budget": ("budget", "privacy_ledger"),
+    "ledger.store": ("file/test_shared_disk", *LEDGER, *FILES),
+    "ledger.privacy_ledger": (*LEDGER, "store", "file/test_shared_disk"),
+    "ledger.budget": ("budget", *LEDGER),
     "noise.draws": ("draws", "threefish"),
     "private_fit": ("private_fit", "weak_choices"),
     "noise.release": ("gaussian_mechanism", "draws"),

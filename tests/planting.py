@@ -1,13 +1,258 @@
-"""How tests plant a fault into what is compiled."""
+"""How tests plant faults: the one table of the internals that they replace.
 
-from privfeat.linear import rows, scaling
+A test asks for the fixture ``plant``, names a seam in words, and gives what is to be
+in its place until the test ends::
+
+    def test_the_check_notices_a_clip_that_does_nothing(plant):
+        plant("clip of residuals", lambda residuals, *_, **__: residuals)
+        with pytest.raises(AssertionError):
+            check_sensitivity()
+
+Whoever moves or renames an internal changes its line here, and no test.
+"""
+
+import pkgutil
+from contextlib import contextmanager
+from inspect import unwrap
+from typing import NamedTuple
+
+import pytest
 
 
-def plant_clip(monkeypatch, fake):
-    """Replace the clip of rows, and let chunks be bounded without compiled code.
+class Seam(NamedTuple):
+    """The places at which one thing is replaced, each as ``module:attribute``.
 
-    What was compiled before holds the genuine clip, and what is compiled now would
-    keep the fault for the tests that follow.
+    ``compiled`` names a compiled function that calls it. What was compiled before holds
+    the genuine one, and what is compiled with the fault would keep it for the tests
+    that follow: so it runs without being compiled as long as the fault is there.
     """
-    monkeypatch.setattr(scaling, "clip_rows", fake)
-    monkeypatch.setattr(rows, "bounded_rows", rows.bounded_rows.__wrapped__)
+
+    places: tuple[str, ...]
+    compiled: str | None = None
+
+
+def _at(*places, compiled=None):
+    places = tuple(f"privfeat{place}" for place in places)
+    return Seam(places, compiled and f"privfeat{compiled}")
+
+
+SEAMS = {
+    # bounds
+    "bound on one record": _at(".core.bounds.sensitivity:_bound"),
+    "residuals of the loss": _at(
+        ".core.bounds.losses:residuals", compiled=".core.sums.kernels:gradient_of"
+    ),
+    "curvatures of the loss": _at(".core.bounds.losses:curvatures"),
+    "clip of rows": _at(
+        ".linear.scaling:clip_rows", compiled=".linear.rows:bounded_rows"
+    ),
+    "clip of residuals": _at(
+        ".core.sums.kernels:clip_residuals",
+        compiled=".core.sums.kernels:gradient_of",
+    ),
+    "clip that a device is tried with": _at(".core.sums.devices:clip_rows"),
+    "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
+    # sums
+    "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
+    "products of rows with others": _at(".core.sums.kernels:products_of"),
+    "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
+    "chunks between two carries": _at(".core.sums.totals:_CHUNKS_BEFORE_CARRY"),
+    "sum of a total": _at(".core.sums.totals:Total.sum"),
+    "team of this process": _at(".core.sums.processes:current_team"),
+    # accounting
+    "mu of a budget": _at(".core.accounting.conversions:gaussian_mu"),
+    "cost of a user": _at(".core.accounting.plan:Query.per_user"),
+    "event of a Gaussian release": _at(".core.accounting.plan:GaussianDpEvent"),
+    "check of a positive number": _at(".core.accounting.plan:check_positive"),
+    "epsilon by PLD": _at(".core.accounting.pld:pld_epsilon"),
+    "mass that rounding takes": _at(".core.accounting.pld:_LOST_PER_STEP"),
+    "mean number of runs": _at(".core.accounting.run_count:RunCount.mean"),
+    "search for the epsilon of a selection": _at(".core.accounting.selection:bisect"),
+    "epsilon of one run": _at(".core.accounting.selection:gaussian_epsilon"),
+    "divergence of a selection": _at(".core.statement.composition:selection_rdp"),
+    "plan of a linear fit": _at(".linear.model:plan_releases"),
+    # noise
+    "Gaussian noise": _at(".core.noise.draws:gaussian"),
+    "symmetric Gaussian noise": _at(".core.noise.draws:symmetric_gaussian"),
+    "Poisson sample": _at(".core.noise.draws:bernoulli"),
+    "exact Poisson sample": _at(".core.noise.discrete:bernoulli"),
+    "uniform number": _at(".core.noise.draws:uniform"),
+    "number of runs": _at(".core.noise.draws:number_of_runs"),
+    "split of the records": _at(".selection.search:bernoulli"),
+    "discrete noise on a total": _at(".core.noise.gaussian_mechanism:noisy_total"),
+    "whole number next to a total": _at(".core.noise.exact:rounded"),
+    "hat over the discrete Gaussian": _at(".core.noise.discrete:_Hat.of"),
+    "zeros at the end of a word": _at(".core.noise.discrete:_trailing_zeros"),
+    "margin of float64 decisions": _at(".core.noise.discrete:_MARGIN"),
+    "release of a sum": _at(".core.noise.gaussian_mechanism:GaussianMechanism.release"),
+    "team that draws noise": _at(".core.noise.gaussian_mechanism:current_team"),
+    "next key": _at(".core.noise.keys:KeyStream.draw"),
+    "next key of noise": _at(".core.noise.keys:KeyStream.draw_noise_key"),
+    "next words of a key": _at(".core.noise.keys:KeyStream.draw_words"),
+    "operating system under the keys": _at(".core.noise.keys:os"),
+    "secrets under the keys": _at(".core.noise.keys:secrets"),
+    "bytes of the operating system": _at(".core.noise.keys:os.urandom"),
+    "generator of public numbers": _at("._random:default_rng"),
+    # one private fit, its statement and its charge
+    "mechanism of a fit": _at(".core.private_fit:PrivateFit.mechanism"),
+    "class of mechanisms": _at(".core.private_fit:GaussianMechanism"),
+    "charge around a fit": _at(".core.private_fit:charged"),
+    "statement of a plan": _at(
+        ".core.statement.privacy_statement:PrivacyStatement.from_plan"
+    ),
+    "team that charges": _at(".core.ledger.charging:current_team"),
+    "choice that a charge does not cover": _at(
+        ".core.ledger.charging:uncovered_choice"
+    ),
+    # ledger
+    "charge of a ledger": _at(".core.ledger.privacy_ledger:PrivacyLedger.charge"),
+    "mark that a fit is done": _at(".core.ledger.privacy_ledger:PrivacyLedger.finish"),
+    "copy of a ledger": _at(".core.ledger.privacy_ledger:PrivacyLedger.__reduce_ex__"),
+    "row of a charge": _at(".core.ledger.rows:add_charge"),
+    "seconds that a ledger waits": _at(".core.ledger.store:TIMEOUT"),
+    "list of mounted disks": _at(".core.ledger.store:_MOUNTS"),
+    "transaction of a store": _at(".core.ledger.store:Store.transaction"),
+    "rows that a store finds": _at(".core.ledger.store:Transaction.select"),
+    "row that a store adds": _at(".core.ledger.store:Transaction.insert"),
+    "row that a store changes": _at(".core.ledger.store:Transaction.update"),
+    "look at the kind of a ledger file": _at(".core.ledger.file_store:_is_old"),
+    "lock of a ledger file": _at(".core.ledger.file_store:_lock"),
+    "write to a ledger file": _at(".core.ledger.file_store:_write"),
+    "append to a ledger file": _at(".core.ledger.file_store:_append"),
+    "question to PostgreSQL about itself": _at(".core.ledger.postgres_store:_STATE"),
+    "question to PostgreSQL about tables": _at(".core.ledger.postgres_tables:_FIND"),
+    # linear
+    "fit of a linear model": _at(".linear.model:DPLinearModel.fit"),
+    "problem of a linear fit": _at(".linear.model:DPLinearModel._problem"),
+    "steps of a linear fit": _at(".linear.model:DPLinearModel._steps"),
+    "solution of a linear fit": _at(".linear.model:DPLinearModel._solve"),
+    "codes of the labels": _at(".estimation.labels:encode_labels"),
+    "release of the mean": _at(".linear.rows:release_mean"),
+    "sum of the mean": _at(".linear.rows:exact_class_sums"),
+    "exact gradient": _at(
+        ".linear.adam:exact_gradient",
+        ".linear.feature_covariance:exact_gradient",
+        ".linear.newton:exact_gradient",
+    ),
+    "exact Gram matrix": _at(
+        ".linear.feature_covariance:exact_gram",
+        ".linear.least_squares:exact_gram",
+        ".linear.newton:exact_gram",
+    ),
+    "exact Gram matrices of the classes": _at(
+        ".linear.least_squares:exact_class_grams"
+    ),
+    "exact sums of the classes": _at(".linear.least_squares:exact_class_sums"),
+    "exact curvature matrices": _at(".linear.newton:exact_curvature_grams"),
+    "read of bounded rows": _at(".linear.rows:BoundedRows._read"),
+    "read of lazy features": _at(".data:LazyFeatures.read"),
+    "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
+    "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
+    # networks
+    "factors of the clip": _at(".networks.engine.clipped_sums:clip_factors"),
+    "rules of the clip": _at(".networks.engine.clipping:_RULES"),
+    "layers that the engine knows": _at(".networks.layers.basic:Tape.check_knows"),
+    "norm by Gram matrices": _at(".networks.layers.contributions:gram"),
+    "products of positions": _at(".networks.layers.contributions:_inner_products"),
+    "slack for cancellation": _at(".networks.layers.contributions:GRAM_SLACK"),
+    "cost of keeping gradients": _at(".networks.layers.contributions:_COST_OF_KEEPING"),
+    "most terms of a sum": _at(".networks.layers.contributions:_MOST_TERMS"),
+    "output of a norm layer": _at(".networks.layers:Norm.__call__"),
+    "refusal of shared state": _at(".networks.engine.network:refuse_shared_state"),
+    "records of a user": _at(".networks.training.federated:Slots.records"),
+    "batches that fit into memory": _at(".networks.training.loop:physical_batches"),
+    "sum of a batch as one vector": _at(".networks.training.loop:flatten"),
+    "step of training": _at(".networks.training.loop:Trainer.step"),
+    "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
+    "fit of a network": _at(".networks.model:DPSGDModel.fit"),
+    "scale of pixels": _at(".networks.model:pixel_scale"),
+    "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
+    # selection
+    "folds of a search": _at(".selection.cost:_n_splits"),
+    "one run of a search": _at(".selection.runs:Runner._run"),
+    "check of a search": _at(".selection.runs:Runner._check"),
+    "best run of a search": _at(".selection.runs:Runner.best"),
+    "whether an estimator is ours": _at(".selection.runs:is_ours"),
+    # files, audits, commands
+    "bytes of a block": _at(".data.parts:BLOCK_BYTES"),
+    "bytes of a part": _at(".data.writer:PART_BYTES"),
+    "write of a model file": _at("._model_files:write_atomically"),
+    "load of a model": _at(".persistence:load"),
+    "load of a statement": _at(".persistence:load_statement"),
+    "save of a model": _at(".persistence:save"),
+    "whether the cache is ours": _at("._compilation:_cache_is_ours"),
+    "JAX of the cache": _at("._compilation:jax"),
+    "audit by replay": _at(".audit:replay"),
+    "audit of the noise": _at(".audit:check_noise"),
+    "audit by random labels": _at(".audit:random_label_test"),
+    "seed of a replay": _at(".audit.replay:seed_from"),
+    # extraction
+    "network that is loaded": _at("_extract.network:load_backbone"),
+    "answer of a hub": _at("_extract.hub:answers"),
+    "rows of a block": _at("_extract.overlap:BLOCK_ROWS"),
+    "source of images": _at("_extract.run:open_source"),
+    "batches of scattering": _at("_extract.scattering:ScatteringExtractor.batches"),
+}
+
+
+class Plant:
+    """Replaces what a seam names, until it is undone."""
+
+    def __init__(self, patch=None):
+        self._patch = patch or pytest.MonkeyPatch()
+
+    def __call__(self, name, fake, *, of=None):
+        """Put ``fake`` in the place of the seam; ``of`` as for ``genuine``."""
+        seam = seam_of(name)
+        for place in seam.places:
+            self._patch.setattr(*found(name, place, of), fake)
+        if seam.compiled:
+            owner, attribute = found(name, seam.compiled)
+            self._patch.setattr(owner, attribute, unwrap(getattr(owner, attribute)))
+
+    def genuine(self, name, *, of=None):
+        """Return what is there now.
+
+        Of a method, ``of`` names a subclass or an object of its own: the method is
+        found, or replaced, there alone.
+        """
+        return getattr(*found(name, seam_of(name).places[0], of))
+
+    def undo(self):
+        """Put back what was there."""
+        self._patch.undo()
+
+    @contextmanager
+    def context(self):
+        """Give another, whose faults are gone after the body."""
+        with pytest.MonkeyPatch.context() as patch:
+            yield Plant(patch)
+
+
+def seam_of(name):
+    """Return the seam of this name, or raise LookupError."""
+    if name not in SEAMS:
+        raise LookupError(f"tests/planting.py has no seam {name!r}: name one there.")
+    return SEAMS[name]
+
+
+def found(name, place, of=None):
+    """Return the owner and the attribute at a place of a seam.
+
+    Raises
+    ------
+    LookupError
+        If nothing is there.
+    """
+    module, _, path = place.partition(":")
+    *outer, attribute = path.split(".")
+    try:
+        owner = pkgutil.resolve_name(":".join([module, ".".join(outer)]))
+        owner = owner if of is None else of
+        getattr(owner, attribute)
+    except (ImportError, AttributeError) as error:
+        raise LookupError(
+            f"{name!r} must be at {place}, found nothing there. Name its new place in "
+            "SEAMS of tests/planting.py."
+        ) from error
+    return owner, attribute

@@ -156,8 +156,8 @@ def test_functions_of_the_user_are_not_kept(tmp_path):
 
 
 @pytest.fixture
-def ours(monkeypatch):
-    monkeypatch.setattr(_compilation, "_cache_is_ours", lambda: True)
+def ours(plant):
+    plant("whether the cache is ours", lambda: True)
     before = least_seconds()
     jax.config.update(_compilation._LEAST_SECONDS, math.inf)
     yield
@@ -201,13 +201,13 @@ def test_code_is_kept_by_one_who_asks_jax(ours):
     assert least_seconds() == 7.0
 
 
-def test_who_has_no_home_fits_without_a_cache(monkeypatch):
+def test_who_has_no_home_fits_without_a_cache(monkeypatch, plant):
     def fail():
         raise RuntimeError("Could not determine home directory.")
 
     unset = SimpleNamespace(values={_compilation._FOLDER: None})
     monkeypatch.setattr(Path, "home", fail)
-    monkeypatch.setattr(_compilation, "jax", SimpleNamespace(config=unset))
+    plant("JAX of the cache", SimpleNamespace(config=unset))
     for name in ("XDG_CACHE_HOME", _compilation.VARIABLE):
         monkeypatch.delenv(name, raising=False)
     assert _compilation._cache_is_ours.__wrapped__() is False

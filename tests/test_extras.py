@@ -77,12 +77,10 @@ def test_functions_name_what_to_install(without, package, extra, use):
         ("jinja2", "report", "report folder --out page.html"),
     ],
 )
-def test_commands_name_what_to_install(
-    without, monkeypatch, capsys, package, extra, command
-):
+def test_commands_name_what_to_install(without, plant, capsys, package, extra, command):
     without(package)
-    for work in ("replay", "check_noise", "random_label_test"):
-        monkeypatch.setattr(audit, work, never)
+    for work in ("audit by replay", "audit of the noise", "audit by random labels"):
+        plant(work, never)
     assert main(command.split()) == 1
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -1,7 +1,7 @@
 """The architecture, enforced: which folder may import what.
 
 Every file of ``privfeat/`` and ``extract/`` is parsed, not run. A new folder fails
-until it has a row in ``RULES``, so the decision is made in a review.
+until it has a row in ``tests/rules.py``, so the decision is made in a review.
 """
 
 import ast
@@ -13,169 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.audited import stages
-
-ROOT = Path(__file__).resolve().parent.parent
-BASE = {"numpy", "scipy"}
-SHARED = {
-    "privfeat._checks",
-    "privfeat._extras",
-    "privfeat._messages",
-    "privfeat._types",
-    "privfeat._version",
-    "privfeat._warnings",
-    "privfeat.exceptions",
-}
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What one folder, or one file directly in a package, may import."""
-
-    third_party: frozenset[str]
-    ours: frozenset[str]
-    # third-party roots that must not be imported when the module is
-    lazy: frozenset[str] = frozenset()
-
-
-def rule(third_party=(), ours=(), lazy=()):
-    return Rule(
-        frozenset(BASE | {*third_party, *lazy}), frozenset(ours), frozenset(lazy)
-    )
-
-
-def core_rules():
-    """A folder of the core imports those before it: the stages of the argument."""
-    names = stages()
-    return {
-        f"privfeat/core/{stage}": rule(
-            ["jax", "jaxtyping"],
-            ours=SHARED | {f"privfeat.core.{name}" for name in names[: index + 1]},
-        )
-        for index, stage in enumerate(names)
-    }
-
-
-RULES = {
-    "privfeat/__init__.py": rule(ours={"privfeat"}),
-    "privfeat/_version.py": rule(),
-    "privfeat/_checks.py": rule(ours=SHARED),
-    "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
-    "privfeat/_compilation.py": rule(["jax"]),
-    "privfeat/_encoding.py": rule(),
-    "privfeat/_extras.py": rule(),
-    "privfeat/_files.py": rule(),
-    "privfeat/_model_checks.py": rule(ours={"privfeat"}),
-    "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
-    "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
-    "privfeat/_notebook.py": rule(),
-    "privfeat/_random.py": rule(),
-    "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
-    "privfeat/exceptions.py": rule(ours=SHARED),
-    "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
-    **core_rules(),
-    "privfeat/solvers": rule(
-        ["jax", "jaxtyping"],
-        ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
-    ),
-    "privfeat/estimation": rule(
-        ["jaxtyping", "sklearn"],
-        ours=SHARED | {"privfeat.core", "privfeat.data", "privfeat.estimation"},
-    ),
-    "privfeat/linear": rule(
-        ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
-        ours=SHARED
-        | {
-            "privfeat._compilation",
-            "privfeat._encoding",
-            "privfeat._notebook",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat.linear",
-            "privfeat.solvers",
-        },
-    ),
-    "privfeat/selection": rule(
-        ["sklearn"],
-        ours=SHARED
-        | {
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat._notebook",
-            "privfeat.persistence",
-            "privfeat.selection",
-        },
-    ),
-    "privfeat/recalibration": rule(
-        ["sklearn"],
-        ours=SHARED
-        | {
-            "privfeat._notebook",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat.persistence",
-            "privfeat.recalibration",
-        },
-    ),
-    "privfeat/networks": rule(
-        ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
-        ours=SHARED
-        | {
-            "privfeat._compilation",
-            "privfeat._encoding",
-            "privfeat._notebook",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat.networks",
-        },
-        lazy=["PIL", "orbax", "safetensors"],
-    ),
-    "privfeat/data": rule(
-        ["h5py", "tqdm"],
-        ours=SHARED | {"privfeat._files", "privfeat.data"},
-        lazy=["PIL", "filelock"],
-    ),
-    "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
-    "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
-    "privfeat/analysis": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
-    "privfeat/report": rule(
-        ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]
-    ),
-    "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
-    "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
-    "extract": rule(
-        [
-            *("PIL", "filelock", "h5py", "kymatio", "safetensors", "sklearn"),
-            *("huggingface_hub", "timm", "torch", "torchvision", "tqdm"),
-        ],
-        ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},
-    ),
-}
-
-# Imports that single files may make beside those of their folder.
-ALSO_ALLOWED = {
-    "privfeat/audit/one_run.py": {"jax_privacy"},
-    "privfeat/core/accounting/pld.py": {"dp_accounting"},
-    "privfeat/core/statement/composition.py": {"dp_accounting"},
-    "privfeat/core/ledger/postgres_store.py": {"psycopg", "sqlalchemy"},
-    "privfeat/core/statement/event_json.py": {"dp_accounting"},
-    "privfeat/core/accounting/calibration.py": {"dp_accounting"},
-    "privfeat/core/statement/selection.py": {"dp_accounting"},
-    "privfeat/core/accounting/plan.py": {"dp_accounting"},
-    "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},
-    "privfeat/solvers/optimizers.py": {"optax"},
-}
-# Standard modules that open a way around the design, and who may use them.
-RESTRICTED = {
-    "pickle": {"extract/weights.py"},  # for the name of an error that torch raises
-    "random": set(),
-    "secrets": {"privfeat/core/noise/keys.py"},
-    "sqlite3": {"privfeat/core/ledger/sqlite_store.py"},
-}
+from tests.audited import ROOT
+from tests.rules import ALSO_ALLOWED, RESTRICTED, RULES, Rule
 
 
 @dataclass(frozen=True)
@@ -251,7 +90,7 @@ def check_file(path: str, source: str) -> list[str]:
     """Return one line for every import of the file that is not allowed."""
     applied = find_rule(path)
     if applied is None:
-        return [f"{path}: no rule. Add a row to RULES in tests/test_imports.py."]
+        return [f"{path}: no rule. Add a row to RULES in tests/rules.py."]
     problems = []
     for found in read_imports(path, source):
         root = found.module.split(".")[0]

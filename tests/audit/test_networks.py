@@ -13,7 +13,6 @@ from privfeat.audit import (
     random_label_test,
     replay,
 )
-from privfeat.networks.engine import clipping
 from tests.audit.faults import halve_noise
 
 pytest.importorskip("flax")
@@ -78,16 +77,17 @@ def test_replay_finds_no_fault_in_a_network(images, options):
         assert moved.ratio > 0.2
 
 
-def test_replay_finds_a_network_that_does_not_clip(images, monkeypatch):
-    monkeypatch.setitem(clipping._RULES, "abadi", lambda norms, _: 0 * norms + 1)
+def test_replay_finds_a_network_that_does_not_clip(images, plant):
+    rules = plant.genuine("rules of the clip")
+    plant("rules of the clip", rules | {"abadi": lambda norms, _: 0 * norms + 1})
     result = replay(make(**FULL), *images, record=4)
     assert not result.ok
     assert "TOO FAR" in str(result)
 
 
-def test_noise_of_a_network_is_checked(images, monkeypatch):
+def test_noise_of_a_network_is_checked(images, plant):
     assert check_noise(make(**FULL), *images).ok
-    halve_noise(monkeypatch)
+    halve_noise(plant)
     assert not check_noise(make(**FULL), *images).ok
 
 

@@ -38,28 +38,28 @@ def test_check_noise_finds_no_fault_in_an_estimator(clf, clusters):
 
 
 @pytest.mark.statistical
-def test_check_noise_finds_half_the_noise(one_step, clusters, monkeypatch):
+def test_check_noise_finds_half_the_noise(one_step, clusters, plant):
     """800 draws: power above 1 - 1e-12."""
-    halve_noise(monkeypatch)
+    halve_noise(plant)
     result = check_noise(one_step(), *clusters)
     assert not result.ok
     assert result.p_repeated > 1e-6
 
 
 @pytest.mark.statistical
-def test_check_noise_finds_one_key_for_all_classes(one_step, clusters, monkeypatch):
+def test_check_noise_finds_one_key_for_all_classes(one_step, clusters, plant):
     """Equal rows have a correlation of one: always found."""
-    repeat_noise(monkeypatch)
+    repeat_noise(plant)
     result = check_noise(one_step(), *clusters)
     assert not result.ok
     assert result.p_repeated < 1e-12
 
 
 @pytest.mark.statistical
-def test_check_noise_finds_one_key_for_all_steps(one_step, clusters, monkeypatch):
+def test_check_noise_finds_one_key_for_all_steps(one_step, clusters, plant):
     """Equal releases have a correlation of one: always found."""
     key = KeyStream(1).draw_noise_key()
-    monkeypatch.setattr(KeyStream, "draw_noise_key", lambda self: key)
+    plant("next key of noise", lambda self: key)
     assert check_noise(one_step(n_iter=2), *clusters).p_repeated < 1e-12
 
 

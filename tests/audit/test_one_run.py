@@ -36,9 +36,9 @@ def test_bound_is_not_far_below_epsilon(one_step, clusters):
 
 
 @pytest.mark.statistical
-def test_audit_finds_a_missing_clip(clusters, monkeypatch):
+def test_audit_finds_a_missing_clip(clusters, plant):
     """Canaries a hundred times too long: found with probability above 0.999."""
-    drop_clip(monkeypatch)
+    drop_clip(plant)
     clf = DPLeastSquares(
         epsilon=1.0,
         classes=range(4),
@@ -52,9 +52,9 @@ def test_audit_finds_a_missing_clip(clusters, monkeypatch):
 
 
 @pytest.mark.statistical
-def test_audit_finds_one_key_for_all_classes(one_step, clusters, monkeypatch):
+def test_audit_finds_one_key_for_all_classes(one_step, clusters, plant):
     """Differences of classes are free of noise: found with probability above 0.999."""
-    repeat_noise(monkeypatch)
+    repeat_noise(plant)
     clf = one_step(epsilon=1.0)
     assert not audit_one_run(clf, *clusters, n_canaries=200, seed=0).ok
 

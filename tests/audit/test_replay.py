@@ -1,4 +1,3 @@
-import importlib
 import itertools
 from dataclasses import replace as changed
 
@@ -16,7 +15,6 @@ from privfeat.audit import recording, replay, replay_neighbours
 from privfeat.audit.replay import changed_attributes
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
-from privfeat.linear import least_squares
 from tests.audit.faults import drop_clip
 
 
@@ -54,15 +52,14 @@ EXTREMES = {
     "cls", [DPFC, DPAdamLinear, DPNewton, DPLeastSquares, DPLeastSquaresRegressor]
 )
 def test_default_fits_on_extreme_neighbours_move_as_declared(
-    cls, adjacency, few, monkeypatch
+    cls, adjacency, few, plant
 ):
     """Under replace-one against the negative row, of the same label and of another.
 
     The first sum must move by most of what is declared. Later sums move by what the
     noise of the mean leaves to them, hence the seed.
     """
-    module = importlib.import_module("privfeat.audit.replay")
-    monkeypatch.setattr(module, "seed_from", lambda _: 0)
+    plant("seed of a replay", lambda _: 0)
     public = {"classes": range(3)}
     if cls is DPLeastSquaresRegressor:
         public = {"target_bounds": (0.0, 2.0)}
@@ -113,9 +110,9 @@ def test_replay_keeps_the_coins_of_sampled_records(one_step, clusters):
     assert all(replay(clf, *clusters, record=i).ok for i in (0, 50, 99))
 
 
-def test_replay_finds_a_missing_clip(few, monkeypatch):
+def test_replay_finds_a_missing_clip(few, plant):
     """Always: the row moves the sums by its norm."""
-    drop_clip(monkeypatch)
+    drop_clip(plant)
     X, y = few
     clf = DPLeastSquares(
         epsilon=1.0,
@@ -129,27 +126,27 @@ def test_replay_finds_a_missing_clip(few, monkeypatch):
     assert "TOO FAR" in str(result)
 
 
-def test_replay_finds_a_mean_instead_of_a_sum(few, monkeypatch):
-    genuine = least_squares.exact_gram
+def test_replay_finds_a_mean_instead_of_a_sum(few, plant):
+    genuine = plant.genuine("exact Gram matrix")
 
     def mean_gram(rows, **options):
         n_samples = rows._features.shape[0]
         return ExactSum(genuine(rows, **options).value * 1000.0 / n_samples)
 
-    monkeypatch.setattr(least_squares, "exact_gram", mean_gram)
+    plant("exact Gram matrix", mean_gram)
     clf = DPLeastSquares(epsilon=1.0, classes=range(3))
     found = {move.name: move.ok for move in replay(clf, *few, record=4).movements}
     assert found == {"feature_mean": True, "gram": False, "class_sums": True}
 
 
-def test_replay_finds_state_that_was_not_released(few, monkeypatch):
-    genuine = DPLeastSquares._problem
+def test_replay_finds_state_that_was_not_released(few, plant):
+    genuine = plant.genuine("problem of a linear fit", of=DPLeastSquares)
 
     def leak(self, y, n_features):
         problem = genuine(self, y, n_features)
         return changed(problem, fitted=problem.fitted | {"leak_": len(y)})
 
-    monkeypatch.setattr(DPLeastSquares, "_problem", leak)
+    plant("problem of a linear fit", leak, of=DPLeastSquares)
     result = replay(DPLeastSquares(epsilon=1.0, classes=range(3)), *few, record=4)
     assert result.changed == ("leak_",)
     assert not result.ok

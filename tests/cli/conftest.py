@@ -54,10 +54,10 @@ def fails(run):
 
 
 @pytest.fixture
-def fit_is_forbidden(monkeypatch):
+def fit_is_forbidden(plant):
     """Fail if a fit begins."""
 
     def spend(self, X, y, groups=None):
         pytest.fail("the budget was spent before the command failed")
 
-    monkeypatch.setattr(DPLeastSquares, "fit", spend)
+    plant("fit of a linear model", spend, of=DPLeastSquares)

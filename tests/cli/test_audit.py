@@ -32,9 +32,9 @@ def test_audit_takes_a_public_file(run, features):
     assert "240 x 5, 4 classes" in out
 
 
-def test_audit_fails_on_a_fault(run, monkeypatch):
+def test_audit_fails_on_a_fault(run, plant):
     pytest.importorskip("jax_privacy")
-    halve_noise(monkeypatch)
+    halve_noise(plant)
     status, out, err = run("audit", "--estimator", "DPLeastSquares", *TINY)
     assert status == 1
     assert "noise     FAULT" in out

@@ -5,7 +5,7 @@ import tempfile
 import numpy as np
 import pytest
 
-from privfeat import DPLeastSquares, _model_files, open_features, persistence
+from privfeat import DPLeastSquares, open_features, persistence
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, FIT, fit_arguments, make_split
 
@@ -129,11 +129,13 @@ def test_fit_that_fails_leaves_nothing(fails, features, tmp_path, options, messa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fit_that_cannot_save_leaves_nothing(fails, features, tmp_path, monkeypatch):
+def test_fit_that_cannot_save_leaves_nothing(
+    fails, features, tmp_path, monkeypatch, plant
+):
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device", "model.json")
 
-    monkeypatch.setattr(_model_files, "write_atomically", fail)
+    plant("write of a model file", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     message = fails(*fit_arguments(features, tmp_path / "m"))
     assert "(No space left on device). It is lost. Its budget is spent." in message
@@ -142,10 +144,11 @@ def test_fit_that_cannot_save_leaves_nothing(fails, features, tmp_path, monkeypa
 
 @pytest.mark.parametrize("full", [False, True])
 def test_fit_saves_elsewhere_what_it_has_paid_for(
-    fails, features, model, tmp_path, monkeypatch, full
+    fails, features, model, tmp_path, monkeypatch, plant, full
 ):
     """The disk is full by now, or another command was faster."""
-    fit, save = DPLeastSquares.fit, _model_files.write_atomically
+    fit = plant.genuine("fit of a linear model", of=DPLeastSquares)
+    save = plant.genuine("write of a model file")
 
     def fit_beside_another(self, *args, **kwargs):
         shutil.copytree(model, tmp_path / "m", dirs_exist_ok=True)
@@ -157,9 +160,9 @@ def test_fit_saves_elsewhere_what_it_has_paid_for(
         save(path, content)
 
     if full:
-        monkeypatch.setattr(_model_files, "write_atomically", save_on_a_full_disk)
+        plant("write of a model file", save_on_a_full_disk)
     else:
-        monkeypatch.setattr(DPLeastSquares, "fit", fit_beside_another)
+        plant("fit of a linear model", fit_beside_another, of=DPLeastSquares)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     message = fails(*fit_arguments(features, tmp_path / "m"))
     assert ("No space left" if full else "must not hold a model") in message
@@ -217,20 +220,29 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("target", "name", "sentence"),
+    ("target", "seam", "sentence"),
     [
-        (DPLeastSquares, "_problem", "No budget was spent."),
-        (DPLeastSquares, "_solve", "The fit had begun: its budget is spent."),
-        (persistence, "save", "Its budget is spent."),
+        (DPLeastSquares, "problem of a linear fit", "No budget was spent."),
+        (
+            DPLeastSquares,
+            "solution of a linear fit",
+            "The fit had begun: its budget is spent.",
+        ),
+        (None, "save of a model", "Its budget is spent."),
+    ],
+    ids=[
+        "DPLeastSquares-_problem-No budget was spent.",
+        "DPLeastSquares-_solve-The fit had begun: its budget is spent.",
+        "privfeat.persistence-save-Its budget is spent.",
     ],
 )
 def test_fit_says_on_ctrl_c_whether_budget_was_spent(
-    run, features, tmp_path, monkeypatch, target, name, sentence
+    run, features, tmp_path, plant, target, seam, sentence
 ):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(target, name, interrupt)
+    plant(seam, interrupt, of=target)
     status, out, err = run(*fit_arguments(features, tmp_path / "m"))
     assert (status, out, err) == (130, "", f"privfeat: interrupted. {sentence}\n")
 

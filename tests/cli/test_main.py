@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 import privfeat
-from privfeat import persistence
 from privfeat.cli import describe
 
 
@@ -33,37 +32,37 @@ def test_main_explains_each_verb(run, verb):
     assert f"usage: privfeat {verb}" in out
 
 
-def test_main_puts_an_unforeseen_error_on_one_line(fails, monkeypatch):
+def test_main_puts_an_unforeseen_error_on_one_line(fails, plant):
     def fail(path):
         raise RuntimeError("first\n  second")
 
-    monkeypatch.setattr(persistence, "load_statement", fail)
+    plant("load of a statement", fail)
     assert fails("statement", "model") == "privfeat: error: first second\n"
 
 
-def test_main_shows_the_traceback_when_asked(run, monkeypatch):
+def test_main_shows_the_traceback_when_asked(run, plant):
     def fail(path):
         raise RuntimeError("deep inside")
 
-    monkeypatch.setattr(persistence, "load_statement", fail)
+    plant("load of a statement", fail)
     with pytest.raises(RuntimeError, match="deep inside"):
         run("--debug", "statement", "model")
 
 
-def test_main_says_when_it_was_interrupted(run, monkeypatch):
+def test_main_says_when_it_was_interrupted(run, plant):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(persistence, "load_statement", interrupt)
+    plant("load of a statement", interrupt)
     assert run("statement", "m") == (130, "", "privfeat: interrupted.\n")
 
 
-def test_main_puts_a_warning_on_one_line(run, monkeypatch):
+def test_main_puts_a_warning_on_one_line(run, plant):
     def warn(path):
         warnings.warn("careful\nnow", privfeat.PrivacyWarning, stacklevel=1)
         return "statement"
 
-    monkeypatch.setattr(persistence, "load_statement", warn)
+    plant("load of a statement", warn)
     status, out, err = run("statement", "model")
     assert (status, out) == (0, "statement\n")
     assert err == "privfeat: warning: careful now\n"

@@ -5,7 +5,6 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.cli import main
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 
 pytest.importorskip("flax")
 Image = pytest.importorskip("PIL.Image")
@@ -139,17 +138,17 @@ def test_train_charges_a_ledger(folder, capsys):
 
 
 @pytest.mark.slow
-def test_train_says_where_it_goes_on(folder, capsys, monkeypatch):
+def test_train_says_where_it_goes_on(folder, capsys, plant):
     kept = ("--checkpoints", str(folder / "kept"), "--checkpoint-every", "3")
-    original, left = GaussianMechanism.release, iter(range(7))
+    original, left = plant.genuine("release of a sum"), iter(range(7))
 
     def release(self, *args, **kwargs):
         if next(left, None) is None:
             raise KeyboardInterrupt
         return original(self, *args, **kwargs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(GaussianMechanism, "release", release)
+    with plant.context() as patch:
+        patch("release of a sum", release)
         assert command(folder, *kept) == 130
     said = capsys.readouterr().err
     assert "The same command goes on from the last checkpoint" in said

@@ -4,8 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat.data import FeatureFileError, parts
-from privfeat.data import writer as writer_module
+from privfeat.data import FeatureFileError
 from privfeat.data.writer import Position
 from tests.data.rows import whole_file, write_rows
 
@@ -49,16 +48,14 @@ def test_feature_writer_continues_from_any_of_its_parts(begin, arrays, tmp_path)
         writer.path.unlink()
 
 
-def test_feature_writer_gives_the_same_bytes_whatever_its_parts(
-    begin, tmp_path, monkeypatch
-):
+def test_feature_writer_gives_the_same_bytes_whatever_its_parts(begin, tmp_path, plant):
     """Blocks of 3 rows, which parts do not end with."""
-    monkeypatch.setattr(parts, "BLOCK_BYTES", 3 * 5 * 2)
+    plant("bytes of a block", 3 * 5 * 2)
     rng = np.random.default_rng(0)
     arrays = {"train": (rng.normal(size=(17, 5)), rng.integers(3, size=17))}
     found = []
     for part_rows, step, n_parts in ((1, 17, 1), (2, 5, 4), (4, 2, 3), (100, 1, 1)):
-        monkeypatch.setattr(writer_module, "PART_BYTES", part_rows * (5 * 2 + 8))
+        plant("bytes of a part", part_rows * (5 * 2 + 8))
         with begin(flush_seconds=100.0) as writer:
             write_rows(writer, arrays, step=step)
             writer.flush()

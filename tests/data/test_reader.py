@@ -4,12 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat.data import (
-    FeatureFileError,
-    FeatureWriter,
-    open_features,
-    write_features,
-)
+from privfeat.data import FeatureFileError, FeatureWriter, open_features, write_features
 
 
 def test_open_features_returns_what_was_written(feature_file, arrays):

@@ -1,5 +1,9 @@
+import shutil
+
 import numpy as np
 import pytest
+
+from privfeat.data import open_features
 
 CLASSES = ("cat", "dog")
 
@@ -67,3 +71,37 @@ def network(run, tmp_path):
         return run("--data", data, *model, *weights, *sizes, *out, *argv)
 
     return extract
+
+
+@pytest.fixture
+def scatter_as(scatter, monkeypatch):
+    """Return a function that runs the command in this process, under a rank."""
+
+    def run_as(number, count, data, *argv):
+        monkeypatch.setenv("RANK", str(number))
+        monkeypatch.setenv("WORLD_SIZE", str(count))
+        status = scatter(data, *argv)
+        monkeypatch.delenv("RANK")
+        monkeypatch.delenv("WORLD_SIZE")
+        return status
+
+    return run_as
+
+
+@pytest.fixture
+def single(images, scatter, tmp_path):
+    """Return the file that one process writes."""
+    assert scatter(images)[0] == 0
+    return open_features(shutil.move(tmp_path / "out.h5", tmp_path / "single.h5"))
+
+
+@pytest.fixture
+def joined(images, scatter_as, tmp_path):
+    for number in (0, 1):
+        assert scatter_as(number, 2, images)[0] == 0
+    return tmp_path / "out.h5"
+
+
+@pytest.fixture
+def shards(joined):
+    return sorted((joined.parent / "out.h5.shards").iterdir())

@@ -34,7 +34,7 @@ def test_load_backbone_refuses_in_one_line(images, network, tmp_path, argv, mess
 
 
 def test_load_backbone_without_network_says_what_to_do(
-    images, run, tmp_path, monkeypatch
+    images, run, tmp_path, monkeypatch, plant
 ):
     from timm.models import _builder
 
@@ -42,7 +42,7 @@ def test_load_backbone_without_network_says_what_to_do(
         logging.getLogger("huggingface_hub").warning("retrying")
         raise OSError("Name or service not known")
 
-    monkeypatch.setattr(hub, "answers", lambda url: True)
+    plant("answer of a hub", lambda url: True)
     monkeypatch.setattr(_builder, "load_state_dict_from_hf", offline)
     argv = ("--model", "test_resnet", "--out", tmp_path / "out.h5", "--quiet")
     status, _, err = run("--data", images, *argv)
@@ -52,7 +52,7 @@ def test_load_backbone_without_network_says_what_to_do(
 
 
 def test_load_backbone_does_not_wait_for_a_hub_that_does_not_answer(
-    images, run, tmp_path, monkeypatch
+    images, run, tmp_path, monkeypatch, plant
 ):
     """The hub's client sleeps between its retries; nothing of it may be left."""
     from huggingface_hub import constants
@@ -60,7 +60,7 @@ def test_load_backbone_does_not_wait_for_a_hub_that_does_not_answer(
     def slept(seconds):
         raise AssertionError(seconds)
 
-    monkeypatch.setattr(hub, "answers", lambda url: False)
+    plant("answer of a hub", lambda url: False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(time, "sleep", slept)

@@ -1,3 +1,4 @@
+import os
 import shutil
 
 import numpy as np
@@ -46,9 +47,9 @@ def test_network_features_equal_a_direct_forward(images, network, tmp_path, opti
     np.testing.assert_array_equal(train.y, [0] * 5 + [1] * 5)
 
 
-def test_network_sees_batches_of_one_shape(images, network, monkeypatch):
+def test_network_sees_batches_of_one_shape(images, network, plant):
     """Of another shape they are rounded otherwise: an image more would move others."""
-    shapes, load = set(), network_module.load_backbone
+    shapes, load = set(), plant.genuine("network that is loaded")
 
     def watched(*args, **kwargs):
         backbone = load(*args, **kwargs)
@@ -57,7 +58,7 @@ def test_network_sees_batches_of_one_shape(images, network, monkeypatch):
         )
         return backbone
 
-    monkeypatch.setattr(network_module, "load_backbone", watched)
+    plant("network that is loaded", watched)
     (images / "train" / "cat" / "0.png").write_bytes(b"")
     assert network(images, "--batch-size", 3, "--skip-bad")[0] == 0
     assert shapes == {(3, 3, 32, 32)}
@@ -152,7 +153,7 @@ def test_network_shares_the_cores_of_a_host(monkeypatch):
     from privfeat_extract import network
 
     cores = set(range(24))
-    monkeypatch.setattr(network.os, "sched_getaffinity", lambda pid: cores)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cores)
     assert network._default_workers(True, 1) == 8
     assert network._default_workers(True, 8) == 3
     assert network._default_workers(True, 99) == 1

@@ -29,8 +29,8 @@ def labelled(rows):
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 4096])
-def test_nearest_compares_all_pairs(files, block_rows, monkeypatch):
-    monkeypatch.setattr(overlap, "BLOCK_ROWS", block_rows)
+def test_nearest_compares_all_pairs(files, block_rows, plant):
+    plant("rows of a block", block_rows)
     with open_features(files[0]) as a, open_features(files[1]) as b:
         one, two = (np.vstack([np.asarray(s.X) for s in f.values()]) for f in (a, b))
         found_a, found_b = overlap.nearest(a, b)

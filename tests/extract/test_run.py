@@ -256,19 +256,16 @@ def test_extract_into_a_missing_folder_is_one_line(run, tmp_path):
     assert "--out must lie in an existing folder" in err
 
 
-def test_extract_interrupted_by_the_user_can_continue(
-    images, scatter, tmp_path, monkeypatch
-):
-    from privfeat_extract import scattering
+def test_extract_interrupted_by_the_user_can_continue(images, scatter, tmp_path, plant):
 
-    batches = scattering.ScatteringExtractor.batches
+    batches = plant.genuine("batches of scattering")
 
     def interrupted(self, images, *, start, stop):
         yield next(iter(batches(self, images, start=start, stop=stop)))
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(scattering.ScatteringExtractor, "batches", interrupted)
+    with plant.context() as patched:
+        patched("batches of scattering", interrupted)
         status, _, err = scatter(images)
     assert status == 130
     assert "run the same command again to continue" in err

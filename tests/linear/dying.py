@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from privfeat import DPLeastSquares, PrivacyLedger
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat import DPLeastSquares
 from tests.core.ledgers import kill_this_process
+from tests.planting import Plant
 
 # What a fit has just done, or is about to do.
 STEPS = ("before charge", "after charge", "draw 1", "finish")
@@ -19,7 +19,10 @@ def fit_until_killed(ledger, noise, step):
         if name == step:
             kill_this_process()
 
-    charge, release = PrivacyLedger.charge, GaussianMechanism.release
+    plant = Plant()
+    charge = plant.genuine("charge of a ledger")
+    release = plant.genuine("release of a sum")
+    finish = plant.genuine("mark that a fit is done")
     n_draws = 0
 
     def charge_dying(self, *args, **kwargs):
@@ -40,10 +43,9 @@ def fit_until_killed(ledger, noise, step):
         reach("finish")
         finish(self, number)
 
-    finish = PrivacyLedger.finish
-    PrivacyLedger.charge = charge_dying
-    GaussianMechanism.release = release_dying
-    PrivacyLedger.finish = finish_dying
+    plant("charge of a ledger", charge_dying)
+    plant("release of a sum", release_dying)
+    plant("mark that a fit is done", finish_dying)
     y = np.arange(30) % 3
     X = np.eye(3, 4)[y]
     DPLeastSquares(epsilon=0.1, classes=range(3), ledger=ledger).fit(X, y)

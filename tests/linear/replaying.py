@@ -6,6 +6,7 @@ as answers, as the definition of adaptive composition has it.
 
 import numpy as np
 
+from privfeat.audit.noise_check import noise_checks, repetition_p_value
 from privfeat.audit.replay import movements
 
 
@@ -36,3 +37,16 @@ def assert_same_state(one, two):
     assert state(one).keys() == state(two).keys()
     for name, value in state(one).items():
         np.testing.assert_array_equal(value, state(two)[name], err_msg=name)
+
+
+def check_noise(statement, calls, rate=1e-6):
+    """Chi-square test of every query's stddev; false-positive rate ``rate`` each."""
+    checks = noise_checks(statement, calls)
+    for record, check in zip(statement.releases, checks, strict=True):
+        assert record.noise_stddev == record.noise_multiplier * record.l2_sensitivity
+        assert rate / 2 < check.p_value < 1 - rate / 2
+
+
+def check_independence(calls, rate=1e-6):
+    """Test the correlation of each two blocks; false-positive rate ``rate`` in all."""
+    assert repetition_p_value(calls) > rate

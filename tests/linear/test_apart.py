@@ -7,7 +7,6 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, TemperatureScaling
 from privfeat.estimation.apart import fitted_apart
-from privfeat.linear import adam
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 KEY = 3
@@ -19,15 +18,15 @@ def records():
     return rng.normal(size=(60, 4)), np.arange(60) % 3
 
 
-def test_parameters_that_change_while_a_fit_runs_are_of_the_next(records, monkeypatch):
-    clip_norms, exact_gradient = [], adam.exact_gradient
+def test_parameters_that_change_while_a_fit_runs_are_of_the_next(records, plant):
+    clip_norms, exact_gradient = [], plant.genuine("exact gradient")
 
     def changing(*args, clip_norm, **rest):
         clip_norms.append(clip_norm)
         clf.set_params(gradient_clip_norm=1.0, epsilon=9.0)  # as another thread may
         return exact_gradient(*args, clip_norm=clip_norm, **rest)
 
-    monkeypatch.setattr(adam, "exact_gradient", changing)
+    plant("exact gradient", changing)
     clf = DPAdamLinear(
         gradient_clip_norm=0.01, n_iter=3, classes=range(3), random_state=KEY
     )
@@ -38,10 +37,11 @@ def test_parameters_that_change_while_a_fit_runs_are_of_the_next(records, monkey
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_model_stands_beside_its_own_statement(records, monkeypatch, fails):
+def test_a_model_stands_beside_its_own_statement(records, plant, fails):
     """The dearer of two fits of one object starts first and ends in the middle."""
     clf = DPLeastSquares(epsilon=8.0, classes=range(3), random_state=KEY)
-    solve, first, second = DPLeastSquares._solve, threading.Event(), threading.Event()
+    solve = plant.genuine("solution of a linear fit", of=DPLeastSquares)
+    first, second = threading.Event(), threading.Event()
 
     def solved(self, rows, mechanism, shape):
         coef = solve(self, rows, mechanism, shape)
@@ -55,7 +55,7 @@ def test_a_model_stands_beside_its_own_statement(records, monkeypatch, fails):
                 raise MemoryError
         return coef
 
-    monkeypatch.setattr(DPLeastSquares, "_solve", solved)
+    plant("solution of a linear fit", solved, of=DPLeastSquares)
     thread = threading.Thread(target=clf.fit, args=records)
     thread.start()
     assert first.wait(60)
@@ -70,10 +70,10 @@ def test_a_model_stands_beside_its_own_statement(records, monkeypatch, fails):
 
 
 def test_a_fit_that_fails_leaves_its_statement_and_nothing_of_an_earlier_one(
-    records, monkeypatch
+    records, plant
 ):
     clf = DPFC(epsilon=2.0, classes=range(3), random_state=KEY).fit(*records)
-    monkeypatch.setattr(DPFC, "_solve", lambda *_: np.full((3, 5), np.inf))
+    plant("solution of a linear fit", lambda *_: np.full((3, 5), np.inf), of=DPFC)
     with pytest.raises(FloatingPointError):
         clf.set_params(epsilon=1.0).fit(*records)
     assert clf.privacy_.epsilon == 1.0

@@ -16,7 +16,6 @@ from privfeat import (
     save,
 )
 from privfeat.core.bounds.sensitivity import ROUNDING
-from privfeat.core.noise import gaussian_mechanism
 from privfeat.core.noise.exact import noisy_total
 from tests.linear.replaying import assert_same_state, replay
 from tests.linear.test_replay import FITS, ROW_OPTIONS, neighbours
@@ -32,7 +31,7 @@ REGRESSION = {
 
 
 @pytest.fixture
-def totals(monkeypatch):
+def totals(plant):
     """Record every whole total that noise is added to, with its unit."""
     seen = []
 
@@ -40,7 +39,7 @@ def totals(monkeypatch):
         seen.append((exact.total.copy(), exact.unit))
         return noisy_total(keys, exact, stddev, **options)
 
-    monkeypatch.setattr(gaussian_mechanism, "noisy_total", spy)
+    plant("discrete noise on a total", spy)
     return seen
 
 
@@ -105,15 +104,15 @@ def test_whole_moments_move_by_no_more_than_declared(
 
 
 def test_the_sensitivity_test_notices_rows_that_are_not_clipped(
-    spy, totals, three_classes, monkeypatch
+    spy, totals, three_classes, plant
 ):
-    genuine = gaussian_mechanism.noisy_total
+    genuine = plant.genuine("discrete noise on a total")
 
     def stretched(keys, exact, stddev, **options):
         twice = replace(exact, total=2 * exact.total)
         return genuine(keys, twice, stddev, **options)
 
-    monkeypatch.setattr(gaussian_mechanism, "noisy_total", stretched)
+    plant("discrete noise on a total", stretched)
     X, y = three_classes
     longer = np.vstack([X, [[1e4, 0.0, 0.0, 0.0]]]), np.append(y, 0)
 
@@ -143,13 +142,16 @@ def test_the_sensitivity_test_notices_rows_that_are_not_clipped(
     ids=repr,
 )
 def test_everything_released_is_whole_and_nothing_is_drawn_in_floats(
-    model, spy, totals, three_classes, monkeypatch
+    model, spy, totals, three_classes, plant
 ):
     def fail(*_):
         raise AssertionError
 
-    for name in ("gaussian", "symmetric_gaussian", "bernoulli", "uniform"):
-        monkeypatch.setattr(f"privfeat.core.noise.draws.{name}", fail)
+    for name in (
+        *("Gaussian noise", "symmetric Gaussian noise"),
+        *("Poisson sample", "uniform number"),
+    ):
+        plant(name, fail)
     model.fit(*three_classes)
     assert len(spy.calls) == len(totals) > 0
     for call, (total, unit) in zip(spy.calls, totals, strict=True):

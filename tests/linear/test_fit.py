@@ -1,7 +1,6 @@
 """What ``fit`` accepts, refuses, spends and draws."""
 
 import math
-import warnings
 
 import jax
 import numpy as np
@@ -9,8 +8,6 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.core import private_fit
-from privfeat.core.accounting import pld
 from privfeat.core.accounting.conversions import (
     gaussian_epsilon,
     gaussian_mu,
@@ -19,9 +16,9 @@ from privfeat.core.accounting.conversions import (
 from privfeat.core.noise.release import Release
 from privfeat.exceptions import PrivacyWarning, UnsupportedEventError
 from privfeat.solvers.spectrum import step_noise_ridge
+from tests.linear.conftest import FITTED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-FITTED = {"coef_", "intercept_", "center_", "classes_", "n_iter_", "privacy_"}
 # the fit, the number of its releases but for the mean, and the weight of its gram
 PLANS = {
     "ls": (DPLeastSquares, {}, 2, 0.2),
@@ -31,112 +28,6 @@ PLANS = {
     "fc": (DPFC, {"n_iter": 7}, 8, 1.0),
     "adam": (DPAdamLinear, {"n_iter": 5}, 5, None),
 }
-
-
-def assert_refused(clf, X, y, match):
-    with pytest.raises(ValueError, match=match):
-        clf.fit(X, y)
-    assert not FITTED & set(vars(clf))
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_fit_refuses_data_that_is_not_finite(estimator, three_classes, bad):
-    X, y = three_classes
-    X[3, 2] = bad
-    assert_refused(estimator(), X, y, "NaN|infinity")
-
-
-@pytest.mark.parametrize(
-    ("shape", "match"),
-    [
-        ((0, 4), "0 sample"),
-        ((31, 0), "0 feature"),
-        ((31,), "2D"),
-        ((31, 2, 2), "dim"),
-    ],
-)
-def test_fit_refuses_data_of_a_wrong_shape(estimator, three_classes, shape, match):
-    _, y = three_classes
-    assert_refused(estimator(), np.ones(shape), y[: shape[0]], match)
-
-
-def test_fit_refuses_labels_of_another_length(estimator, three_classes):
-    X, y = three_classes
-    assert_refused(estimator(), X, y[:-1], "inconsistent")
-
-
-def test_fit_refuses_one_class(estimator, three_classes):
-    X, y = three_classes
-    assert_refused(estimator(), X, np.zeros_like(y), "classes must hold at least 2")
-
-
-def test_fit_refuses_a_label_outside_the_classes(estimator, three_classes):
-    clf = estimator(classes=[0, 1])
-    assert_refused(clf, *three_classes, "y must hold labels of classes only")
-
-
-@pytest.mark.parametrize("classes", [["a", "b"], [0.5, 1.5, 2.5], [10, 11]])
-def test_fit_refuses_classes_of_another_kind(estimator, three_classes, classes):
-    assert_refused(estimator(classes=classes), *three_classes, "classes")
-
-
-def test_fit_does_not_show_a_label_that_is_no_class(estimator, three_classes):
-    X, y = three_classes
-    y = y.copy()
-    y[4] = 987654
-    with pytest.raises(ValueError, match="another label") as caught:
-        estimator(classes=range(3)).fit(X, y)
-    assert "987654" not in str(caught.value)
-
-
-def test_fit_keeps_a_class_without_records(estimator, three_classes):
-    X, y = three_classes
-    clf = estimator(epsilon=1.0, classes=[0, 1, 2, 7]).fit(X, y)
-    assert clf.classes_.tolist() == [0, 1, 2, 7]
-    assert clf.coef_.shape == (4, 4)
-    assert np.all(np.isfinite(clf.coef_))
-
-
-def test_fit_with_one_class_present_of_two(estimator, three_classes):
-    X, y = three_classes
-    clf = estimator(epsilon=1.0, classes=[0, 1]).fit(X, np.zeros_like(y))
-    assert clf.coef_.shape == (1, 4)
-
-
-@pytest.mark.parametrize(
-    "names", [["x", "y", "z"], [10, 20, 30], [-1.0, 0.0, 1.0], ["b", "a", "c"]]
-)
-def test_fit_accepts_any_labels(estimator, three_classes, names):
-    X, y = three_classes
-    clf = estimator(epsilon=math.inf, classes=names).fit(X, np.array(names)[y])
-    assert clf.classes_.tolist() == sorted(names)
-    assert clf.score(X, np.array(names)[y]) > 0.6
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
-def test_fit_accepts_any_number_type(estimator, three_classes, dtype):
-    X, y = three_classes
-    X = np.round(4.0 * X).astype(dtype)
-    clf = estimator(epsilon=1.0, random_state=0).fit(X, y)
-    other = estimator(epsilon=1.0, random_state=0).fit(X.astype(np.float64), y)
-    np.testing.assert_array_equal(clf.coef_, other.coef_)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_fit_does_not_depend_on_the_memory_layout(estimator, three_classes, order):
-    X, y = three_classes
-    found = estimator(random_state=0).fit(np.asarray(X, order=order), y)
-    expected = estimator(random_state=0).fit(X, y)
-    np.testing.assert_array_equal(found.coef_, expected.coef_)
-
-
-def test_fit_does_not_depend_on_the_order_of_records(estimator, three_classes):
-    """Exact sums: bit for bit, with the same noise."""
-    X, y = three_classes
-    places = np.random.default_rng(0).permutation(len(y))
-    found = estimator(random_state=0).fit(X[places], y[places])
-    expected = estimator(random_state=0).fit(X, y)
-    np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
 def test_fit_draws_fresh_noise_every_time(estimator, three_classes):
@@ -238,7 +129,7 @@ def test_fit_by_noise_multiplier_uses_it_for_every_release(
     assert statement.epsilon == pytest.approx(expected, rel=1e-6)
 
 
-def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch):
+def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, plant):
     """The event of the plan that the mechanism holds, in the PLD accountant."""
     plans = []
 
@@ -246,8 +137,8 @@ def test_fit_plan_agrees_with_dp_accounting(planned, three_classes, monkeypatch)
         plans.append(plan)
         return genuine(plan, *rest)
 
-    genuine = private_fit.GaussianMechanism
-    monkeypatch.setattr(private_fit, "GaussianMechanism", spy)
+    genuine = plant.genuine("class of mechanisms")
+    plant("class of mechanisms", spy)
     cls, options, *_ = planned
     cls(epsilon=1.0, **options).fit(*three_classes)
     (plan,) = plans
@@ -348,9 +239,9 @@ def test_fit_raises_when_the_coefficients_overflow(three_classes):
 
 
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"noise_multiplier": 1.0}])
-def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, monkeypatch):
+def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, plant):
     """Else such a plan would count as not private and switch clipping off."""
-    monkeypatch.setattr(pld, "pld_epsilon", lambda event, delta: math.inf)
+    plant("epsilon by PLD", lambda event, delta: math.inf)
     clf = DPLeastSquares(accounting="pld", row_scaling="clip", **budget)
     with pytest.raises(UnsupportedEventError, match="finite epsilon"):
         clf.fit(*three_classes)
@@ -360,41 +251,6 @@ def test_fit_refuses_noise_without_a_finite_epsilon(budget, three_classes, monke
 def test_fit_refuses_a_delta_below_the_tails_of_the_noise(estimator, three_classes):
     with pytest.raises(ValueError, match="delta must be in"):
         estimator(delta=1e-12).fit(*three_classes)
-
-
-def test_fit_refuses_repeated_classes(estimator, three_classes):
-    """``classes=y`` would be saved with the model: the labels themselves."""
-    X, y = three_classes
-    with pytest.raises(ValueError, match="each label once"):
-        estimator(classes=y).fit(X, y)
-
-
-def test_fit_does_not_tell_of_the_number_of_labels_in_y(estimator):
-    """scikit-learn warns when more than half of the records are classes."""
-    X, y = np.eye(20), np.arange(20)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator(classes=range(40)).fit(X, y)
-    assert not caught
-
-
-@pytest.mark.parametrize(
-    "make_bad",
-    [
-        lambda X, y: (X[:, 0] + 1234.5, y),
-        lambda X, y: (X + 1234.5j, y),
-        lambda X, y: (np.where(X > 0, "1234", "SSN"), y),
-        lambda X, y: (X, y[:-1]),
-        lambda X, y: (X, np.where(y > 0, "1234", "short")),
-    ],
-    ids=["one-dimensional", "complex", "text", "lengths", "label-kinds"],
-)
-def test_fit_messages_hold_no_data(estimator, make_bad, three_classes):
-    X, y = make_bad(*three_classes)
-    with pytest.raises(ValueError, match=r"\.") as caught:
-        estimator(classes=range(3)).fit(X, y)
-    for secret in ("1234", "SSN", str(len(three_classes[1])), "<U"):
-        assert secret not in str(caught.value)
 
 
 def test_fit_reaches_the_accuracy_of_the_data_with_little_noise(
@@ -408,14 +264,6 @@ def test_fit_shows_progress_when_asked(estimator, three_classes, capsys):
     estimator(verbose=1).fit(*three_classes)
     estimator_is_iterative = estimator is not DPLeastSquares
     assert (estimator.__name__ in capsys.readouterr().err) is estimator_is_iterative
-
-
-@pytest.mark.parametrize("dtype", [object, str])
-def test_fit_accepts_strings_in_any_array(estimator, three_classes, dtype):
-    X, y = three_classes
-    names = np.array(["a", "bb", "ccc"], dtype)[y]
-    clf = estimator(classes=["a", "bb", "ccc"]).fit(X, names)
-    assert set(clf.predict(X)) <= {"a", "bb", "ccc"}
 
 
 @pytest.mark.parametrize("epsilon", [math.inf, 1e3])

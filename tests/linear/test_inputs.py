@@ -144,7 +144,7 @@ def test_one_vs_rest_of_two_classes_fits_and_says_that_it_reads_the_labels(rows)
         clf.set_params(estimator__classes=None).fit(*rows)
 
 
-def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, monkeypatch):
+def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, plant):
     """Before the charge nothing is noted; after it, the number of the charge."""
     ledger = PrivacyLedger(tmp_path / "x.ledger", dataset="x", epsilon=3, delta=1e-5)
     clf = DPLeastSquares(classes=range(3), ledger=ledger)
@@ -152,24 +152,24 @@ def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    def notes(target, name):
-        with monkeypatch.context() as patch:
-            patch.setattr(target, name, interrupt)
+    def notes(seam, target=DPLeastSquares):
+        with plant.context() as patch:
+            patch(seam, interrupt, of=target)
             with pytest.raises(KeyboardInterrupt) as caught:
                 clf.fit(*rows)
         return getattr(caught.value, "__notes__", [])
 
-    assert notes(DPLeastSquares, "_problem") == []
-    assert notes(PrivacyLedger, "charge") == [
+    assert notes("problem of a linear fit") == []
+    assert notes("charge of a ledger", PrivacyLedger) == [
         "Whether it was charged, the history of its ledger says."
     ]
     assert not ledger.history
-    assert notes(DPLeastSquares, "_solve") == [
+    assert notes("solution of a linear fit") == [
         "The fit was charged, as number 1 of its ledger: its budget is spent."
     ]
     assert len(ledger.history) == 1
     clf.set_params(ledger=None)
-    assert notes(DPLeastSquares, "_solve") == [
+    assert notes("solution of a linear fit") == [
         "The fit had begun: its budget is spent."
     ]
 

@@ -76,26 +76,24 @@ def test_fit_that_overspends_draws_nothing_and_changes_nothing(
         assert vars(clf)[name] is state[name]
 
 
-def test_fit_is_charged_before_its_first_draw(ledger, three_classes, spy, monkeypatch):
-    genuine = PrivacyLedger.charge
+def test_fit_is_charged_before_its_first_draw(ledger, three_classes, spy, plant):
+    genuine = plant.genuine("charge of a ledger")
 
     def charge(self, *args, **kwargs):
         assert spy.calls == []
         return genuine(self, *args, **kwargs)
 
-    monkeypatch.setattr(PrivacyLedger, "charge", charge)
+    plant("charge of a ledger", charge)
     DPFC(n_iter=2, classes=range(3), ledger=ledger).fit(*three_classes)
     assert len(spy.calls) == 4
     assert len(ledger.history) == 1
 
 
-def test_fit_draws_nothing_where_the_ledger_fails(
-    ledger, three_classes, spy, monkeypatch
-):
+def test_fit_draws_nothing_where_the_ledger_fails(ledger, three_classes, spy, plant):
     def full(*_, **__):
         raise LedgerError("database or disk is full")
 
-    monkeypatch.setattr("privfeat.core.ledger.rows.add_charge", full)
+    plant("row of a charge", full)
     clf = DPLeastSquares(classes=range(3), ledger=ledger)
     with pytest.raises(LedgerError, match="full"):
         clf.fit(*three_classes)
@@ -103,11 +101,11 @@ def test_fit_draws_nothing_where_the_ledger_fails(
     assert not hasattr(clf, "privacy_")
 
 
-def test_fit_that_fails_stays_charged(ledger, three_classes, monkeypatch):
+def test_fit_that_fails_stays_charged(ledger, three_classes, plant):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(DPLeastSquares, "_solve", fail)
+    plant("solution of a linear fit", fail, of=DPLeastSquares)
     with pytest.raises(MemoryError):
         DPLeastSquares(classes=range(3), ledger=ledger).fit(*three_classes)
     assert [charge.status for charge in ledger.history] == ["asked"]
@@ -228,13 +226,11 @@ def test_a_saved_model_has_no_ledger(ledger, three_classes, tmp_path):
     assert "x.ledger" not in text
 
 
-def test_a_fit_whose_end_cannot_be_noted_is_not_lost(
-    ledger, three_classes, monkeypatch
-):
+def test_a_fit_whose_end_cannot_be_noted_is_not_lost(ledger, three_classes, plant):
     def full(*_):
         raise LedgerError("database or disk is full")
 
-    monkeypatch.setattr(PrivacyLedger, "finish", full)
+    plant("mark that a fit is done", full)
     clf = DPLeastSquares(classes=range(3), ledger=ledger)
     with pytest.warns(PrivacyWarning, match="keeps the charge") as caught:
         clf.fit(*three_classes)

@@ -6,12 +6,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import privfeat
-from privfeat.core.sums import processes as processes_of_core
 from privfeat.core.sums.processes import Team, all_processes, check_alone, current_team
 from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
@@ -190,8 +190,8 @@ def test_all_processes_ends_with_an_error_in_the_block():
         lambda: privfeat.TemperatureScaling(privfeat.DPFC()),
     ],
 )
-def test_what_knows_of_one_process_alone_refuses_several(make, monkeypatch, data):
-    monkeypatch.setattr(processes_of_core, "current_team", lambda: Team(0, 2))
+def test_what_knows_of_one_process_alone_refuses_several(make, plant, data):
+    plant("team of this process", lambda: Team(0, 2))
     with pytest.raises(PrivacyError, match="must run in one process, got 2"):
         make().fit(*data)
 
@@ -208,7 +208,7 @@ def test_all_processes_refuses_other_sources():
 
 def test_fits_in_other_threads_of_a_team_are_refused(monkeypatch):
     """They would fit alone in every process, each with a charge."""
-    monkeypatch.setattr(processes_of_core.jax, "process_count", lambda: 2)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
 
     def ask():
         with ThreadPoolExecutor(1) as threads:

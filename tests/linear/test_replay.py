@@ -6,20 +6,18 @@ at all. The same `check_*` functions must notice planted faults.
 
 import math
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
-from privfeat.audit.noise_check import noise_checks, repetition_p_value
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.noise import draws
-from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums.totals import ExactSum
-from privfeat.linear import least_squares
-from tests.linear.replaying import assert_same_state, check_sensitivity, replay
-from tests.planting import plant_clip
+from tests.linear.replaying import (
+    assert_same_state,
+    check_independence,
+    check_noise,
+    check_sensitivity,
+    replay,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
@@ -99,19 +97,6 @@ def neighbours(X, y, adjacency):
         yield (X, rare), (np.delete(X, 4, axis=0), np.delete(rare, 4))
     else:
         yield (X, rare), (X, np.where(rare == 2, 1, rare))
-
-
-def check_noise(statement, calls, rate=1e-6):
-    """Chi-square test of every query's stddev; false-positive rate ``rate`` each."""
-    checks = noise_checks(statement, calls)
-    for record, check in zip(statement.releases, checks, strict=True):
-        assert record.noise_stddev == record.noise_multiplier * record.l2_sensitivity
-        assert rate / 2 < check.p_value < 1 - rate / 2
-
-
-def check_independence(calls, rate=1e-6):
-    """Test the correlation of each two blocks; false-positive rate ``rate`` in all."""
-    assert repetition_p_value(calls) > rate
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -201,87 +186,6 @@ def test_fit_without_privacy_adds_nothing(fit, three_classes, spy):
     clf = cls(epsilon=math.inf, **options).fit(*three_classes)
     assert all(np.all(call.noise == 0.0) for call in spy.calls)
     assert not clf.privacy_.private
-
-
-def test_check_noise_notices_half_the_noise(three_classes, spy, monkeypatch):
-    genuine = draws.gaussian
-    monkeypatch.setattr(
-        draws, "gaussian", lambda key, shape, stddev: genuine(key, shape, stddev / 2)
-    )
-    clf = DPFC(epsilon=2.0, n_iter=30, random_state=0).fit(*three_classes)
-    with pytest.raises(AssertionError):
-        check_noise(clf.privacy_, spy.calls)
-
-
-def test_check_independence_notices_one_key_for_all_classes(
-    three_classes, spy, monkeypatch
-):
-    """The same noise vector for every class, as in published code."""
-    genuine = draws.gaussian
-
-    def repeated(key, shape, stddev):
-        row = genuine(key, shape[1:], stddev)
-        return np.broadcast_to(row, shape).copy()
-
-    monkeypatch.setattr(draws, "gaussian", repeated)
-    DPLeastSquares(epsilon=2.0, random_state=0).fit(*three_classes)
-    with pytest.raises(AssertionError):
-        check_independence(spy.of("class_sums"))
-
-
-def test_check_independence_notices_one_key_for_all_steps(
-    three_classes, spy, monkeypatch
-):
-    key = KeyStream(1).draw_noise_key()
-    monkeypatch.setattr(KeyStream, "draw_noise_key", lambda self: key)
-    DPAdamLinear(epsilon=2.0, n_iter=3).fit(*three_classes)
-    with pytest.raises(AssertionError):
-        check_independence(spy.calls)
-
-
-def unclipped(features, *, clip_norm, **_):
-    whole = np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm))
-    return jnp.asarray(whole.astype(np.float32))
-
-
-def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, monkeypatch):
-    plant_clip(monkeypatch, unclipped)
-    X, y = three_classes
-    longer = np.vstack([X, [[10.0, 0.0, 0.0, 0.0]]]), np.append(y, 0)
-
-    def make():  # the planted fault forgets constant coordinates
-        return DPLeastSquares(
-            epsilon=2.0,
-            classes=range(3),
-            random_state=0,
-            center=False,
-            fit_intercept=False,
-        )
-
-    first, _, calls, other_calls = replay(spy, make, (X, y), longer)
-    with pytest.raises(AssertionError):
-        check_sensitivity(first.privacy_, calls, other_calls)
-
-
-def test_check_sensitivity_notices_a_mean_instead_of_a_sum(
-    three_classes, spy, monkeypatch
-):
-    """Division by the number of records moves every record's contribution."""
-    genuine = least_squares.exact_gram
-
-    def mean_gram(rows, **options):
-        n_samples = rows._features.shape[0]
-        return ExactSum(genuine(rows, **options).value * 1000.0 / n_samples)
-
-    monkeypatch.setattr(least_squares, "exact_gram", mean_gram)
-    X, y = three_classes
-
-    def make():
-        return DPLeastSquares(epsilon=2.0, classes=range(3), random_state=0)
-
-    first, _, calls, other_calls = replay(spy, make, (X, y), (X[1:], y[1:]))
-    with pytest.raises(AssertionError):
-        check_sensitivity(first.privacy_, calls, other_calls)
 
 
 def test_poisson_sampling_takes_all_steps_on_empty_batches(three_classes, spy):

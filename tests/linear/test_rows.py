@@ -14,8 +14,7 @@ from privfeat.core.bounds.grid import grid_step
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
-from privfeat.data import LazyFeatures, write_features
-from privfeat.linear import rows as rows_of
+from privfeat.data import write_features
 from privfeat.linear.rows import BoundedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -104,8 +103,8 @@ def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
     assert rows.step is None
 
 
-def test_bounded_rows_refuses_more_rows_than_the_margin_covers(monkeypatch, features):
-    monkeypatch.setattr(rows_of, "MAX_ROWS", 100)
+def test_bounded_rows_refuses_more_rows_than_the_margin_covers(plant, features):
+    plant("most rows of a fit", 100)
     with pytest.raises(ValueError, match="X must have at most 100 rows"):
         BoundedRows(features, np.zeros((len(features), 1)), private=True, **OPTIONS)
 
@@ -133,9 +132,9 @@ def test_one_more_record_leaves_the_others_contributions_alone(
 
 @pytest.mark.parametrize("cache_bytes", [0, 2**31])
 def test_bounded_rows_of_a_file_equal_those_in_memory(
-    split, labels, cache_bytes, monkeypatch
+    split, labels, cache_bytes, plant
 ):
-    monkeypatch.setattr(rows_of, "_CACHE_BYTES", cache_bytes)
+    plant("memory for bounded rows", cache_bytes)
     lazy = BoundedRows(split.X, labels[:, None], private=True, **OPTIONS)
     memory = BoundedRows(np.asarray(split.X), labels[:, None], private=True, **OPTIONS)
     for _ in range(2):
@@ -170,16 +169,16 @@ def test_fit_on_a_file_equals_fit_in_memory(split, cls, options, epsilon):
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_fit_refuses_a_file_that_is_not_finite(split, estimator, monkeypatch, bad):
+def test_fit_refuses_a_file_that_is_not_finite(split, estimator, plant, bad):
     """A file of another origin: ours are checked when they are written."""
-    genuine = LazyFeatures.read
+    genuine = plant.genuine("read of lazy features")
 
     def read(self, start, stop):
         rows = genuine(self, start, stop)
         rows[0, 0] = bad
         return rows
 
-    monkeypatch.setattr(LazyFeatures, "read", read)
+    plant("read of lazy features", read)
     clf = estimator()
     with pytest.raises(ValueError, match="X must not contain NaN or infinity"):
         clf.fit(split.X, split.y)

@@ -7,7 +7,6 @@ import pytest
 from flax import nnx
 
 from privfeat._compilation import kept_compiled_code
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
@@ -99,14 +98,14 @@ def records():
 
 
 @pytest.fixture
-def released(monkeypatch):
+def released(plant):
     """Record the exact sums of a fit."""
     sums = []
-    original = GaussianMechanism.release
+    original = plant.genuine("release of a sum")
 
     def release(self, name, exact, **options):
         sums.append(exact.value.copy())
         return original(self, name, exact, **options)
 
-    monkeypatch.setattr(GaussianMechanism, "release", release)
+    plant("release of a sum", release)
     return sums

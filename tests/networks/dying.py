@@ -3,8 +3,8 @@
 import numpy as np
 
 from privfeat import DPSGDClassifier, PrivacyLedger
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from tests.core.ledgers import kill_this_process
+from tests.planting import Plant
 
 
 def make_records():
@@ -36,7 +36,8 @@ def steps_in(folder):
 
 def fit_until_killed(folder, ledger_path, n_draws):
     """Fit; killed after so many draws of noise."""
-    release = GaussianMechanism.release
+    plant = Plant()
+    release = plant.genuine("release of a sum")
     left = n_draws
 
     def release_dying(self, *args, **kwargs):
@@ -47,6 +48,6 @@ def fit_until_killed(folder, ledger_path, n_draws):
             kill_this_process()
         return released
 
-    GaussianMechanism.release = release_dying
+    plant("release of a sum", release_dying)
     ledger = PrivacyLedger(ledger_path, dataset="x")
     make_charged(folder, ledger).fit(*make_records())

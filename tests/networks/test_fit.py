@@ -2,19 +2,14 @@
 
 import copy
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core.accounting.pld import rdp_epsilon
-from privfeat.core.noise import draws as noise
-from privfeat.core.sums.processes import Team
-from privfeat.exceptions import PrivacyError, PrivacyWarning, UnsupportedEventError
-from privfeat.networks.layers import Dense
+from privfeat.exceptions import UnsupportedEventError
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -108,15 +103,15 @@ def test_first_exact_sum_moves_by_at_most_its_sensitivity(
     assert max(moved) > 0.9 or clip_factor == "global"
 
 
-def test_every_entry_of_every_step_gets_its_own_noise(records, monkeypatch):
+def test_every_entry_of_every_step_gets_its_own_noise(records, plant):
     draws = []
-    original = noise.gaussian
+    original = plant.genuine("Gaussian noise")
 
     def gaussian(key, shape, stddev):
         draws.append(original(key, shape, stddev))
         return draws[-1]
 
-    monkeypatch.setattr(noise, "gaussian", gaussian)
+    plant("Gaussian noise", gaussian)
     clf = DPSGDClassifier(**TINY).fit(*records)
     size = sum(leaf.size for leaf in clf.parameters_.values())
     assert [len(draw) for draw in draws] == [size] * 4
@@ -200,120 +195,6 @@ def test_replace_one_needs_full_batches_and_doubles_the_sensitivity(records):
     clf = DPSGDClassifier(**params | {"expected_batch_size": None}).fit(*records)
     assert clf.privacy_.releases[0].l2_sensitivity == pytest.approx(2.0, rel=1e-6)
     assert clf.privacy_.accounting == "exact"
-
-
-def test_reading_classes_and_seeding_warn(records):
-    with pytest.warns(PrivacyWarning) as caught:
-        DPSGDClassifier(**TINY | {"classes": None}).fit(*records)
-    text = " ".join(str(warning.message) for warning in caught)
-    assert "classes=None" in text
-    assert "random_state" in text
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {name: value}
-        for name in (
-            "n_iter", "epochs", "expected_batch_size", "microbatch_size", "clip_norm",
-            "learning_rate", "ema_decay", "n_copies", "n_votes", "delta",
-            "noise_multiplier",
-        )
-        for value in (np.nan, -1, True, "x")
-    ]
-    + [
-        {"clip_factor": "no"}, {"clip_style": "no"}, {"engine": "no"},
-        {"optimizer": "no"}, {"schedule": "no"}, {"model": "no"}, {"frozen": "layers"},
-        {"frozen": ("",)}, {"augmentation": "no"},
-        {"augmentation": "crop_flip"}, {"expected_batch_size": 31},
-        {"weight_decay": np.nan}, {"warmup_steps": 5}, {"model": "wrn_16_4"},
-    ],
-)  # fmt: skip
-def test_bad_parameters_are_refused_before_anything_is_released(
-    records, released, params
-):
-    with pytest.raises((TypeError, ValueError)):
-        DPSGDClassifier(**TINY | params).fit(*records)
-    assert not released
-
-
-class Mixing(nnx.Module):
-    """Layers of this library, with something computed over records between them."""
-
-    def __init__(self, n_inputs, n_outputs, over_records, *, rngs):
-        self.head = Dense(n_inputs, n_outputs, rngs=rngs)
-        self.over_records = over_records
-
-    def __call__(self, x):
-        return self.head(x - self.over_records(x))
-
-
-@pytest.mark.parametrize("engine", ["fast", "reference"])
-@pytest.mark.parametrize(
-    "over_records",
-    [
-        lambda x: x.mean(axis=0, keepdims=True),
-        lambda x: x.max(axis=0, keepdims=True),
-        lambda x: jnp.sort(x, axis=0),
-        lambda x: x[::-1],
-    ],
-)
-def test_networks_that_mix_records_are_refused(records, released, engine, over_records):
-    def mixing(shape, n_outputs, *, rngs):
-        return Mixing(shape[0], n_outputs, over_records, rngs=rngs)
-
-    with pytest.raises(ValueError, match="every record by itself"):
-        DPSGDClassifier(**TINY | {"model": mixing, "engine": engine}).fit(*records)
-    assert not released
-
-
-@pytest.mark.parametrize("engine", ["fast", "reference"])
-def test_networks_of_a_user_that_do_not_mix_are_trained(records, engine):
-    def centred(shape, n_outputs, *, rngs):
-        return Mixing(
-            shape[0], n_outputs, lambda x: x.mean(axis=1, keepdims=True), rngs=rngs
-        )
-
-    params = {"model": centred, "engine": engine, "trust_model": True}
-    clf = DPSGDClassifier(**TINY | params).fit(*records)
-    assert clf.n_iter_ == 4
-    vouched = "that the network treats every record by itself (trust_model=True)"
-    assert (vouched in clf.privacy_.public) == (engine == "fast")
-
-
-def test_a_network_may_be_a_single_layer(records):
-    def layer(shape, n_outputs, *, rngs):
-        return Dense(shape[0], n_outputs, rngs=rngs)
-
-    fits = [
-        DPSGDClassifier(
-            **TINY | {"model": layer, "engine": engine, "trust_model": True}
-        ).fit(*records)
-        for engine in ("fast", "reference")
-    ]
-    assert set(fits[0].parameters_) == {"bias", "kernel"}
-    for name, leaf in fits[0].parameters_.items():
-        np.testing.assert_allclose(fits[1].parameters_[name], leaf, atol=1e-5)
-
-
-def test_several_processes_are_refused(records, released, monkeypatch):
-    monkeypatch.setattr(
-        "privfeat.core.sums.processes.current_team", lambda: Team(index=0, size=2)
-    )
-    with pytest.raises(PrivacyError, match="must run in one process"):
-        DPSGDClassifier(**TINY).fit(*records)
-    assert not released
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-def test_records_that_are_not_finite_are_refused(records, value, released):
-    X, y = records
-    X = X.copy()
-    X[4, 2] = value
-    with pytest.raises(ValueError, match="finite") as caught:
-        DPSGDClassifier(**TINY).fit(X, y)
-    assert "4" not in str(caught.value)
-    assert not released
 
 
 def test_estimators_clone_and_copy(records):

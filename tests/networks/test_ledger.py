@@ -15,7 +15,6 @@ from privfeat import (
     load,
     save,
 )
-from privfeat.core.noise import draws as noise
 
 
 @pytest.fixture
@@ -36,17 +35,18 @@ def make(ledger):
 
 
 @pytest.fixture
-def draws(monkeypatch):
+def draws(plant):
     """Count the draws of noise and of batches."""
     made = []
-    for name in ("gaussian", "bernoulli"):
-        original = getattr(noise, name)
+    seams = {"gaussian": "Gaussian noise", "bernoulli": "Poisson sample"}
+    for name, seam in seams.items():
+        original = plant.genuine(seam)
 
         def draw(*args, original=original, name=name):
             made.append(name)
             return original(*args)
 
-        monkeypatch.setattr(noise, name, draw)
+        plant(seam, draw)
     return made
 
 
@@ -80,23 +80,23 @@ def test_fit_that_overspends_draws_nothing_and_changes_nothing(
     assert vars(clf)["parameters_"] is state["parameters_"]
 
 
-def test_fit_is_charged_before_its_first_draw(make, records, draws, monkeypatch):
-    genuine = PrivacyLedger.charge
+def test_fit_is_charged_before_its_first_draw(make, records, draws, plant):
+    genuine = plant.genuine("charge of a ledger")
 
     def charge(self, *args, **kwargs):
         assert draws == []
         return genuine(self, *args, **kwargs)
 
-    monkeypatch.setattr(PrivacyLedger, "charge", charge)
+    plant("charge of a ledger", charge)
     make(expected_batch_size=8).fit(*records)
     assert draws == ["bernoulli", "gaussian"] * 3
 
 
-def test_fit_draws_nothing_where_the_ledger_fails(make, records, draws, monkeypatch):
+def test_fit_draws_nothing_where_the_ledger_fails(make, records, draws, plant):
     def full(*_, **__):
         raise LedgerError("database or disk is full")
 
-    monkeypatch.setattr("privfeat.core.ledger.rows.add_charge", full)
+    plant("row of a charge", full)
     clf = make()
     with pytest.raises(LedgerError, match="full"):
         clf.fit(*records)

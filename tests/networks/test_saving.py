@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, load, save
-from privfeat.networks import model
 from privfeat.networks.images.augment import to_inputs
 from privfeat.networks.models import build
 from privfeat.persistence import ModelFileError
@@ -65,7 +64,7 @@ def test_a_network_without_a_name_is_not_saved(tmp_path, images, params):
 
 
 @pytest.mark.slow
-def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch):
+def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, plant):
     images = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
     scale = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
     labels = np.arange(20) % 2
@@ -79,7 +78,7 @@ def test_a_fit_trains_predicts_and_is_saved_with_its_scale(tmp_path, monkeypatch
     )
     expected = clf.fit(to_inputs(images, scale), labels)
     scores = expected.decision_function(to_inputs(images, scale))
-    monkeypatch.setattr(model, "pixel_scale", lambda model, weights: scale)
+    plant("scale of pixels", lambda model, weights: scale)
     found = clone(clf).fit(images, labels)
     np.testing.assert_array_equal(found.decision_function(images), scores)
     save(found, tmp_path / "model")

@@ -18,6 +18,7 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares, _model_files
 from tests.linear.conftest import spy, three_classes
 
 __all__ = ["spy", "three_classes"]
+SECRET = "patient0815"  # which no message may show
 
 
 def pytest_collection_modifyitems(items):
@@ -80,3 +81,9 @@ def prices(statement):
         for record in statement.releases
         for factor in (1.0, math.sqrt(0.5))
     }
+
+
+@pytest.fixture
+def records():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(30, 5)), rng.integers(0, 3, 30)

@@ -8,25 +8,23 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares
 from privfeat.audit.one_run import epsilon_lower_bound
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.noise import draws as noise
-from privfeat.core.noise import exact, gaussian_mechanism
-from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 # 9 -- continuous noise in floats; combining samples does not help
 
 
-def check_09(make, data, monkeypatch):
+def check_09(make, data, plant):
     """Releases lie on a grid that is public, wherever the sum is between its points."""
-    genuine, seen = gaussian_mechanism.noisy_total, []
+    genuine, seen = plant.genuine("discrete noise on a total"), []
 
     def watched(keys, total, stddev, **options):
         value = genuine(keys, total, stddev, **options)
         seen.append((value / total.unit, total.total, total.unit, stddev))
         return value
 
-    with monkeypatch.context() as patch:
-        patch.setattr(gaussian_mechanism, "noisy_total", watched)
+    with plant.context() as patch:
+        patch("discrete noise on a total", watched)
         for cls in (DPLeastSquares, DPFC, DPAdamLinear):
             seen.clear()
             clf = make(cls, arithmetic="exact", random_state=None).fit(*data)
@@ -48,13 +46,13 @@ def check_09(make, data, monkeypatch):
 
 @quiet
 def test_09_exact_releases_lie_on_the_grid_and_others_do_not_say_so(
-    make, three_classes, monkeypatch
+    make, three_classes, plant
 ):
-    check_09(make, three_classes, monkeypatch)
+    check_09(make, three_classes, plant)
 
 
 @quiet
-def test_09_notices_several_continuous_draws_combined(make, three_classes, monkeypatch):
+def test_09_notices_several_continuous_draws_combined(make, three_classes, plant):
     """Four draws of half the stddev: harder to exploit, and not on the grid."""
 
     def combined(keys, total, stddev, *, symmetric):
@@ -65,35 +63,32 @@ def test_09_notices_several_continuous_draws_combined(make, three_classes, monke
         value = total.total * total.unit + sum(draws)
         return (value + value.T) / 2 if symmetric else value
 
-    monkeypatch.setattr(gaussian_mechanism, "noisy_total", combined)
+    plant("discrete noise on a total", combined)
     with pytest.raises(AssertionError):
-        check_09(make, three_classes, monkeypatch)
+        check_09(make, three_classes, plant)
 
 
 @quiet
-def test_09_notices_a_sum_in_floats_below_discrete_noise(
-    make, three_classes, monkeypatch
-):
-    genuine = exact.rounded
-    monkeypatch.setattr(
-        exact, "rounded", lambda total, carry: genuine(total, carry) + 1.0 / 3.0
+def test_09_notices_a_sum_in_floats_below_discrete_noise(make, three_classes, plant):
+    genuine = plant.genuine("whole number next to a total")
+    plant(
+        "whole number next to a total",
+        lambda total, carry: genuine(total, carry) + 1.0 / 3.0,
     )
     with pytest.raises(AssertionError):
-        check_09(make, three_classes, monkeypatch)
+        check_09(make, three_classes, plant)
 
 
 @quiet
-def test_09_notices_a_statement_that_claims_the_exact_mode(
-    make, three_classes, monkeypatch
-):
-    genuine = PrivacyStatement.from_plan
+def test_09_notices_a_statement_that_claims_the_exact_mode(make, three_classes, plant):
+    genuine = plant.genuine("statement of a plan")
 
     def boasting(plan, **facts):
         return genuine(plan, **(facts | {"arithmetic": "exact"}))
 
-    monkeypatch.setattr(PrivacyStatement, "from_plan", boasting)
+    plant("statement of a plan", boasting)
     with pytest.raises(AssertionError):
-        check_09(make, three_classes, monkeypatch)
+        check_09(make, three_classes, plant)
 
 
 # 28 -- audit code overstated the bound

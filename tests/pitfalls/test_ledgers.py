@@ -19,8 +19,6 @@ from privfeat import (
     PrivacyLedger,
     compose,
 )
-from privfeat.core import private_fit
-from privfeat.core.noise import draws
 from tests.pitfalls.conftest import prices
 
 FOLDS = HashKFold(3, key=0)
@@ -71,11 +69,9 @@ def test_05_copies_in_other_processes_are_charged_to_one_ledger(
 
 
 def test_05_notices_a_ledger_that_is_copied_with_its_estimator(
-    make, three_classes, new_ledger, monkeypatch
+    make, three_classes, new_ledger, plant
 ):
-    monkeypatch.setattr(
-        PrivacyLedger, "__deepcopy__", lambda self, memo: new_ledger(), raising=False
-    )
+    plant("copy of a ledger", lambda self, protocol: (new_ledger, ()))
     with pytest.raises(AssertionError):
         check_05(make, three_classes, new_ledger())
 
@@ -87,32 +83,31 @@ class KilledError(Exception):
     """Stands for a crash."""
 
 
-def check_30(make, data, new_ledger, monkeypatch):
+def check_30(make, data, new_ledger, plant):
     """However many draws were made before a crash, the ledger holds their cost."""
-    genuine = draws.gaussian
+    genuine = plant.genuine("Gaussian noise")
     for cls, n_before in itertools.product(EVERY_FIT, range(3)):
         ledger, drawn = new_ledger(), []
         clf = make(cls, random_state=None, ledger=ledger)
 
-        def dying(key, shape, stddev, clf=clf, drawn=drawn, n=n_before):
+        def dying(key, shape, stddev, drawn=drawn, n=n_before):
             if len(drawn) == n:
                 raise KilledError
-            drawn.append(prices(clf.privacy_)[stddev])
+            drawn.append(stddev)
             return genuine(key, shape, stddev)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(draws, "gaussian", dying)
+        with plant.context() as patch:
+            patch("Gaussian noise", dying)
             with pytest.raises(KilledError):
                 clf.fit(*data)
         assert len(drawn) == n_before
-        assert math.fsum(drawn) <= ledger.spent.rho
+        costs = prices(clf.privacy_)
+        assert math.fsum(costs[stddev] for stddev in drawn) <= ledger.spent.rho
         assert [charge.status for charge in ledger.history] == ["asked"]
 
 
-def test_30_the_ledger_holds_a_fit_that_crashed(
-    make, three_classes, new_ledger, monkeypatch
-):
-    check_30(make, three_classes, new_ledger, monkeypatch)
+def test_30_the_ledger_holds_a_fit_that_crashed(make, three_classes, new_ledger, plant):
+    check_30(make, three_classes, new_ledger, plant)
 
 
 def late(ledger, statement, *, estimator, **_):
@@ -129,18 +124,16 @@ def late(ledger, statement, *, estimator, **_):
     return Late()
 
 
-def test_30_notices_a_charge_after_training(
-    make, three_classes, new_ledger, monkeypatch
-):
-    monkeypatch.setattr(private_fit, "charged", late)
+def test_30_notices_a_charge_after_training(make, three_classes, new_ledger, plant):
+    plant("charge around a fit", late)
     with pytest.raises(AssertionError):
-        check_30(make, three_classes, new_ledger, monkeypatch)
+        check_30(make, three_classes, new_ledger, plant)
 
 
 def test_30_notices_a_charge_that_a_crash_takes_back(
-    make, three_classes, new_ledger, monkeypatch, tmp_path
+    make, three_classes, new_ledger, plant, tmp_path
 ):
-    genuine, copy = private_fit.charged, tmp_path / "copy"
+    genuine, copy = plant.genuine("charge around a fit"), tmp_path / "copy"
 
     def forgiving(ledger, statement, *, estimator, **_):
         class Forgiving:
@@ -154,12 +147,12 @@ def test_30_notices_a_charge_that_a_crash_takes_back(
 
         return Forgiving()
 
-    monkeypatch.setattr(private_fit, "charged", forgiving)
+    plant("charge around a fit", forgiving)
     with pytest.raises(AssertionError):
-        check_30(make, three_classes, new_ledger, monkeypatch)
+        check_30(make, three_classes, new_ledger, plant)
 
 
-def check_30_search(make, data, ledger, monkeypatch):
+def check_30_search(make, data, ledger, plant):
     """The search is charged whole before any of its runs draws."""
 
     def dying(*_):
@@ -168,22 +161,22 @@ def check_30_search(make, data, ledger, monkeypatch):
     search = DPRandomizedSearch(
         make(DPFC, random_state=None, epsilon=None), {"ridge": [1.0, 2.0]}, epsilon=2.0
     )
-    with monkeypatch.context() as patch:
-        patch.setattr(draws, "gaussian", dying)
+    with plant.context() as patch:
+        patch("Gaussian noise", dying)
         with pytest.raises(KilledError):
             search.set_params(ledger=ledger).fit(*data)
     assert ledger.spent.epsilon == 2.0
 
 
 def test_30_the_ledger_holds_a_search_that_crashed(
-    make, three_classes, new_ledger, monkeypatch
+    make, three_classes, new_ledger, plant
 ):
-    check_30_search(make, three_classes, new_ledger(), monkeypatch)
+    check_30_search(make, three_classes, new_ledger(), plant)
 
 
 def test_30_notices_a_search_that_is_charged_at_its_end(
-    make, three_classes, new_ledger, monkeypatch
+    make, three_classes, new_ledger, plant
 ):
-    monkeypatch.setattr(private_fit, "charged", late)
+    plant("charge around a fit", late)
     with pytest.raises(AssertionError):
-        check_30_search(make, three_classes, new_ledger(), monkeypatch)
+        check_30_search(make, three_classes, new_ledger(), plant)

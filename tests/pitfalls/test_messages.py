@@ -1,7 +1,6 @@
 """No traceback and no warning shows data, whatever others raise while they read it."""
 
 import re
-import threading
 import traceback
 import warnings
 
@@ -22,14 +21,13 @@ from privfeat import (
     TemperatureScaling,
     audit,
 )
-from privfeat._messages import array_of, without_data, without_warnings
+from privfeat._messages import array_of, without_data
 from privfeat.analysis.metrics import calibration_report
 from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
-from privfeat.exceptions import PrivacyWarning
 from privfeat.networks.images.records import as_records
 from tests.networks.tiny import TINY
+from tests.pitfalls.conftest import SECRET
 
-SECRET = "patient0815"
 NUMBER = 815.0815
 MARKS = (SECRET, "815.08", "0815")
 N = 6
@@ -276,46 +274,3 @@ def test_a_damaged_file_shows_no_size(tmp_path, cut):
     said = said_by(lambda: open_features(path))
     assert "truncated" in said
     assert not {"eof", str(cut), str(len(content))} & {*re.findall(r"\w+", said)}
-
-
-def test_fits_in_threads_leave_the_warnings_of_later_fits():
-    """Two threads that leave a door in another order than they came, and a third."""
-    began, second_in, first_out = (threading.Event() for _ in range(3))
-    seen = []
-
-    def first():
-        began.set()
-        second_in.wait(60)
-        warnings.warn(SECRET, UserWarning, stacklevel=1)
-
-    def second():
-        began.wait(60)
-        second_in.set()
-        first_out.wait(60)
-        warnings.warn(SECRET, UserWarning, stacklevel=1)
-
-    def enter_first():
-        without_data(first)
-        with warnings.catch_warnings(record=True) as caught:  # beside the second
-            warnings.simplefilter("always")
-            warnings.warn("of another thread", PrivacyWarning, stacklevel=1)
-        seen.extend(str(one.message) for one in caught)
-        first_out.set()
-
-    before, show = [*warnings.filters], warnings.showwarning
-    threads = [threading.Thread(target=enter_first)]
-    threads += [threading.Thread(target=without_data, args=[second])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert seen == ["of another thread"]
-    assert (warnings.filters, warnings.showwarning) == (before, show)
-
-
-def test_a_door_that_was_left_takes_no_more_warnings():
-    with without_warnings() as texts:
-        _, kept, *_ = warnings.filters[0]  # as another thread may keep it
-        warnings.warn(SECRET, UserWarning, stacklevel=1)
-    assert texts == [SECRET]
-    assert not kept.match("later")

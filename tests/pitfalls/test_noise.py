@@ -11,10 +11,8 @@ from dp_accounting import PoissonSampledDpEvent
 from privfeat import DPAdamLinear, DPLeastSquares, PrivacyWarning, persistence
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.noise import draws, gaussian_mechanism, keys
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums import processes
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
@@ -44,21 +42,21 @@ def test_06_classes_steps_and_blocks_have_noise_of_their_own(spy, make):
 
 
 @quiet
-def test_06_notices_the_same_vector_for_all_classes(spy, make, monkeypatch):
-    genuine = draws.gaussian
+def test_06_notices_the_same_vector_for_all_classes(spy, make, plant):
+    genuine = plant.genuine("Gaussian noise")
 
     def repeated(key, shape, stddev):
         return np.broadcast_to(genuine(key, shape[-1:], stddev), shape).copy()
 
-    monkeypatch.setattr(draws, "gaussian", repeated)
+    plant("Gaussian noise", repeated)
     with pytest.raises(AssertionError):
         check_06(spy, make)
 
 
 @quiet
-def test_06_notices_one_key_for_all_steps(spy, make, monkeypatch):
+def test_06_notices_one_key_for_all_steps(spy, make, plant):
     key = KeyStream(1).draw_noise_key()
-    monkeypatch.setattr(KeyStream, "draw_noise_key", lambda self: key)
+    plant("next key of noise", lambda self: key)
     with pytest.raises(AssertionError):
         check_06(spy, make)
 
@@ -79,8 +77,8 @@ def test_07_two_fits_without_a_seed_differ(make, three_classes):
     check_07(make, three_classes)
 
 
-def test_07_notices_the_global_seed_of_numpy(make, three_classes, monkeypatch):
-    monkeypatch.setattr(keys.os, "urandom", np.random.bytes)
+def test_07_notices_the_global_seed_of_numpy(make, three_classes, plant):
+    plant("bytes of the operating system", np.random.bytes)
     with pytest.raises(AssertionError):
         check_07(make, three_classes)
 
@@ -100,13 +98,13 @@ def test_08_a_seed_is_told_and_marks_the_statement(make, three_classes):
     check_08(make, three_classes)
 
 
-def test_08_notices_a_statement_that_forgets_the_seed(make, three_classes, monkeypatch):
-    genuine = PrivacyStatement.from_plan
+def test_08_notices_a_statement_that_forgets_the_seed(make, three_classes, plant):
+    genuine = plant.genuine("statement of a plan")
 
     def forgetful(plan, **facts):
         return genuine(plan, **(facts | {"seeded": False}))
 
-    monkeypatch.setattr(PrivacyStatement, "from_plan", forgetful)
+    plant("statement of a plan", forgetful)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         check_08(make, three_classes)
 
@@ -130,8 +128,8 @@ def test_13_empty_batches_are_released_with_noise_alone(spy, make, three_classes
 
 
 @quiet
-def test_13_notices_empty_batches_without_noise(spy, make, three_classes, monkeypatch):
-    spied = GaussianMechanism.release
+def test_13_notices_empty_batches_without_noise(spy, make, three_classes, plant):
+    spied = plant.genuine("release of a sum")
 
     def skipping(self, name, exact, *, symmetric=False):
         found = spied(self, name, exact, symmetric=symmetric)
@@ -140,7 +138,7 @@ def test_13_notices_empty_batches_without_noise(spy, make, three_classes, monkey
             spy.calls[-1] = dataclasses.replace(spy.calls[-1], release=found)
         return found
 
-    monkeypatch.setattr(GaussianMechanism, "release", skipping)
+    plant("release of a sum", skipping)
     with pytest.raises(AssertionError):
         check_13(spy, make, three_classes)
 
@@ -167,12 +165,12 @@ def test_14_what_is_accounted_as_poisson_is_sampled_so():
     check_14()
 
 
-def test_14_notices_batches_of_a_fixed_size(monkeypatch):
+def test_14_notices_batches_of_a_fixed_size(plant):
     def fixed(key, n_samples, probability):
         order = np.random.default_rng(key).permutation(n_samples)
         return order < n_samples * probability
 
-    monkeypatch.setattr(draws, "bernoulli", fixed)
+    plant("Poisson sample", fixed)
     with pytest.raises(AssertionError):
         check_14()
 
@@ -213,8 +211,8 @@ def test_24_the_noise_of_eight_ranks_is_that_of_one():
     check_24()
 
 
-def test_24_notices_noise_on_every_rank(monkeypatch):
-    monkeypatch.setattr(gaussian_mechanism, "current_team", lambda: Ranks(0, 8))
+def test_24_notices_noise_on_every_rank(plant):
+    plant("team that draws noise", lambda: Ranks(0, 8))
     with pytest.raises(AssertionError):
         check_24()
 
@@ -260,12 +258,12 @@ def test_29_notices_arrays_that_are_unpickled(
 
 
 @quiet
-def test_29_notices_a_seed_that_is_kept(make, three_classes, tmp_path, monkeypatch):
-    genuine = persistence.load
+def test_29_notices_a_seed_that_is_kept(make, three_classes, tmp_path, plant):
+    genuine = plant.genuine("load of a model")
 
     def remembering(path):
         return genuine(path).set_params(random_state=5)
 
-    monkeypatch.setattr(persistence, "load", remembering)
+    plant("load of a model", remembering)
     with pytest.raises(AssertionError):
         check_29(make, three_classes, tmp_path)

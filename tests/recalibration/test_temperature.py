@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from privfeat import DPLeastSquares, PrivacyLedger, TemperatureScaling
 from privfeat.analysis.metrics import report_of
 from privfeat.audit.recorder import recording
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
 
@@ -84,7 +83,7 @@ def test_replacing_a_record_costs_nearly_twice_the_noise(sharp):
     assert two.noise_stddev == pytest.approx(factor * one.noise_stddev)
 
 
-def test_a_record_moves_every_sum_by_at_most_one(sharp, monkeypatch):
+def test_a_record_moves_every_sum_by_at_most_one(sharp, plant):
     """Replay: neighbours with noise from one seed, the path of temperatures forced."""
     seen = []
 
@@ -93,7 +92,7 @@ def test_a_record_moves_every_sum_by_at_most_one(sharp, monkeypatch):
         self._blocks_left[name] -= 1
         return type("Fixed", (), {"value": np.array(1.0)})()
 
-    monkeypatch.setattr(GaussianMechanism, "release", record)
+    plant("release of a sum", record)
     X, y = draw(1100, 5)  # over the end of a chunk
     TemperatureScaling(sharp).fit(X, y)
     whole = seen.copy()
@@ -198,7 +197,7 @@ def ledger(tmp_path):
     return PrivacyLedger(path, dataset="validation", epsilon=1.0, delta=1e-5)
 
 
-def test_ledger_is_charged_before_noise_is_drawn(sharp, ledger, monkeypatch):
+def test_ledger_is_charged_before_noise_is_drawn(sharp, ledger, plant):
     def fails(self, name, exact, *, symmetric=False):
         (charge,) = ledger.history
         assert charge.status != "fitted"
@@ -206,8 +205,8 @@ def test_ledger_is_charged_before_noise_is_drawn(sharp, ledger, monkeypatch):
 
     X, y = draw(50, 10)
     scaled = TemperatureScaling(sharp, epsilon=0.5, ledger=ledger)
-    with monkeypatch.context() as patch:
-        patch.setattr(GaussianMechanism, "release", fails)
+    with plant.context() as patch:
+        patch("release of a sum", fails)
         with pytest.raises(MemoryError):
             scaled.fit(X, y)
     (charge,) = ledger.history

@@ -8,11 +8,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_delta
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.report.guarantee import (
-    epsilon_delta_curve,
-    in_words,
-    membership_tradeoff,
-)
+from privfeat.report.guarantee import epsilon_delta_curve, in_words, membership_tradeoff
 from tests.report.conftest import state
 
 

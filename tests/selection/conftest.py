@@ -1,10 +1,11 @@
 """A small private search, and the runs that it makes."""
 
+import math
+
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPRandomizedSearch
-from privfeat.selection.runs import Runner
+from privfeat import DPFC, DPRandomizedSearch, HashKFold
 
 
 @pytest.fixture
@@ -31,18 +32,32 @@ def make():
 
 
 @pytest.fixture
-def runs(monkeypatch):
+def runs(plant):
     """Record every run that a search makes."""
-    seen, genuine = [], Runner._run
+    seen, genuine = [], plant.genuine("one run of a search")
 
     def run(self, X, y, score):
         seen.append(genuine(self, X, y, score))
         return seen[-1]
 
-    monkeypatch.setattr(Runner, "_run", run)
+    plant("one run of a search", run)
     return seen
 
 
 @pytest.fixture
-def five_runs(monkeypatch):
-    monkeypatch.setattr("privfeat.core.noise.draws.number_of_runs", lambda *_: 5)
+def five_runs(plant):
+    plant("number of runs", lambda *_: 5)
+
+
+NAN, INF = math.nan, math.inf
+
+
+N = 24
+FOLDS = HashKFold(3, key=0)
+
+
+@pytest.fixture
+def labelled():
+    rng = np.random.default_rng(1)
+    y = np.arange(N) % 2
+    return rng.normal(size=(N, 3)) + y[:, None], y

@@ -22,14 +22,12 @@ def test_search_is_charged_once_for_all_its_runs(make, data, ledger, five_runs, 
     assert search.best_estimator_.ledger is None
 
 
-def test_search_is_charged_before_its_first_run(
-    make, data, ledger, monkeypatch, five_runs
-):
+def test_search_is_charged_before_its_first_run(make, data, ledger, plant, five_runs):
     def fail(*_):
         assert len(ledger.history) == 1
         raise MemoryError
 
-    monkeypatch.setattr("privfeat.selection.runs.Runner._run", fail)
+    plant("one run of a search", fail)
     with pytest.raises(MemoryError):
         make(ledger=ledger).fit(*data)
     assert [charge.status for charge in ledger.history] == ["asked"]

@@ -35,8 +35,8 @@ def test_a_prediction_that_is_not_one_of_each_record_is_refused():
         score(np.zeros((4, 2)), np.zeros(4, int), lambda rows: np.zeros((len(rows), 2)))
 
 
-def test_a_selection_of_no_runs_releases_nothing(make, data, monkeypatch):
-    monkeypatch.setattr("privfeat.core.noise.draws.number_of_runs", lambda *_: 0)
+def test_a_selection_of_no_runs_releases_nothing(make, data, plant):
+    plant("number of runs", lambda *_: 0)
     search = make()
     with pytest.raises(PrivacyError, match="number of runs must be at least 1"):
         search.fit(*data)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfeat.core.accounting import pld
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.exceptions import UnsupportedEventError
 from tests.core.plans import QUERY_SETS, SAMPLED, composed_mu, weighted
@@ -168,10 +167,8 @@ def test_plan_refuses_a_budget_no_noise_level_meets(budget):
         plan_releases(QUERY_SETS["steps"], **budget)
 
 
-def test_plan_refuses_a_budget_whose_epsilon_the_accountant_cannot_find(
-    queries, monkeypatch
-):
-    monkeypatch.setattr(pld, "pld_epsilon", lambda event, delta: math.inf)
+def test_plan_refuses_a_budget_whose_epsilon_the_accountant_cannot_find(queries, plant):
+    plant("epsilon by PLD", lambda event, delta: math.inf)
     with pytest.raises(UnsupportedEventError, match="finite epsilon"):
         plan_releases(queries, noise_multiplier=1.0, accounting="pld")
 

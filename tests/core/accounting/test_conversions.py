@@ -4,9 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dp_accounting import (
-    GaussianDpEvent,
-)
+from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from hypothesis import given
 from hypothesis import strategies as st

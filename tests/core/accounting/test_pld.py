@@ -14,7 +14,6 @@ from dp_accounting import (
 )
 from dp_accounting.pld import PLDAccountant
 
-from privfeat.core.accounting import pld
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.plan import Query
@@ -97,7 +96,7 @@ def test_pld_noise_multiplier_meets_the_budget(epsilon):
         (lambda noise: 0.0, 1e-3),  # the least that is tried
     ],
 )
-def test_pld_noise_multiplier_takes_the_affordable_end(monkeypatch, cost_at, found):
+def test_pld_noise_multiplier_takes_the_affordable_end(plant, cost_at, found):
     """Within a relative 1e-3, of any curve that falls, in few evaluations."""
     tried = []
 
@@ -105,7 +104,7 @@ def test_pld_noise_multiplier_takes_the_affordable_end(monkeypatch, cost_at, fou
         tried.append(noise)
         return cost_at(noise)
 
-    monkeypatch.setattr(pld, "pld_epsilon", cost)
+    plant("epsilon by PLD", cost)
     noise_multiplier, spent = pld_noise_multiplier(lambda noise: noise, 1.0, 1e-5)
     assert spent == cost_at(noise_multiplier) <= 1.0
     assert noise_multiplier == pytest.approx(found, rel=1e-3 if found > 1e-3 else 0.3)
@@ -113,7 +112,7 @@ def test_pld_noise_multiplier_takes_the_affordable_end(monkeypatch, cost_at, fou
     assert len(set(tried)) == len(tried) <= 40
 
 
-def test_pld_noise_multiplier_takes_few_evaluations(monkeypatch):
+def test_pld_noise_multiplier_takes_few_evaluations(plant):
     """Each takes up to a second: bisection took twelve."""
     tried = []
 
@@ -121,7 +120,7 @@ def test_pld_noise_multiplier_takes_few_evaluations(monkeypatch):
         tried.append(event)
         return pld_epsilon(event, delta)
 
-    monkeypatch.setattr(pld, "pld_epsilon", cost)
+    plant("epsilon by PLD", cost)
     pld_noise_multiplier(GaussianDpEvent, 3.0, 1e-5)
     assert len(tried) <= 6
 
@@ -147,10 +146,10 @@ def test_what_rounding_takes_from_a_small_delta_is_taken_off_first():
     assert gaussian_epsilon(mu, 1e-9) < epsilon < 1.005 * gaussian_epsilon(mu, 1e-9)
 
 
-def test_steps_of_all_parts_count_towards_what_rounding_takes(monkeypatch):
+def test_steps_of_all_parts_count_towards_what_rounding_takes(plant):
     part = SelfComposedDpEvent(PoissonSampledDpEvent(0.5, GaussianDpEvent(1e3)), 100)
     both = SelfComposedDpEvent(ComposedDpEvent([part, part, GaussianDpEvent(1e3)]), 5)
-    monkeypatch.setattr(pld, "_LOST_PER_STEP", 1e-9 / 1005)
+    plant("mass that rounding takes", 1e-9 / 1005)
     assert pld_epsilon(both, 0.999e-9) == math.inf
     assert pld_epsilon(both, 1.1e-9) < math.inf
 

@@ -63,8 +63,8 @@ def test_run_count_draws_its_distribution(eta):
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53, 1 - 2**-52])
-def test_run_count_is_at_least_one_and_ends(uniform, monkeypatch):
-    monkeypatch.setattr("privfeat.core.noise.draws.uniform", lambda key: uniform)
+def test_run_count_is_at_least_one_and_ends(uniform, plant):
+    plant("uniform number", lambda key: uniform)
     count = draw(RunCount.from_mean(10, 0.0), KeyStream(None))
     assert count == 1 if uniform == 0.0 else 100 < count < 10_000
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from privfeat.core.accounting import selection
 from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import (
@@ -169,7 +168,7 @@ def test_bounds_are_rounded_up():
     assert np.all(selection_rdp(ORDERS, mu, runs) > plain)
 
 
-def test_epsilon_is_rounded_up(monkeypatch):
-    monkeypatch.setattr(selection, "bisect", lambda *_, **__: 0.25)
-    monkeypatch.setattr(selection, "gaussian_epsilon", lambda *_: 1.0)
+def test_epsilon_is_rounded_up(plant):
+    plant("search for the epsilon of a selection", lambda *_, **__: 0.25)
+    plant("epsilon of one run", lambda *_: 1.0)
     assert selection_epsilon(0.2, 1e-5, RunCount.from_mean(10.0, 1.0)) > 1.5

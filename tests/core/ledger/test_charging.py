@@ -2,9 +2,8 @@
 
 import pytest
 
-from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
+from privfeat import BudgetExceededError, LedgerError, PrivacyError
 from privfeat.core.accounting.folds import Uncovered
-from privfeat.core.ledger import charging
 from privfeat.core.ledger.charging import charged
 from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyWarning
@@ -36,11 +35,11 @@ def test_charged_does_not_start_what_it_refuses(ledger):
         pytest.fail("the body ran")
 
 
-def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, monkeypatch):
+def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, plant):
     def fail(*_):
         raise LedgerError("disk full")
 
-    monkeypatch.setattr(PrivacyLedger, "finish", fail)
+    plant("mark that a fit is done", fail)
     with (
         pytest.warns(PrivacyWarning, match="keeps the charge.*disk full"),
         charged(ledger, fit, estimator="DPFC"),
@@ -70,10 +69,10 @@ class Second(Team):
 
 
 @pytest.fixture
-def as_second(monkeypatch):
+def as_second(plant):
     def join(*says):
         team = Second(*says)
-        monkeypatch.setattr(charging, "current_team", lambda: team)
+        plant("team that charges", lambda: team)
 
     return join
 
@@ -118,10 +117,10 @@ def test_an_interrupt_while_the_first_process_charges_says_where_to_look(
 
 
 def test_charged_refuses_folds_that_the_first_process_does_not_have(
-    ledger, fit, as_second, monkeypatch
+    ledger, fit, as_second, plant
 ):
     as_second(1, 0)  # it has a ledger, and charged it
-    monkeypatch.setattr(charging, "uncovered_choice", lambda _: Uncovered("folds"))
+    plant("choice that a charge does not cover", lambda _: Uncovered("folds"))
     with (
         pytest.raises(PrivacyError, match="which the charge does not cover, got folds"),
         charged(ledger, fit, estimator="DPFC"),

@@ -1,13 +1,9 @@
 """The ledger on each of its stores: what it refuses, and that it never forgets."""
 
 import copy
-import dataclasses
 import json
 import math
 import pickle
-import random
-import threading
-import time
 from collections import namedtuple
 
 import pytest
@@ -15,31 +11,12 @@ from dp_accounting import DpEvent
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.accounting.run_count import RunCount
-from privfeat.core.ledger import rows as ledger_rows
 from privfeat.core.ledger.privacy_ledger import find_datasets
-from privfeat.core.ledger.store import BUDGETS, CHARGES
+from privfeat.core.ledger.store import CHARGES
 from privfeat.core.statement.composition import compose
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
-from tests.core.ledgers import (
-    CONTEXT,
-    charge_for_ever,
-    charge_often,
-    exit_code,
-    fit_until_killed,
-    in_process,
-    make_statement,
-)
-
-
-@pytest.fixture
-def fit():
-    return make_statement(epsilon=0.5)
-
-
-def part_of(ledger, n_parts):
-    """Return a statement of which exactly ``n_parts`` fit into the budget."""
-    return make_statement(rho=ledger.remaining.rho / n_parts)
+from tests.core.ledgers import make_statement
 
 
 def test_ledger_remembers_every_charge(ledger, fit):
@@ -140,16 +117,16 @@ def test_charge_refuses_what_the_budget_does_not_cover(ledger, statement, messag
     assert ledger.history == []
 
 
-def test_who_charges_or_marks_takes_a_turn(ledger, location, fit, monkeypatch):
+def test_who_charges_or_marks_takes_a_turn(ledger, location, fit, plant):
     """Who reads and then writes must be alone from the first row that it reads."""
     store, asked = type(ledger._store), []
-    genuine = store.transaction
+    genuine = plant.genuine("transaction of a store", of=store)
 
     def transaction(self, *, write):
         asked.append(write)
         return genuine(self, write=write)
 
-    monkeypatch.setattr(store, "transaction", transaction)
+    plant("transaction of a store", transaction, of=store)
     number = ledger.charge(fit, estimator="DPFC")
     ledger.finish(number)
     assert asked == [True, True]
@@ -209,194 +186,11 @@ def read_event(text):
     return DpEvent.from_named_tuple(build(json.loads(text)))
 
 
-def test_another_ledger_in_the_place_of_this_one_is_noticed(ledger, fit):
-    ledger.charge(fit, estimator="DPFC")
-    uid = "0" * 32
-    ledger.budget = dataclasses.replace(ledger.budget, uid=uid)
-    with pytest.raises(LedgerError, match="found another in its place"):
-        _ = ledger.spent
-    with pytest.raises(LedgerError, match="found another in its place"):
-        ledger.charge(fit, estimator="DPFC")
-
-
-CHANGES = [
-    (BUDGETS, {"epsilon": 30.0}),
-    (BUDGETS, {"delta": 0.1}),
-    (BUDGETS, {"version": 1}),
-    (BUDGETS, {"version": 3}),
-    (CHARGES, {"number": 2, "statement": make_statement(epsilon=0.1).to_json()}),
-    (CHARGES, {"number": 1, "estimator": "DPNewton"}),
-    (CHARGES, {"number": 1, "event": None}),
-]
-
-
-@pytest.mark.parametrize(("table", "change"), CHANGES)
-def test_a_changed_row_is_noticed(ledger, location, fit, table, change):
-    for _ in range(2):
-        ledger.charge(fit, estimator="DPFC")
-    with ledger._store.transaction(write=True) as rows:
-        rows.update(table, {"dataset": ledger.budget.dataset, **change})
-    check_noticed(ledger, location, fit)
-
-
-def check_noticed(ledger, location, fit):
-    with pytest.raises(LedgerError, match=r"damaged|version"):
-        _ = PrivacyLedger(location, dataset=ledger.budget.dataset).spent
-    with pytest.raises(LedgerError, match=r"damaged|version"):
-        ledger.charge(fit, estimator="DPFC")
-
-
-@pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_lost_row_is_noticed(ledger, location, fit, lost, monkeypatch):
-    """The last one too."""
-    for _ in range(3):
-        ledger.charge(fit, estimator="DPFC")
-    lose_rows(monkeypatch, ledger, lambda row: row.get("number") == lost)
-    check_noticed(ledger, location, fit)
-
-
-def test_an_insert_that_is_swallowed_is_noticed(ledger, fit, monkeypatch):
-    lose_rows(monkeypatch, ledger, lambda row: "number" in row)
-    with pytest.raises(LedgerError, match="damaged"):
-        ledger.charge(fit, estimator="DPFC")
-    monkeypatch.undo()
-    assert ledger.history == []
-
-
-def test_a_store_that_keeps_nothing_is_noticed(ledger, location, fit, monkeypatch):
-    with ledger._store.transaction(write=False) as rows:
-        cls = type(rows)
-    name = f"{ledger.budget.dataset} anew"
-    with monkeypatch.context() as patch:
-        for method in ("insert", "update"):
-            patch.setattr(cls, method, lambda *_: None)
-        with pytest.raises(LedgerError, match="does not keep what is written"):
-            ledger.charge(fit, estimator="DPFC")
-        with pytest.raises(LedgerError):
-            PrivacyLedger(location, dataset=name, epsilon=1.0, delta=1e-5)
-    assert ledger.history == []
-
-
-def lose_rows(monkeypatch, ledger, is_lost):
-    """Let the store forget rows."""
-    with ledger._store.transaction(write=False) as rows:
-        cls, genuine = type(rows), type(rows).select
-    monkeypatch.setattr(
-        cls, "select", lambda *a: [row for row in genuine(*a) if not is_lost(row)]
-    )
-
-
-def test_a_row_is_written_once(ledger, fit):
-    ledger.charge(fit, estimator="DPFC")
-    with ledger._store.transaction(write=False) as rows:
-        (row,) = rows.select(CHARGES, ledger.budget.dataset)
-    with pytest.raises(LedgerError), ledger._store.transaction(write=True) as rows:
-        rows.insert(CHARGES, row)
-    with pytest.raises(LedgerError), ledger._store.transaction(write=True) as rows:
-        rows.update(CHARGES, {**row, "number": 2})
-    assert len(ledger.history) == 1
-
-
-def test_a_budget_of_an_older_release_is_sealed_by_its_next_charge(ledger, fit):
-    """Version 1 had no seal: its checksum covered the budget alone."""
-    old = ledger_rows._digest(1, *vars(ledger.budget).values())
-    with ledger._store.transaction(write=True) as rows:
-        row = {"dataset": ledger.budget.dataset, "version": 1, "sha256": old}
-        rows.update(BUDGETS, row)
-    assert ledger.history == []
-    ledger.charge(fit, estimator="DPFC")
-    with ledger._store.transaction(write=False) as rows:
-        (row,) = rows.select(BUDGETS, ledger.budget.dataset)
-    assert row["version"] == 2
-
-
 @pytest.mark.validation
 @pytest.mark.parametrize("path", [None, 1, ["a"]])
 def test_ledger_refuses_what_is_no_place(path):
     with pytest.raises(TypeError, match="path must be"):
         PrivacyLedger(path, dataset="a")
-
-
-def test_threads_are_charged_exactly(ledger):
-    fit, errors = part_of(ledger, 20), []
-
-    def work():
-        try:
-            charge_often(ledger, fit, 8)
-        except LedgerError as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert [charge.number for charge in ledger.history] == list(range(1, 21))
-
-
-def check_processes(ledger, n_processes, n_each, n_fitting):
-    fit = part_of(ledger, n_fitting)
-    processes = [
-        in_process(charge_often, ledger, fit, n_each) for _ in range(n_processes)
-    ]
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * n_processes
-    assert [c.number for c in ledger.history] == list(range(1, n_fitting + 1))
-    assert ledger.spent.epsilon == compose([fit] * n_fitting).epsilon <= 3.0
-
-
-def test_processes_are_charged_exactly(ledger):
-    check_processes(ledger, n_processes=4, n_each=4, n_fitting=12)
-
-
-@pytest.mark.slow
-def test_a_thousand_charges_of_eight_processes_are_exact(ledger):
-    """Each of the eight asks for more than its part, so the budget is what stops."""
-    check_processes(ledger, n_processes=8, n_each=130, n_fitting=1000)
-
-
-def test_a_fit_killed_at_any_step_is_charged_if_it_drew(ledger, tmp_path):
-    """Every call to the store, by counting up until the process lives to the end."""
-    fit, step, code, drew = make_statement(rho=1e-4), 0, None, []
-    while code != 0:
-        n_before, noise = len(ledger.history), tmp_path / str(step)
-        code = exit_code(fit_until_killed, ledger, fit, str(noise), step)
-        n_charged = len(ledger.history) - n_before
-        assert code in (0, -9)
-        assert n_charged in (0, 1)
-        assert n_charged >= noise.exists()
-        drew.append(noise.exists())
-        ledger.charge(fit, estimator="Next")  # and nobody is kept waiting
-        step += 1
-    assert step > 8
-    assert drew == sorted(drew)
-    assert 2 <= sum(drew) < step
-    assert (
-        ledger.spent.epsilon == compose([c.statement for c in ledger.history]).epsilon
-    )
-
-
-def test_a_process_killed_at_any_moment_leaves_every_charge(ledger):
-    """At random moments, the inside of a commit included."""
-    fit, moments = make_statement(rho=1e-4), random.Random(0)
-    for _ in range(8):
-        n_before = len(ledger.history)
-        receiver, sender = CONTEXT.Pipe(duplex=False)
-        process = in_process(charge_for_ever, ledger, fit, sender)
-        sender.close()
-        assert receiver.poll(900)
-        time.sleep(moments.uniform(0.0, 0.1))
-        process.kill()
-        process.join()
-        told = n_before
-        try:
-            while True:
-                told = receiver.recv()
-        except EOFError:
-            assert told <= len(ledger.history) <= told + 1
-    assert ledger.charge(fit, estimator="Next") == len(ledger.history)
 
 
 def test_repr_says_where_and_what(ledger):

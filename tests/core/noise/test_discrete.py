@@ -104,31 +104,29 @@ def test_discrete_gaussian_agrees_with_opendp(keys, variance):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("fault", ["bound", "zero", "block"])
-def test_the_tests_notice_a_wrong_sampler(keys, monkeypatch, fault):
+def test_the_tests_notice_a_wrong_sampler(keys, monkeypatch, plant, fault):
     """A bound that cuts probabilities, a zero that comes twice, blocks one too far."""
-    genuine = discrete._Hat.of
+    genuine = plant.genuine("hat over the discrete Gaussian")
     if fault == "bound":
 
         def smaller(variance):
             hat = genuine(variance)
             return dataclasses.replace(hat, bound=0.8 * hat.bound)
 
-        monkeypatch.setattr(discrete._Hat, "of", smaller)
+        plant("hat over the discrete Gaussian", smaller)
     elif fault == "zero":
-        monkeypatch.setattr(discrete.np, "where", lambda _, __, positive: positive)
+        monkeypatch.setattr(np, "where", lambda _, __, positive: positive)
     else:
-        zeros = discrete._trailing_zeros
-        monkeypatch.setattr(
-            discrete, "_trailing_zeros", lambda words: zeros(words | np.uint64(2))
-        )
+        zeros = plant.genuine("zeros at the end of a word")
+        plant("zeros at the end of a word", lambda words: zeros(words | np.uint64(2)))
     assert p_value_of(discrete_gaussian(keys, (100_000,), 7), 7) < 1e-6
 
 
 @pytest.mark.parametrize("variance", [1, 5, 1000, *LARGE])
-def test_float64_decides_as_exact_arithmetic_does(monkeypatch, variance):
+def test_float64_decides_as_exact_arithmetic_does(plant, variance):
     """With a margin of everything, every single proposal is decided by fractions."""
     quick = discrete_gaussian(KeyStream(5), (700,), variance)
-    monkeypatch.setattr(discrete, "_MARGIN", 2.0**70)
+    plant("margin of float64 decisions", 2.0**70)
     exact = discrete_gaussian(KeyStream(5), (700,), variance)
     np.testing.assert_array_equal(quick, exact)
 

@@ -171,12 +171,15 @@ def test_mechanism_refuses_a_sum_that_is_not_whole():
         made.release("gram", ExactSum(np.zeros(3)))
 
 
-def test_mechanism_draws_nothing_in_floating_point(monkeypatch):
+def test_mechanism_draws_nothing_in_floating_point(plant):
     def fail(*_):
         raise AssertionError
 
-    for name in ("gaussian", "symmetric_gaussian", "bernoulli", "uniform"):
-        monkeypatch.setattr(f"privfeat.core.noise.draws.{name}", fail)
+    for name in (
+        *("Gaussian noise", "symmetric Gaussian noise"),
+        *("Poisson sample", "uniform number"),
+    ):
+        plant(name, fail)
     query = Query("gradient", 1.0, count=2, sampling_prob=0.3)
     made = mechanism(query, noise_multiplier=2.0, accounting="pld")
     total = ExactSum(np.zeros((3, 3), np.int64), 2.0**-30)

@@ -6,7 +6,6 @@ from scipy import stats
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.noise import gaussian_mechanism
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.processes import Team
@@ -183,10 +182,10 @@ def test_mechanism_adds_noise_of_any_size(exact, l2_sensitivity, symmetric):
     assert 0.85 < spread / (l2_sensitivity * plan["gram"].noise_multiplier) < 1.15
 
 
-def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, monkeypatch):
+def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, plant):
     """Before the first one's value is sent to all, the others hold the exact sum."""
 
-    monkeypatch.setattr(gaussian_mechanism, "current_team", lambda: Alone(1, 2))
+    plant("team that draws noise", lambda: Alone(1, 2))
     found = GaussianMechanism(plan, KeyStream(3, 1)).release("gram", exact)
     np.testing.assert_array_equal(found.value, exact.value)
 
@@ -215,21 +214,19 @@ def test_exact_mechanism_adds_noise_of_any_size(l2_sensitivity, symmetric):
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_exact_mechanism_adds_noise_in_the_first_process_alone(
-    plan, monkeypatch, index
-):
-    monkeypatch.setattr(gaussian_mechanism, "current_team", lambda: Alone(index, 2))
+def test_exact_mechanism_adds_noise_in_the_first_process_alone(plan, plant, index):
+    plant("team that draws noise", lambda: Alone(index, 2))
     exact = ExactSum(np.zeros((4, 4), np.int64), 2.0**-30)
     mechanism = GaussianMechanism(plan, KeyStream(3, index), "exact")
     found = mechanism.release("gram", exact)
     assert np.any(found.value != 0.0) == (index == 0)
 
 
-def test_mechanism_draws_samples_by_its_arithmetic(monkeypatch):
+def test_mechanism_draws_samples_by_its_arithmetic(plant):
     query = Query("gradient", 1.0, sampling_prob=0.2)
     plan = plan_releases([query], noise_multiplier=2.0, accounting="pld")
-    monkeypatch.setattr(gaussian_mechanism.discrete, "bernoulli", lambda *_: "exactly")
-    monkeypatch.setattr(gaussian_mechanism.draws, "bernoulli", lambda *_: "in float64")
+    plant("exact Poisson sample", lambda *_: "exactly")
+    plant("Poisson sample", lambda *_: "in float64")
     for arithmetic, drawn in (("exact", "exactly"), ("float64", "in float64")):
         mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
         assert mechanism.sampler("gradient")(3) == drawn

@@ -4,14 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from privfeat.core.noise.draws import (
-    _FEWEST_BLOCKS,
-    _piece,
-    n_blocks_for,
-    words_of,
-)
+from privfeat.core.noise.draws import _FEWEST_BLOCKS, _piece, n_blocks_for, words_of
 from privfeat.core.noise.threefish import blocks
-from tests.reference import threefish_256
+from tests.core.noise.threefish import threefish_256
 
 
 def from_bytes(text):

@@ -15,7 +15,6 @@ from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.plan import Query
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import selection_epsilon
-from privfeat.core.statement import composition
 from privfeat.core.statement.composition import compose
 from privfeat.core.statement.selection import Selection
 from privfeat.exceptions import UnsupportedEventError
@@ -86,14 +85,10 @@ def test_compose_of_selections_fails_closed(monkeypatch, selected, divergence):
 
 
 @pytest.mark.parametrize("divergence", [-0.01, math.nan])
-def test_compose_takes_no_negative_divergence_for_zero(
-    monkeypatch, selected, divergence
-):
+def test_compose_takes_no_negative_divergence_for_zero(plant, selected, divergence):
     """dp-accounting makes an epsilon of 0 of them."""
-    monkeypatch.setattr(
-        composition,
-        "selection_rdp",
-        lambda orders, *_: np.full(len(orders), divergence),
+    plant(
+        "divergence of a selection", lambda orders, *_: np.full(len(orders), divergence)
     )
     assert compose([selected], delta=1e-6).epsilon == math.inf
 

@@ -76,8 +76,8 @@ def test_statement_text_tells_of_the_selection(statement):
         assert part in text
 
 
-def test_selection_refuses_a_mean_below_one(monkeypatch):
-    monkeypatch.setattr(RunCount, "mean", property(lambda self: 0.9))
+def test_selection_refuses_a_mean_below_one(plant):
+    plant("mean number of runs", property(lambda self: 0.9))
     with pytest.raises(ValueError, match="mean must be"):
         dataclasses.replace(SELECTION, gamma=0.2)
 

@@ -13,7 +13,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices, kernels, statistics
+from privfeat.core.sums import devices
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -53,17 +53,18 @@ def test_this_machine_is_exact():
 
 @pytest.mark.parametrize("wrong", [shared_scale, one_off, not_whole])
 @pytest.mark.parametrize("place", ["gram", "sums", "scores"])
-def test_a_wrong_product_is_found_and_refused(monkeypatch, place, wrong):
-    gram, products = statistics.gram_of, kernels.products_of
+def test_a_wrong_product_is_found_and_refused(plant, place, wrong):
+    gram = plant.genuine("product of rows with themselves")
+    products = plant.genuine("products of rows with others")
     if place == "gram":
-        monkeypatch.setattr(statistics, "gram_of", lambda rows: wrong(gram(rows)))
+        plant("product of rows with themselves", lambda rows: wrong(gram(rows)))
     else:
 
         def planted(*numbers):
             sums, scores = products(*numbers)
             return (wrong(sums), scores) if place == "sums" else (sums, wrong(scores))
 
-        monkeypatch.setattr(kernels, "products_of", planted)
+        plant("products of rows with others", planted)
     clf = DPFC(epsilon=1.0, classes=[0, 1])
     with pytest.raises(PrivacyError, match="float64 products must be exact"):
         clf.fit([[1.0], [2.0]], [0, 1])
@@ -111,8 +112,8 @@ def not_left_out(rows):
 
 
 @pytest.mark.parametrize("wrong", [overflown, not_left_out])
-def test_bounds_that_do_not_hold_are_refused(monkeypatch, wrong):
-    monkeypatch.setattr(devices, "clip_rows", lambda rows, **_: wrong(rows))
+def test_bounds_that_do_not_hold_are_refused(plant, wrong):
+    plant("clip that a device is tried with", lambda rows, **_: wrong(rows))
     devices.check_devices(private=False)
     with pytest.raises(PrivacyError, match="must compute as IEEE 754 says"):
         devices.check_devices(private=True)
@@ -128,8 +129,8 @@ def test_bounds_that_do_not_hold_are_refused(monkeypatch, wrong):
         ([[np.nan, 0.0], [0.0, 0.0]], False),
     ],
 )
-def test_bounds_hold_up_to_the_size_of_the_grid(monkeypatch, bounded, holds):
-    monkeypatch.setattr(devices, "clip_rows", lambda *_, **__: np.array(bounded))
+def test_bounds_hold_up_to_the_size_of_the_grid(plant, bounded, holds):
+    plant("clip that a device is tried with", lambda *_, **__: np.array(bounded))
     assert devices._bounds_hold() == holds
 
 
@@ -141,11 +142,9 @@ def test_another_kind_of_device_is_refused(monkeypatch, private):
         devices.check_devices(private=private)
 
 
-def test_a_device_is_checked_once(monkeypatch):
-    calls, gram = [], statistics.gram_of
-    monkeypatch.setattr(
-        statistics, "gram_of", lambda rows: calls.append(1) or gram(rows)
-    )
+def test_a_device_is_checked_once(plant):
+    calls, gram = [], plant.genuine("product of rows with themselves")
+    plant("product of rows with themselves", lambda rows: calls.append(1) or gram(rows))
     check_exact_products()
     check_exact_products()
     assert len(calls) == len(jax.local_devices())
@@ -156,15 +155,17 @@ def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """
 import jax, numpy as np
-from privfeat.core.sums import devices, kernels
-genuine = kernels.products_of
+from privfeat.core.sums import devices
+from tests.planting import Plant
+plant = Plant()
+genuine = plant.genuine("products of rows with others")
 def planted(rows, *rest):
     sums, scores = genuine(rows, *rest)
     return (np.round(sums / 64) * 64 if rows.device.id == 7 else sums), scores
 devices.check_exact_products()
 assert devices._is_exact.cache_info().currsize == 8
 devices._is_exact.cache_clear()
-kernels.products_of = planted
+plant("products of rows with others", planted)
 devices.check_exact_products()
 """
     flags = "--xla_force_host_platform_device_count=8"
@@ -235,10 +236,10 @@ def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):
         check_settings()
 
 
-def test_no_noise_is_planned_where_bounds_do_not_hold(monkeypatch):
+def test_no_noise_is_planned_where_bounds_do_not_hold(plant):
     """Networks as well, and flags that are gone from the variable, are refused."""
     plan = plan_releases([Query("a", 1.0)], epsilon=1.0)
     GaussianMechanism(plan, KeyStream(1))
-    monkeypatch.setattr(devices, "_bounds_hold", lambda: False)
+    plant("trial of the clip on this device", lambda: False)
     with pytest.raises(PrivacyError, match="XLA must compute as IEEE 754 says"):
         GaussianMechanism(plan, KeyStream(1))

@@ -3,13 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from privfeat.core.bounds import losses
 from privfeat.core.bounds.sensitivity import curvature_norm
-from privfeat.core.sums.kernels import (
-    class_sums_of,
-    gradient_of,
-    root_curvatures_of,
-)
+from privfeat.core.sums.kernels import class_sums_of, gradient_of, root_curvatures_of
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import COEF_BITS, gram_of, whole_coef
 
@@ -59,11 +54,11 @@ def test_coefficients_without_privacy_stay_as_they_are():
 @pytest.mark.parametrize("n_wrong", [1, 200])
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_curvatures_are_bounded_whatever_the_loss_says(
-    grid_rows, monkeypatch, loss, n_wrong, value
+    grid_rows, plant, loss, n_wrong, value
 ):
     (chunk,) = grid_rows(np.ones((3, 2)), np.zeros(3), step=2.0**-20).chunks()
     wrong = jnp.full((CHUNK_ROWS, 200), 0.001).at[:, :n_wrong].set(value)
-    monkeypatch.setattr(losses, "curvatures", lambda *_: wrong)
+    plant("curvatures of the loss", lambda *_: wrong)
     with jax.enable_x64(True):
         roots = root_curvatures_of.__wrapped__(chunk, np.ones((200, 2)), 1.0, loss)
     roots = np.asarray(roots)

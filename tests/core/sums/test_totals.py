@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from privfeat.core.sums import totals
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.core.sums.totals import ExactSum, Total
@@ -19,20 +18,20 @@ def test_totals_are_exact_beyond_an_int64():
 
 @pytest.mark.parametrize("chunks_before_carry", [1, 2, 3])
 def test_totals_do_not_depend_on_when_they_are_carried(
-    grid_rows, monkeypatch, chunks_before_carry
+    grid_rows, plant, chunks_before_carry
 ):
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
     expected = exact_gram(part).value
-    monkeypatch.setattr(totals, "_CHUNKS_BEFORE_CARRY", chunks_before_carry)
+    plant("chunks between two carries", chunks_before_carry)
     np.testing.assert_array_equal(exact_gram(part).value, expected)
 
 
-def test_totals_without_privacy_are_never_carried(grid_rows, monkeypatch):
+def test_totals_without_privacy_are_never_carried(grid_rows, plant):
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=False)
     expected = exact_gram(part).value
-    monkeypatch.setattr(totals, "_CHUNKS_BEFORE_CARRY", 2)
+    plant("chunks between two carries", 2)
     np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
 
 

@@ -63,14 +63,11 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm(
 
 
 def test_without_the_clip_the_bound_breaks(
-    small_mlp, make_batch, sum_of, norm_of, monkeypatch
+    small_mlp, make_batch, sum_of, norm_of, plant
 ):
     """The test above notices a factor that does nothing."""
-    from privfeat.networks.engine import clipped_sums
 
-    monkeypatch.setattr(
-        clipped_sums, "clip_factors", lambda norms, *_: jnp.ones_like(norms)
-    )
+    plant("factors of the clip", lambda norms, *_: jnp.ones_like(norms))
     batch = make_batch((5,), n=1)
     assert norm_of(sum_of(small_mlp, batch, "fast", clip_norm=0.3)) > 0.3
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat.networks.images.augment import to_inputs
-from privfeat.networks.images.records import (
-    as_records,
-    pixel_scale,
-    read_folder,
-)
+from privfeat.networks.images.records import as_records, pixel_scale, read_folder
 
 
 def test_bytes_become_numbers_from_minus_one_to_one():

@@ -15,12 +15,12 @@ def added_one_by_one(values, axis=None):
 
 
 @pytest.fixture
-def worst_order(monkeypatch):
+def worst_order(monkeypatch, plant):
     def inner_products(values):
         return added_one_by_one(values[:, :, None] * values[:, None])
 
-    monkeypatch.setattr(contributions.jnp, "sum", added_one_by_one)
-    monkeypatch.setattr(contributions, "_inner_products", inner_products)
+    monkeypatch.setattr(jnp, "sum", added_one_by_one)
+    plant("products of positions", inner_products)
 
 
 @pytest.fixture(params=range(4))
@@ -76,13 +76,13 @@ def test_gradients_are_formed_where_sums_are_too_long_for_the_slack():
     assert contributions.keeping_is_cheaper(2, 2**20, 2**18)
 
 
-def test_tables_are_formed_there_as_well(monkeypatch):
+def test_tables_are_formed_there_as_well(plant):
     draw = np.random.default_rng(0)
     ids = jnp.array([[0, 2, 2, 1], [3, 3, 3, 0]])
     e = jnp.asarray(draw.normal(size=(2, 4, 5)), jnp.float32)
     weights = jnp.array([0.5, 2.0])
     found = contributions.lookup(ids, e, 4)
-    monkeypatch.setattr(contributions, "_MOST_TERMS", 0)
+    plant("most terms of a sum", 0)
     formed = contributions.lookup(ids, e, 4)
     assert formed.slack == 0.0
     np.testing.assert_allclose(formed.squared_norms, found.squared_norms, rtol=1e-5)

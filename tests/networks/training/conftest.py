@@ -1,12 +1,9 @@
 """Fits that fail in the middle, and fits that are charged."""
 
+import numpy as np
 import pytest
 
-from privfeat import (
-    PrivacyLedger,
-)
-from privfeat.core.noise import draws as noise
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat import PrivacyLedger
 from tests.networks.dying import make_charged
 
 
@@ -15,34 +12,34 @@ class InterruptedFit(Exception):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def drawn(plant):
     """Collect the noise of all fits."""
     draws = []
-    original = noise.gaussian
+    original = plant.genuine("Gaussian noise")
 
     def gaussian(key, shape, stddev):
         draws.append(original(key, shape, stddev))
         return draws[-1]
 
-    monkeypatch.setattr(noise, "gaussian", gaussian)
+    plant("Gaussian noise", gaussian)
     return draws
 
 
 @pytest.fixture
-def interrupted(monkeypatch, records):
+def interrupted(plant, records):
     """Let a fit fail in the middle of a step, after so many draws."""
 
     def run(clf, n_draws, data=records):
         left = iter(range(n_draws))
-        original = GaussianMechanism.release
+        original = plant.genuine("release of a sum")
 
         def release(self, *args, **kwargs):
             if next(left, None) is None:
                 raise InterruptedFit
             return original(self, *args, **kwargs)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(GaussianMechanism, "release", release)
+        with plant.context() as patch:
+            patch("release of a sum", release)
             with pytest.raises(InterruptedFit):
                 clf.fit(*data)
         return clf
@@ -56,3 +53,11 @@ def charged(tmp_path):
     path = tmp_path / "x.ledger"
     ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
     return lambda name: make_charged(tmp_path / name, ledger), ledger
+
+
+@pytest.fixture
+def of_users():
+    """Ten users of one to five records each, in any order."""
+    draw = np.random.default_rng(3)
+    users = draw.permutation(np.repeat(np.arange(10), [1, 2, 3, 4, 5] * 2))
+    return draw.normal(size=(30, 5)), draw.integers(0, 3, 30), users

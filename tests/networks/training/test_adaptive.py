@@ -10,13 +10,11 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDp
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.core.accounting.pld import pld_epsilon
-from privfeat.networks.engine import clipped_sums
 from privfeat.networks.engine.clipped_sums import record_parts
 from privfeat.networks.engine.clipping import parts_of
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
-from privfeat.networks.training import adaptive
 from privfeat.networks.training.adaptive import (
     BOUNDS,
     NORM_SHARE,
@@ -77,14 +75,12 @@ def test_one_record_adds_at_most_one_to_the_release(moves, factor, style):
 
 def test_norms_that_are_not_limited_break_the_bound(moves, monkeypatch):
     """The test above notices a norm that counts in full."""
-    monkeypatch.setattr(adaptive.jnp, "minimum", lambda norm, _: norm)
+    monkeypatch.setattr(jnp, "minimum", lambda norm, _: norm)
     assert max(map(np.linalg.norm, moves(factor="global"))) > 1.1
 
 
-def test_gradients_that_are_not_clipped_break_the_bound(moves, monkeypatch):
-    monkeypatch.setattr(
-        clipped_sums, "clip_factors", lambda norms, *_: jnp.ones_like(norms)
-    )
+def test_gradients_that_are_not_clipped_break_the_bound(moves, plant):
+    plant("factors of the clip", lambda norms, *_: jnp.ones_like(norms))
     assert max(map(np.linalg.norm, moves())) > 1.1
 
 

@@ -8,12 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from privfeat import (
-    PrivacyError,
-    PrivacyLedger,
-    load,
-    save,
-)
+from privfeat import PrivacyError, PrivacyLedger, load, save
 from privfeat.networks.training.checkpoints import open_checkpoints
 from tests.networks.dying import make_charged, make_classifier, steps_in
 

@@ -9,16 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from privfeat import (
-    LedgerError,
-    PrivacyError,
-    PrivacyLedger,
-    PrivacyWarning,
-)
+from privfeat import LedgerError, PrivacyError, PrivacyLedger, PrivacyWarning
 from privfeat.audit.recorder import recording
-from privfeat.core.ledger import file_store
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.networks.training import checkpoints
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -131,13 +123,15 @@ def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     assert ledger.history[-1].statement == clf.privacy_
 
 
-def test_of_two_copies_one_goes_on(tmp_path, records, interrupted, charged, drawn):
+def test_of_two_copies_one_goes_on(
+    tmp_path, records, interrupted, charged, drawn, plant
+):
     """What the other draws until its next checkpoint stays in its process."""
     make, ledger = charged
     interrupted(make("kept"), 3)
     shutil.copytree(tmp_path / "kept", tmp_path / "copy")
     running, copy = make("kept"), make("copy")
-    release = GaussianMechanism.release
+    release = plant.genuine("release of a sum")
     calls = iter(range(99))
 
     def release_while_the_copy_goes_on(self, *args, **kwargs):
@@ -145,8 +139,8 @@ def test_of_two_copies_one_goes_on(tmp_path, records, interrupted, charged, draw
             copy.fit(*records)
         return release(self, *args, **kwargs)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GaussianMechanism, "release", release_while_the_copy_goes_on)
+    with plant.context() as patch:
+        patch("release of a sum", release_while_the_copy_goes_on)
         with pytest.raises(PrivacyError, match="got one that is finished"):
             running.fit(*records)
     assert "parameters_" not in vars(running)
@@ -172,21 +166,19 @@ def test_an_older_checkpoint_does_not_go_on(
 
 
 @pytest.mark.parametrize("fails", ["_save", "_append"])
-def test_a_fit_goes_on_whatever_write_failed(
-    tmp_path, records, charged, monkeypatch, fails
-):
+def test_a_fit_goes_on_whatever_write_failed(tmp_path, records, charged, plant, fails):
     """Of the checkpoint, or of the ledger after it."""
     make, ledger = charged
-    place = {"_save": checkpoints.Checkpoints, "_append": file_store}[fails]
-    original, calls = getattr(place, fails), iter(range(99))
+    write = "save of a checkpoint" if fails == "_save" else "append to a ledger file"
+    original, calls = plant.genuine(write), iter(range(99))
 
     def fail(*args):
         if next(calls) == (1 if fails == "_save" else 2):  # the first is the charge
             raise OSError("disk full")
         original(*args)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(place, fails, fail)
+    with plant.context() as patch:
+        patch(write, fail)
         with pytest.raises((LedgerError, OSError), match="disk full"):
             make("kept").fit(*records)
     written = "2" if fails == "_save" else "4"

@@ -1,23 +1,17 @@
-import hashlib
 import json
 import os
-import pickle
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, _model_files
-from privfeat._encoding import decode, encode
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.exceptions import PrivacyWarning
 from privfeat.persistence import (
     ModelFileError,
@@ -26,44 +20,7 @@ from privfeat.persistence import (
     load_statement,
     save,
 )
-
-N_FEATURES = 4
-
-
-def make_data(labels):
-    """Return 30 rows near one corner per label."""
-    rng = np.random.default_rng(0)
-    codes = np.arange(30) % len(labels)
-    X = np.eye(N_FEATURES)[codes] + 0.1 * rng.normal(size=(30, N_FEATURES))
-    return X, np.asarray(labels)[codes]
-
-
-def fit(cls=DPLeastSquares, labels=(0, 1, 2), **params):
-    X, y = make_data(labels)
-    return cls(classes=labels, epsilon=5.0, **params).fit(X, y)
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    return fit()
-
-
-@pytest.fixture
-def folder(fitted, tmp_path):
-    save(fitted, tmp_path / "model")
-    return tmp_path / "model"
-
-
-def arrays_file(folder):
-    (found,) = folder.glob("arrays-*.npz")
-    return found
-
-
-def rewrite(folder, **changes):
-    """Change fields of the document and sign it again, as a forger would."""
-    document = json.loads((folder / "model.json").read_text()) | changes
-    document["sha256"] = _model_files.digest(document)
-    (folder / "model.json").write_text(json.dumps(document))
+from tests.persistence.conftest import fit, make_data, rewrite
 
 
 def assert_same_model(loaded, original):
@@ -229,103 +186,6 @@ def test_interrupted_first_save_is_not_taken_for_a_model(fitted, tmp_path, monke
         load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("name", ["missing", "file"])
-def test_load_refuses_what_is_no_folder(tmp_path, name):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(ModelFileError, match="is not a privfeat model"):
-        load(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "is not JSON"),
-        (b"\xff\xfe", "is not JSON"),
-        (b"[" * 100_000, "is not JSON"),
-        (b"[]", "has another format"),
-        (b'{"format": "other"}', "has another format"),
-        (b'{"format": "privfeat-model"}', "does not match its checksum"),
-    ],
-)
-def test_load_refuses_a_foreign_document(folder, text, message):
-    (folder / "model.json").write_bytes(text)
-    with pytest.raises(ModelFileError, match=message):
-        load(folder)
-
-
-def test_load_refuses_a_newer_format(folder):
-    rewrite(folder, format_version=2, estimator={"of": "the future"})
-    with pytest.raises(ModelFileError, match=r"format version 2.*Upgrade privfeat"):
-        load(folder)
-
-
-@pytest.mark.parametrize("version", [0, -1, "1", None, 1.5])
-def test_load_refuses_an_impossible_version(folder, version):
-    rewrite(folder, format_version=version)
-    with pytest.raises(ModelFileError, match="damaged"):
-        load(folder)
-
-
-def test_load_refuses_a_changed_statement(folder):
-    text = (folder / "model.json").read_text()
-    changed = text.replace('"epsilon": 5.0', '"epsilon": 0.1')
-    assert changed != text
-    (folder / "model.json").write_text(changed)
-    for read in (load, load_statement):
-        with pytest.raises(ModelFileError, match="does not match its checksum"):
-            read(folder)
-
-
-@pytest.mark.parametrize("position", [0, 100, -1])
-def test_load_refuses_a_flipped_bit_in_the_arrays(folder, position):
-    content = bytearray(arrays_file(folder).read_bytes())
-    content[position] ^= 1
-    arrays_file(folder).write_bytes(content)
-    with pytest.raises(ModelFileError, match="does not match its checksum"):
-        load(folder)
-
-
-def test_load_refuses_missing_arrays(folder):
-    arrays_file(folder).unlink()
-    with pytest.raises(ModelFileError, match="is missing"):
-        load(folder)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"estimator": "LogisticRegression"}, "not one of DPFC"),
-        ({"estimator": None}, "lacks a field"),
-        ({"params": []}, "lacks a field"),
-        ({"params": {"no_such": 1}}, "the parameters do not fit"),
-        ({"params": {"classes": {"object": "os.system"}}}, "the parameters do not"),
-        ({"fitted": {}}, "fitted attributes"),
-        ({"fitted": {"n_features_in_": 3}}, "shapes of its arrays"),
-        ({"fitted": {"n_features_in_": 4, "predict": 1}}, "fitted attributes"),
-        ({"privacy": {}}, "no privacy statement"),
-        ({"arrays": {"file": "../secret.npz", "sha256": "0"}}, "no file of arrays"),
-        ({"arrays": {}}, "no file of arrays"),
-    ],
-)
-def test_load_refuses_a_forged_document(folder, changes, message):
-    rewrite(folder, **changes)
-    with pytest.raises(ModelFileError, match=message):
-        load(folder)
-
-
-def rewrite_arrays(folder, **changes):
-    """Replace arrays, or drop them where the new one is None, and sign again."""
-    with np.load(arrays_file(folder)) as file:
-        arrays = {key: file[key] for key in file.files} | changes
-    arrays = {key: array for key, array in arrays.items() if array is not None}
-    content = _model_files.npz(arrays)
-    digest = hashlib.sha256(content).hexdigest()
-    arrays_file(folder).unlink()
-    (folder / f"arrays-{digest[:16]}.npz").write_bytes(content)
-    entry = {"file": f"arrays-{digest[:16]}.npz", "sha256": digest, "objects": []}
-    rewrite(folder, arrays=entry)
-
-
 @pytest.mark.parametrize("center", [True, False])
 def test_load_returns_the_center(center, tmp_path):
     original = fit(center=center)
@@ -341,96 +201,11 @@ def test_load_returns_the_center(center, tmp_path):
     np.testing.assert_array_equal(scores, original.decision_function(X))
 
 
-def test_load_refuses_a_model_from_before_there_was_a_center(folder):
-    """It would silently predict with another model."""
-    rewrite_arrays(folder, center_=None)
-    with pytest.raises(ModelFileError, match="fitted attributes"):
-        load(folder)
-
-
 def test_load_returns_a_model_from_before_there_was_exact_noise(folder):
     document = json.loads((folder / "model.json").read_text())
     del document["params"]["arithmetic"], document["privacy"]["arithmetic"]
     rewrite(folder, **document)
     assert load(folder).arithmetic == load_statement(folder).arithmetic == "float64"
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (4, 1), (1, 4)])
-def test_load_refuses_a_center_of_another_shape(folder, shape):
-    """Some of them would broadcast."""
-    rewrite_arrays(folder, center_=np.zeros(shape))
-    with pytest.raises(ModelFileError, match="shapes of its arrays"):
-        load(folder)
-
-
-class Payload:
-    """Makes a file when unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def test_load_never_unpickles(folder, tmp_path):
-    bait = tmp_path / "ran"
-    forged = {"classes_": np.array([Payload(bait)], dtype=object)}
-    np.savez(folder / "forged.npz", **forged)
-    with zipfile.ZipFile(folder / "forged.npz") as archive:
-        pickle.loads(archive.read("classes_.npy")[128:])
-    assert bait.exists()  # the bait works
-    bait.unlink()
-
-    content = (folder / "forged.npz").read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    name = f"arrays-{digest[:16]}.npz"
-    (folder / name).write_bytes(content)
-    rewrite(folder, arrays={"file": name, "sha256": digest, "objects": []})
-    with pytest.raises(ModelFileError, match="does not hold arrays"):
-        load(folder)
-    assert not bait.exists()
-
-
-PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-PARAMETERS = st.recursive(
-    PLAIN,
-    lambda inner: (
-        st.lists(inner)
-        | st.tuples(inner, inner)
-        | st.dictionaries(st.text() | st.integers(), inner)
-    ),
-    max_leaves=10,
-)
-
-
-@settings(max_examples=50)
-@given(PARAMETERS)
-def test_encode_survives_json(value):
-    returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
-    assert repr(returned) == repr(value)  # repr: NaN equals NaN, 1 differs from True
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        range(2, 9, 3),
-        np.arange(3),
-        np.array([[0.5, np.inf]], np.float32),
-        np.array(["a", "bc"]),
-        np.array(["a", "bc"], dtype=object),
-        np.array([True, False]),
-    ],
-)
-def test_encode_keeps_ranges_and_arrays(value):
-    returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
-    assert repr(returned) == repr(value)
-
-
-@pytest.mark.parametrize("value", [object(), len, {1, 2}, 1j, b"x", [np.array([1j])]])
-def test_encode_refuses_other_types(value):
-    with pytest.raises(TypeError, match="value must"):
-        encode("value", value)
 
 
 def test_a_loaded_model_predicts_without_a_device(fitted, folder):

@@ -6,12 +6,11 @@ import warnings
 import pytest
 
 from privfeat import PrivacyLedger, PrivacyWarning
-from privfeat.core.ledger import store
 from privfeat.core.ledger.privacy_ledger import find_datasets
 
 
 @pytest.fixture
-def on_disk_of(tmp_path, monkeypatch):
+def on_disk_of(tmp_path, plant):
     """Let the folder of the ledger be on a file system of some type."""
     device = os.stat(tmp_path).st_dev
 
@@ -22,7 +21,7 @@ def on_disk_of(tmp_path, monkeypatch):
             f"30 1 {os.major(device)}:{os.minor(device)} / /a\\040b rw "
             f"{optional}- {kind} host:/home rw\n"
         )
-        monkeypatch.setattr(store, "_MOUNTS", str(mounts))
+        plant("list of mounted disks", str(mounts))
         return tmp_path / "a.ledger"
 
     return mount
@@ -55,11 +54,9 @@ def test_a_disk_of_this_machine_is_not(on_disk_of, kind):
 
 
 @pytest.mark.parametrize("content", [None, "", "21 1\n", "1 2 3 4 5 6 7 8\n"])
-def test_a_system_that_says_nothing_is_left_alone(
-    on_disk_of, tmp_path, monkeypatch, content
-):
+def test_a_system_that_says_nothing_is_left_alone(on_disk_of, tmp_path, plant, content):
     path = on_disk_of("nfs")
-    monkeypatch.setattr(store, "_MOUNTS", str(tmp_path / "other"))
+    plant("list of mounted disks", str(tmp_path / "other"))
     if content is not None:
         (tmp_path / "other").write_text(content)
     PrivacyLedger(path, dataset="a", epsilon=1.0, delta=1e-5)

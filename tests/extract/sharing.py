@@ -1,0 +1,26 @@
+"""What tests of several processes compare."""
+
+import numpy as np
+
+from privfeat.data import open_features
+
+
+def assert_same(path, single):
+    """Rows, labels and attributes are those of the single process."""
+    with open_features(path) as file:
+        file.verify()
+        assert file.class_names == single.class_names
+        rest = dict(file.metadata)
+        assert rest.pop("shards")
+        assert rest == single.metadata
+        assert set(file) == set(single)
+        for name, split in single.items():
+            np.testing.assert_array_equal(file[name].X[:], split.X[:])
+            np.testing.assert_array_equal(file[name].y, split.y)
+            stored = file[name].metadata
+            assert stored["file_list_sha256"] == split.metadata["file_list_sha256"]
+            assert stored["n_skipped"] == split.metadata["n_skipped"]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())

@@ -1,0 +1,93 @@
+"""Shards of several processes, and the file that joins them."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+
+from privfeat.data import FeatureFileError, open_features
+from tests.extract.sharing import assert_same, names
+
+
+def test_a_process_that_is_started_again_does_nothing(images, joined, scatter_as):
+    before = joined.stat().st_mtime_ns
+    status, out, _ = scatter_as(0, 2, images)
+    assert status == 0
+    assert "already complete, 14 rows" in out
+    assert joined.stat().st_mtime_ns == before
+
+
+def test_a_lost_shard_is_made_again(images, single, joined, shards, scatter_as):
+    shards[0].unlink()
+    shards[1].with_name(shards[1].name + ".partial").mkdir()  # killed at the very end
+    with pytest.raises(FeatureFileError, match="but there is no such file"):
+        open_features(joined)
+    assert scatter_as(1, 2, images)[0] == 0  # has its shard, and waits
+    assert names(shards[1].parent) == [shards[1].name]
+    assert scatter_as(0, 2, images)[0] == 0
+    assert_same(joined, single)
+
+
+def test_a_process_refuses_shards_of_other_arguments(
+    images, joined, shards, scatter_as
+):
+    before = joined.read_bytes(), shards[0].read_bytes()
+    status, _, err = scatter_as(0, 2, images, "--model-kwargs", "L=4")
+    assert status == 1
+    assert "was made with others" in err
+    joined.unlink()
+    status, _, err = scatter_as(0, 2, images, "--model-kwargs", "L=4")
+    assert status == 1
+    assert "00001-of-00002.h5 must be of these arguments" in err
+    assert shards[0].read_bytes() == before[1]
+
+
+def test_overwrite_replaces_the_shards_one_by_one(images, joined, scatter_as):
+    """The joined file is refused in between, since one of its shards was replaced."""
+    options = ("--model-kwargs", "L=4", "--overwrite")
+    status, out, _ = scatter_as(0, 2, images, *options)
+    assert status == 0
+    assert "1 of 2 shards to come" in out
+    with pytest.raises(FeatureFileError, match="but was replaced"):
+        open_features(joined)
+    assert scatter_as(1, 2, images, *options)[0] == 0
+    assert open_features(joined).metadata["model_kwargs"]["L"] == 4
+
+
+def test_a_joined_file_refuses_a_truncated_shard(joined, shards, scatter_as, images):
+    shards[1].write_bytes(shards[1].read_bytes()[:-1])
+    for attempt in (
+        lambda: open_features(joined),
+        lambda: open_features(shards[1]),
+    ):
+        with pytest.raises(FeatureFileError, match="truncated"):
+            attempt()
+    status, _, err = scatter_as(1, 2, images)
+    assert status == 1
+    assert "truncated" in err
+
+
+def test_the_source_of_virtual_rows_is_relative(joined, monkeypatch):
+    monkeypatch.chdir(os.sep)
+    with h5py.File(joined) as file:
+        files = {s.file_name for s in file["train/features"].virtual_sources()}
+        assert files == {f"out.h5.shards/0000{i}-of-00002.h5" for i in (1, 2)}
+        assert np.isfinite(file["train/features"][()]).all()
+
+
+class Stream:
+    def __iter__(self):
+        yield from ()
+
+
+def test_streams_are_for_one_process(images, scatter_as, plant, tmp_path):
+    from privfeat_extract.sources import Source
+
+    source = Source("wds/some", {"train": Stream()})
+    plant("source of images", lambda *args, **kwargs: source)
+    status, _, err = scatter_as(0, 2, images)
+    assert status == 1
+    assert "must be read by one process" in err
+    assert "without torchrun" in err
+    assert not list(tmp_path.glob("out*"))

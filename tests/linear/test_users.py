@@ -1,0 +1,107 @@
+"""Which records of a user are kept, and how users are told apart."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from privfeat import DPLeastSquares, HashKFold
+from privfeat.estimation.inputs import check_users
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+def kept(groups, max_group_size, key):
+    return check_users(groups, max_group_size, len(groups)).kept_records(key)
+
+
+def test_kept_records_of_a_user_do_not_depend_on_the_others(users):
+    _, _, groups = users
+    whole = kept(groups, 3, key=7)
+    for user in range(10):
+        own = groups == user
+        np.testing.assert_array_equal(kept(groups[own], 3, key=7), whole[own])
+        np.testing.assert_array_equal(kept(groups[~own], 3, key=7), whole[~own])
+
+
+def test_kept_records_change_with_the_key(users):
+    _, _, groups = users
+    draws = {kept(groups, 2, key=key).tobytes() for key in (0, 1, 2**63, 2**64 - 1)}
+    assert len(draws) == 4
+
+
+@pytest.mark.statistical
+def test_kept_records_are_a_uniform_choice():
+    """All 10 pairs of 5, 500 users, 20 keys; chi-square, false-positive rate 1e-6."""
+    from scipy import stats
+
+    groups = np.repeat(np.arange(500), 5)
+    places = np.arange(5)
+    counts = {}
+    for key in range(20):
+        for row in kept(groups, 2, key=key).reshape(500, 5):
+            pair = tuple(places[row])
+            counts[pair] = counts.get(pair, 0) + 1
+    assert sorted(counts) == list(itertools.combinations(range(5), 2))
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [2**63 + i for i in range(200)],
+        [f"u{i // 2}" + "\0" * (i % 2) for i in range(200)],
+    ],
+    ids=["large", "zeros"],
+)
+def test_check_users_tells_users_apart_whoever_else_is_there(ids):
+    """NumPy makes floats of large beside small integers, and cuts zeros of strings."""
+    other = 5 if isinstance(ids[0], int) else "other"
+    for groups in (ids, [*ids, other]):
+        users = check_users(groups, 1, len(groups))
+        assert np.all(users.kept_records(7))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [[1.0, 2.0], [1, "a"], [None, "a"], [{"a"}, {"b"}], [[1], [2]], np.ones((2, 1))],
+    ids=str,
+)
+def test_fit_refuses_users_that_are_neither_integers_nor_strings(bad):
+    clf = DPLeastSquares(classes=range(2), max_group_size=1)
+    with pytest.raises(TypeError, match="groups must"):
+        clf.fit([[1.0, 0.0], [0.0, 1.0]], [0, 1], groups=bad)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"a.png": "ann", "b.png": "ann"},
+        {"a.png": "ann", "b.png": "ann"}.keys(),
+        {"ann", "bob"},
+        "ab",
+        b"ab",
+        np.array("ann"),
+    ],
+    ids=["dict", "keys", "set", "str", "bytes", "scalar"],
+)
+def test_check_users_refuses_what_is_no_list_of_one_user_for_each_record(bad):
+    """Names of files would pass for users of one record each."""
+    with pytest.raises(TypeError, match="groups must be one-dimensional"):
+        check_users(bad, 1, 2)
+    with pytest.raises(TypeError, match="groups must be one-dimensional"):
+        next(HashKFold(2).split(np.zeros((2, 1)), None, bad))
+
+
+def test_check_users_refuses_a_table_and_takes_values_of_a_dict():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="got DataFrame"):
+        check_users(pandas.DataFrame([["ann", "ann"]], columns=["a", "b"]), 1, 2)
+    users = check_users({"a.png": "ann", "b.png": "ann"}.values(), 1, 2)
+    assert np.sum(users.kept_records(7)) == 1
+
+
+def test_check_users_keeps_nullable_integers_apart():
+    pandas = pytest.importorskip("pandas")
+    groups = pandas.Series([2**60, 2**60 + 1], dtype="Int64")
+    assert np.all(check_users(groups, 1, 2).kept_records(7))

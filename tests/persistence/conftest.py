@@ -1,0 +1,42 @@
+"""A fitted model, and the folder that it is saved in."""
+
+import json
+
+import numpy as np
+import pytest
+
+from privfeat import DPLeastSquares, _model_files
+from privfeat.persistence import save
+
+N_FEATURES = 4
+
+
+def make_data(labels):
+    """Return 30 rows near one corner per label."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(30) % len(labels)
+    X = np.eye(N_FEATURES)[codes] + 0.1 * rng.normal(size=(30, N_FEATURES))
+    return X, np.asarray(labels)[codes]
+
+
+def fit(cls=DPLeastSquares, labels=(0, 1, 2), **params):
+    X, y = make_data(labels)
+    return cls(classes=labels, epsilon=5.0, **params).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit()
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    save(fitted, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def rewrite(folder, **changes):
+    """Change fields of the document and sign it again, as a forger would."""
+    document = json.loads((folder / "model.json").read_text()) | changes
+    document["sha256"] = _model_files.digest(document)
+    (folder / "model.json").write_text(json.dumps(document))

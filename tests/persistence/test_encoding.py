@@ -1,0 +1,50 @@
+"""Parameters as JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privfeat._encoding import decode, encode
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+PARAMETERS = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text() | st.integers(), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=50)
+@given(PARAMETERS)
+def test_encode_survives_json(value):
+    returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
+    assert repr(returned) == repr(value)  # repr: NaN equals NaN, 1 differs from True
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        range(2, 9, 3),
+        np.arange(3),
+        np.array([[0.5, np.inf]], np.float32),
+        np.array(["a", "bc"]),
+        np.array(["a", "bc"], dtype=object),
+        np.array([True, False]),
+    ],
+)
+def test_encode_keeps_ranges_and_arrays(value):
+    returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
+    assert repr(returned) == repr(value)
+
+
+@pytest.mark.parametrize("value", [object(), len, {1, 2}, 1j, b"x", [np.array([1j])]])
+def test_encode_refuses_other_types(value):
+    with pytest.raises(TypeError, match="value must"):
+        encode("value", value)

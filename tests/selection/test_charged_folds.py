@@ -1,0 +1,247 @@
+"""Fits in folds, and what a ledger charges or refuses of them."""
+
+import math
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import BaggingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+    permutation_test_score,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler, scale
+
+from privfeat import (
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    HashKFold,
+    PrivacyLedger,
+    search_cost,
+)
+from privfeat.exceptions import PrivacyError, PrivacyWarning
+from tests.selection.conftest import FOLDS, N
+
+IDS = [f"image-{i}.png" for i in range(N)]
+GRID = {"ridge": [1.0, 10.0]}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "x.ledger", dataset="x", epsilon=5.0, delta=1e-5)
+
+
+@pytest.fixture
+def fit(ledger):
+    return DPLeastSquares(rho=0.005, classes=[0, 1], ledger=ledger)
+
+
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_ledger_charges_what_search_cost_says(fit, ledger, labelled, n_jobs):
+    search = GridSearchCV(fit, GRID, cv=FOLDS, n_jobs=n_jobs, error_score="raise")
+    search.fit(*labelled, groups=IDS)
+    with pytest.warns(PrivacyWarning, match="no privacy guarantee"):
+        cost = search_cost(search)
+    assert len(ledger.history) == cost.n_fits == 7
+    assert ledger.spent.epsilon == pytest.approx(cost.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "cv", [3, StratifiedKFold(3), StratifiedShuffleSplit(3), KFold(3), "a list"]
+)
+def test_ledger_refuses_fits_in_folds_that_search_cost_calls_infinite(
+    fit, ledger, labelled, cv
+):
+    cv = list(StratifiedKFold(3).split(*labelled)) if cv == "a list" else cv
+    search = GridSearchCV(fit, GRID, cv=cv, error_score="raise")
+    with pytest.warns(PrivacyWarning, match="no privacy guarantee"):
+        assert search_cost(search).epsilon == math.inf
+    with pytest.raises(PrivacyError, match=r"Pass cv=privfeat\.HashKFold"):
+        search.fit(*labelled)
+    assert ledger.history == []
+
+
+def test_ledger_refuses_what_scikit_learn_does_with_parts_of_covered_folds(
+    fit, ledger, labelled
+):
+    """Parts by place, and labels of other records."""
+    X, y = labelled
+    options = {"groups": IDS, "cv": FOLDS}
+    for refused in (
+        lambda: HalvingGridSearchCV(
+            fit, GRID, cv=FOLDS, min_resources=8, error_score="raise"
+        ).fit(X, y, groups=IDS),
+        lambda: learning_curve(
+            fit, X, y, train_sizes=[0.5], error_score="raise", **options
+        ),
+        lambda: permutation_test_score(fit, X, y, n_permutations=1, **options),
+    ):
+        with pytest.raises(PrivacyError, match="one record more can move many"):
+            refused()
+    assert ledger.history == []
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes the noise")  # of bagging
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda fit: BaggingClassifier(fit, n_estimators=2),
+        lambda fit: CalibratedClassifierCV(fit, cv=2),
+        lambda fit: TunedThresholdClassifierCV(fit, cv=2),
+    ],
+)
+def test_ledger_refuses_what_else_chooses_records(fit, ledger, labelled, around):
+    with pytest.raises(PrivacyError, match="one record more can move many"):
+        around(fit).fit(*labelled)
+    assert ledger.history == []
+
+
+@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
+def test_ledger_charges_what_hands_on_all_records(fit, ledger, labelled):
+    OneVsRestClassifier(make_pipeline(FunctionTransformer(), fit)).fit(*labelled)
+    OneVsOneClassifier(fit).fit(*labelled)
+    assert len(ledger.history) == 2
+
+
+@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
+def test_ledger_refuses_pairs_of_classes_under_replace_one(tmp_path, labelled):
+    """A record replaced by one of another class changes public sizes."""
+    ledger = PrivacyLedger(
+        tmp_path / "r", dataset="x", epsilon=5, delta=1e-5, adjacency="replace_one"
+    )
+    fit = DPLeastSquares(
+        rho=0.005, classes=[0, 1], adjacency="replace_one", ledger=ledger
+    )
+    with pytest.raises(PrivacyError, match="_fit_ovo_binary"):
+        OneVsOneClassifier(fit).fit(*labelled)
+    OneVsRestClassifier(fit).fit(*labelled)
+
+
+def test_ledger_looks_at_the_outer_folds_as_well(fit, ledger, labelled):
+    inner = GridSearchCV(fit, GRID, cv=HashKFold(2), error_score="raise")
+    with pytest.raises(PrivacyError, match="one record more can move many"):
+        cross_val_score(inner, *labelled, cv=2, error_score="raise")
+    assert ledger.history == []
+
+
+@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda fit: OneVsRestClassifier(fit, n_jobs=2),
+        lambda fit: GridSearchCV(
+            fit, GRID, cv=HashKFold(2), n_jobs=2, error_score="raise"
+        ),
+    ],
+)
+def test_ledger_refuses_jobs_sent_from_folds_that_they_do_not_show(
+    fit, ledger, labelled, inner
+):
+    """A thread of joblib has another stack than the folds that it belongs to."""
+    with (
+        parallel_config("threading"),
+        pytest.raises(PrivacyError, match="one record more can move many"),
+    ):
+        cross_val_score(
+            inner(fit),
+            *labelled,
+            cv=StratifiedKFold(2),
+            scoring=lambda *_: 0.0,
+            error_score="raise",
+        )
+    assert ledger.history == []
+
+
+def test_ledger_charges_jobs_in_folds_that_are_marked(fit, ledger, labelled):
+    nested = GridSearchCV(fit, GRID, cv=HashKFold(2), n_jobs=2, refit=False)
+    with parallel_config("threading"):
+        cross_val_score(
+            nested,
+            *labelled,
+            cv=HashKFold(2),
+            scoring=lambda *_: 0.0,
+            error_score="raise",
+        )
+    assert len(ledger.history) == 2 * 2 * len(GRID["ridge"])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        make_pipeline(Normalizer(), StandardScaler()),
+        make_union(Normalizer(), StandardScaler()),
+        ColumnTransformer([("scaled", StandardScaler(), [0])]),
+        ColumnTransformer([("all", "passthrough", [0])], remainder=StandardScaler()),
+        ColumnTransformer(
+            [("some", "passthrough", lambda X: [X.var(axis=0).argmax()])]
+        ),
+        FunctionTransformer(scale),
+    ],
+)
+def test_ledger_refuses_fits_after_steps_that_learn(fit, ledger, labelled, step):
+    """Each row that comes out of them depends on every record."""
+    pipeline = make_pipeline(step, Normalizer(), fit)
+    with pytest.raises(PrivacyError, match=r"learned from all.*FrozenEstimator"):
+        pipeline.fit(*labelled)
+    assert ledger.history == []
+    search = GridSearchCV(pipeline, {"dpleastsquares__ridge": [1.0]}, cv=FOLDS)
+    with pytest.warns(PrivacyWarning, match="no privacy guarantee"):
+        cost = search_cost(search)
+    assert cost.epsilon == math.inf
+    assert "earlier steps" in cost.method
+    with pytest.warns(PrivacyWarning, match="one record more can move or change"):
+        pipeline.set_params(dpleastsquares__ledger=None).fit(*labelled)
+
+
+def test_ledger_charges_fits_after_steps_that_learn_nothing(fit, ledger, labelled):
+    scaler = FrozenEstimator(make_pipeline(StandardScaler()).fit(np.eye(3)))
+    step = make_union(make_pipeline(scaler, Normalizer()), "passthrough")
+    columns = ColumnTransformer([("all", FunctionTransformer(np.tanh), [0, 1, 2])])
+    vouched = FrozenEstimator(FunctionTransformer(lambda X: X / 255))
+    make_pipeline(step, columns, None, vouched, fit).fit(*labelled)
+    assert len(ledger.history) == 1
+
+
+def test_ledger_refuses_targets_that_were_scaled_by_all(ledger, labelled):
+    target = labelled[0][:, 0]
+    fit = DPLeastSquaresRegressor(rho=0.005, target_bounds=(-9, 9), ledger=ledger)
+    with pytest.raises(PrivacyError, match="StandardScaler learned"):
+        TransformedTargetRegressor(fit, transformer=StandardScaler()).fit(
+            labelled[0], target
+        )
+    assert ledger.history == []
+    centred = {"func": lambda y: y - y.mean(), "inverse_func": lambda y: y}
+    with pytest.raises(PrivacyError, match="FunctionTransformer learned"):
+        TransformedTargetRegressor(fit, check_inverse=False, **centred).fit(
+            labelled[0], target
+        )
+    assert ledger.history == []
+    functions = {"func": np.arcsinh, "inverse_func": np.sinh}
+    TransformedTargetRegressor(fit, **functions).fit(labelled[0], target)
+    assert len(ledger.history) == 1
+
+
+def test_fit_without_a_ledger_warns_in_other_folds_alone(labelled):
+    fit = DPLeastSquares(rho=0.005, classes=[0, 1])
+    with pytest.warns(PrivacyWarning, match="does not compose"):
+        cross_val_score(fit, *labelled, cv=2)
+    for ours in (cross_val_score, cross_val_predict):  # warnings are errors here
+        ours(fit, *labelled, groups=IDS, cv=FOLDS)
+    with pytest.warns(PrivacyWarning, match="to promise anything") as caught:
+        cross_val_score(fit.set_params(rho=None, epsilon=math.inf), *labelled, cv=2)
+    assert not any("compose" in str(one.message) for one in caught)
