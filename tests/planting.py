@@ -8,7 +8,7 @@ in its place until the test ends::
         with pytest.raises(AssertionError):
             check_sensitivity()
 
-Whoever moves or renames an internal changes its line here, and no test.
+Moving or renaming an internal changes its line here, and no test.
 """
 
 import pkgutil
