@@ -65,7 +65,8 @@ class GaussianMechanism:
         """
         if self._blocks_left[name] <= 0:
             raise PrivacyError(
-                f"{name} must be released as often as planned, not more."
+                f"{name} must be released as often as planned, not more. The plan has "
+                f"{', '.join(self.noise_stddevs)}."
             )
         stddev, team = self.noise_stddevs[name], self._team
         if team.size > 1:
