@@ -110,7 +110,7 @@ class GaussianMechanism:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
         It maps a number of records to a fresh mask, with the probability of the plan:
-        what is accounted is what is drawn.
+        what is accounted is what is drawn, but for the rounding that `Query` states.
         """
         probability = self._sampling[name]
 
