@@ -74,9 +74,9 @@ SEAMS = {
     # noise
     "Gaussian noise": _at(".core.noise.draws:gaussian"),
     "symmetric Gaussian noise": _at(".core.noise.draws:symmetric_gaussian"),
+    "random words": _at(".core.noise.draws:words_of"),
     "Poisson sample": _at(".core.noise.draws:bernoulli"),
     "exact Poisson sample": _at(".core.noise.discrete:bernoulli"),
-    "uniform number": _at(".core.noise.draws:uniform"),
     "number of runs": _at(".core.noise.draws:number_of_runs"),
     "split of the records": _at(".selection.search:bernoulli"),
     "discrete noise on a total": _at(".core.noise.gaussian_mechanism:noisy_total"),

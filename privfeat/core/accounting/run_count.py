@@ -8,6 +8,7 @@ References
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 from privfeat._checks import check_real
 from privfeat.core.accounting.conversions import bisect
@@ -46,13 +47,20 @@ class RunCount:
         """``E[K] = eta (1 - gamma) / (gamma (1 - gamma**eta))``, its limit at 0."""
         return (1.0 - self.gamma) / (self.gamma * self._scale(-self.eta))
 
-    def count_at(self, uniform: float) -> int:
-        """Return the number of runs at a quantile in [0, 1): of a uniform, one draw."""
-        probability = (1.0 - self.gamma) / self._scale(self.eta)
-        left, count = uniform - probability, 1
-        while left > 0.0 and (count <= self.mean or probability > 1e-18):
-            probability *= (1.0 - self.gamma) * (count + self.eta) / (count + 1)
-            left, count = left - probability, count + 1
+    def count_at(self, uniform: float | Decimal) -> int:
+        """Return the number of runs at a quantile in [0, 1): of a uniform, one draw.
+
+        In 80 decimal digits, and without a tail of probability below 1e-30.
+        """
+        with localcontext(prec=80):
+            gamma, eta = Decimal(self.gamma), Decimal(self.eta)
+            log = -gamma.ln()
+            scale = log if abs(eta) < 1e-40 else ((eta * log).exp() - 1) / eta
+            probability = (1 - gamma) / scale
+            left, count = Decimal(uniform) - probability, 1
+            while left > 0 and (count <= self.mean or probability > 1e-40):
+                probability *= (1 - gamma) * (count + eta) / (count + 1)
+                left, count = left - probability, count + 1
         return count
 
     def _scale(self, eta: float) -> float:

@@ -7,6 +7,7 @@ keys ends. Under one key no block of 256 bits comes twice.
 """
 
 import math
+from decimal import Decimal, localcontext
 from functools import lru_cache, partial
 
 import jax
@@ -90,18 +91,20 @@ def _places_in_triangle(size: int) -> Int[np.ndarray, "d d"]:
 def bernoulli(
     key: NoiseKey, n_samples: int, probability: float
 ) -> Bool[np.ndarray, " n"]:
-    """Return an independent inclusion mask: Poisson sampling of records."""
-    return np.asarray(_uniform(key, n_samples) < probability)
+    """Return an independent inclusion mask: Poisson sampling of records.
+
+    The probability is rounded down to a multiple of ``2**-52``: never above what is
+    accounted.
+    """
+    rounded = math.floor(probability * 2.0**52) * 2.0**-52
+    return np.asarray(_uniform(key, n_samples) < rounded)
 
 
 def number_of_runs(key: NoiseKey, runs: RunCount) -> int:
-    """Return one draw of ``runs``, by inversion of a uniform of 52 bits. Sensitive."""
-    return runs.count_at(uniform(key))
-
-
-def uniform(key: NoiseKey) -> float:
-    """Return one draw from [0, 1), a multiple of ``2**-52``."""
-    return float(_uniform(key, 1)[0])
+    """Return one draw of ``runs``, by inversion of a uniform of 128 bits. Sensitive."""
+    high, low = map(int, words_of(key, 2))
+    with localcontext(prec=80):
+        return runs.count_at(Decimal(high << 64 | low) / 2**128)
 
 
 def _uniform(key: NoiseKey, size: int) -> Float[np.ndarray, " n"]:

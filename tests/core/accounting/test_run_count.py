@@ -2,6 +2,7 @@
 
 import collections
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -63,10 +64,24 @@ def test_run_count_draws_its_distribution(eta):
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53, 1 - 2**-52])
-def test_run_count_is_at_least_one_and_ends(uniform, plant):
-    plant("uniform number", lambda key: uniform)
-    count = draw(RunCount.from_mean(10, 0.0), KeyStream(None))
+def test_run_count_is_at_least_one_and_ends(uniform):
+    count = RunCount.from_mean(10, 0.0).count_at(uniform)
     assert count == 1 if uniform == 0.0 else 100 < count < 10_000
+
+
+def test_run_count_has_a_tail_that_52_bits_do_not_reach():
+    """Where the mean is 1000, what lay beyond 52 bits made a distance of 2e-9."""
+    runs = RunCount.from_mean(10, -0.5)
+    below = Decimal(1) - Decimal(2) ** -100
+    assert runs.count_at(below) > 1.5 * runs.count_at(1 - 2.0**-52)
+
+
+def test_run_count_is_drawn_from_two_words(plant):
+    runs, words = RunCount.from_mean(10, 0.0), np.array([2**64 - 1, 5], np.uint64)
+    plant("random words", lambda key, size: words[:size])
+    with localcontext(prec=80):
+        quantile = Decimal((2**64 - 1 << 64) + 5) / 2**128
+    assert draw(runs, KeyStream(None)) == runs.count_at(quantile) > runs.count_at(0.99)
 
 
 def test_run_count_is_fresh_without_a_seed():

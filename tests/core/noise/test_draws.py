@@ -174,9 +174,17 @@ def test_sampling_and_uniform_draw_52_bits(keys):
 
 def test_bernoulli_leaves_out_what_is_drawn_at_the_rate_itself(keys):
     key = keys.draw_noise_key()
-    first = noise.uniform(key)
+    first = noise._uniform(key, 1)[0]
     assert not noise.bernoulli(key, 1, first)[0]
-    assert noise.bernoulli(key, 1, np.nextafter(first, 1.0))[0]
+    assert noise.bernoulli(key, 1, first + 2.0**-52)[0]
+
+
+def test_bernoulli_rounds_the_rate_down(keys):
+    """It was rounded up: 1e-9 became 2.2e-7 of it more."""
+    key = keys.draw_noise_key()
+    first = noise._uniform(key, 1)[0]
+    assert not noise.bernoulli(key, 1, first + 0.75 * 2.0**-52)[0]
+    assert noise.bernoulli(key, 8, 1.0).all()
 
 
 @pytest.mark.parametrize("draw", [KeyStream.draw, lambda keys: np.zeros(4)])
@@ -184,4 +192,4 @@ def test_noise_refuses_other_keys(keys, draw):
     with pytest.raises(TypeError, match="must be four words of 64 bits"):
         noise.gaussian(draw(keys), (2,), 1.0)
     with pytest.raises(TypeError, match="must be four words of 64 bits"):
-        noise.uniform(draw(keys))
+        noise.bernoulli(draw(keys), 1, 0.5)
