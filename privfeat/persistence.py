@@ -116,7 +116,9 @@ def save(
 
     name = type(estimator).__name__
     if not is_ours(estimator):
-        raise TypeError(f"estimator must be one of {_known()}, got {name}.")
+        raise TypeError(
+            f"estimator must be one of {_known()}, got {name}. Pickle another class."
+        )
     check_is_fitted(estimator)
     array_names, count_names = (
         [n for n in names if n not in _OPTIONAL or hasattr(estimator, n)]

@@ -107,7 +107,8 @@ def replay(
         replace.
     replacement : (rows, labels), optional
         Under replace-one: what the chosen rows become. Default: their negatives, with
-        the labels that they have.
+        the labels that they have, which move class sums the most and Gram matrices
+        little. Those move most for orthogonal rows.
 
     Raises
     ------

@@ -75,7 +75,11 @@ def private_selection(
     forget: tuple[str, ...],
     classes_read: bool,
 ) -> "PrivateFit":
-    """Return a selection among fits, as `private_fit` does: each run has a plan."""
+    """Return a selection among fits, as `private_fit` does.
+
+    Each run draws a plan of its own. The caller sees to it that a run, its score
+    included, costs at most ``run_mu``, and that the number of runs is drawn as stated.
+    """
     warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     return PrivateFit(estimator, statement, keys, forget)
 

@@ -1,6 +1,7 @@
 """The linear models, one file each, on the base classes `model` and `classifier`.
 
-A new one is a class with its parameters as annotated attributes, and two methods:
+A new one is a class with its parameters as annotated attributes, what these may be in
+``_ranges``, and two methods:
 ``_queries`` returns the sums that it wants, with their sensitivities; ``_solve`` gives
 each sum to ``mechanism.release``, and makes coefficients of the releases.
 `privfeat.core.bounds.sensitivity` has the bounds and `privfeat.core.sums.statistics`

@@ -134,8 +134,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 coef = self._solve(rows, mechanism, problem.shape)
                 if not np.all(np.isfinite(coef)):
                     raise FloatingPointError(
-                        "coefficients must be finite, got overflow; the budget is "
-                        "spent. Pass a smaller learning_rate or a larger ridge."
+                        "coefficients must be finite, got infinity or NaN; the budget "
+                        "is spent. Pass a smaller learning_rate or a larger ridge, "
+                        "where there is one."
                     )
         for name, value in problem.fitted.items():
             setattr(self, name, value)

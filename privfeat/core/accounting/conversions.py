@@ -2,9 +2,11 @@
 
 A Gaussian release with L2 sensitivity ``D`` and noise stddev ``s`` has noise multiplier
 ``s / D``, ``mu = D / s`` (Gaussian DP) and ``rho = mu**2 / 2`` (zCDP). Adaptive
-composition adds ``rho``, hence ``mu**2`` ([2]_, [3]_). Every conversion rounds against
-the user: epsilon and delta up, mu and rho down. Everywhere ``mu`` is in [1e-6, 1e6],
-``delta`` in [1e-100, 1), and another value is an error.
+composition adds ``rho``, hence ``mu**2`` ([2]_, [3]_). Conversions to or from epsilon
+and delta round against the user: epsilon and delta up, mu and rho down. Those between
+``rho`` and ``mu`` round to nearest; ``calibration`` adds more noise than that. For
+epsilon and delta of a Gaussian release ``mu`` is in [1e-6, 1e6]; ``delta`` is in
+[1e-100, 1) everywhere. Another value is an error.
 
 References
 ----------

@@ -1,7 +1,7 @@
 """Bounds on what one record contributes, which hold in floating point.
 
 Bounded values are whole numbers of a *grid step*, a power of two, and at most ``2**20``
-of it. Sums of their products are then exact (see ``statistics``): the bounds of
+of it. Sums of their products are then exact (see ``sums.statistics``): the bounds of
 ``sensitivity`` hold for the numbers computed, in any order of summation, which they do
 not for ordinary float sums (Casacuberta et al. 2022, arXiv:2207.10635).
 
@@ -65,7 +65,8 @@ def clip_rows(
     as a real number, and depends on the same input row alone. A row with an infinite or
     NaN entry becomes zero, the constant included.
 
-    **Proof.** Let ``f`` be the float64 factor ``C / norm`` times ``1 - 2**-36``. The
+    **Proof.** A row is first divided by its largest entry, so no square overflows. Let
+    ``f`` be the float64 factor ``C / norm`` times ``1 - 2**-36``. The
     relative error of norm, quotient and products is below ``(d/2 + 5) 2**-53 < 2**-36``
     for ``d <= 2e5``, so ``norm(f x) <= C``; rounding towards zero shrinks every entry.
     For ``"unit"`` with constant ``s`` the row is bounded by ``C / sqrt(1 + s^2)`` and
@@ -122,7 +123,7 @@ def clip_residuals(
     residuals : array of shape (n_samples, n_outputs), float64
         Derivative of the loss by the scores, one row per record. Sensitive.
     row_norms : array of shape (n_samples,), float64
-        Upper bounds on the norms of the rows, in feature units. Sensitive.
+        Norms of the rows, in feature units. Sensitive.
     clip_norm, radius, largest : float
         Bounds on the norm of a gradient, and on the norm and on each entry of a
         residual. Public.
@@ -134,9 +135,10 @@ def clip_residuals(
 
     Notes
     -----
-    **Guarantee.** ``norm(clipped[i]) * grid_step(largest) * row_norms[i] <= clip_norm``
-    and every entry is at most ``2**20``, by the argument of `clip_rows`. A residual
-    that is not finite becomes zero.
+    **Guarantee.** With ``s = grid_step(largest)``: ``norm(clipped[i]) s row_norms[i] <=
+    clip_norm``, ``norm(clipped[i]) s <= radius``, and every entry is at most ``2**20``,
+    by the argument of `clip_rows`, for fewer than 200,000 outputs. A residual whose
+    norm is not finite becomes zero.
 
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.

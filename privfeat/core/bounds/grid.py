@@ -6,7 +6,7 @@ GRID_BITS = 20
 
 
 def grid_step(bound: float) -> float:
-    """Return the power of two ``s`` with ``bound <= 2**20 s`` that is smallest.
+    """Return the smallest power of two ``s`` for which ``bound <= 2**20 s``.
 
     Examples
     --------

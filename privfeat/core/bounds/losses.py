@@ -1,6 +1,7 @@
 """Derivatives of the losses by the scores of a linear model.
 
-For scores ``z`` (n_samples, n_outputs) and label indicators ``y``:
+For scores ``z`` (n_samples, n_outputs), label indicators ``y``, and ``s`` the logistic
+function:
 
 - ``"softmax"``: ``-log softmax(z)_c`` for the true class ``c``;
 - ``"sigmoid"``: ``sum_j -y_j log s(z_j) - (1 - y_j) log(1 - s(z_j))``;

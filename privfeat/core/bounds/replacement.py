@@ -38,9 +38,9 @@ def gram_and_products(
 ) -> float:
     """Sensitivity of the stack of ``s sum x x^T``, ``t sum r_j x x^T``, ``sum r x^T``.
 
-    ``r`` is a vector of a record with ``norm(r) <= R``: the indicator of its labels,
-    at most ``k`` of them, for class sums, with ``R^2 = k``. Only then may ``t``, the
-    scale of the class Gram matrices, one for each entry of ``r``, be above zero.
+    ``r`` is a vector of a record with ``norm(r) <= R``. There is one class Gram matrix
+    ``sum r_j x x^T`` for each entry of ``r``. If their scale ``t`` is above zero, ``r``
+    must be the indicator of the record's labels, of which it has at most ``k = R^2``.
 
     Parameters
     ----------
@@ -60,9 +60,10 @@ def gram_and_products(
       v u^2)``, with ``v >= 0`` for indicators;
     - ``norm(r)^2 norm(x)^2 + norm(q)^2 norm(z)^2 - 2 v u <= 2 R^2 C^2 + 2 abs(v u)``.
 
-    For a given ``u`` their sum is at most linear in ``v`` on either side of 0, hence
-    largest at ``abs(v) = R^2`` or at ``v = 0``; there it is no more than at ``u = 0``,
-    where ``v`` plays no part. With ``P = abs(u)`` and ``S^2 = s^2 + R^2 t^2`` so
+    For a given ``u`` the sum of these bounds is linear in ``v`` on either side of 0,
+    hence largest at ``abs(v) = R^2`` or at ``v = 0``. At ``v = 0`` it is no more than
+    at ``u = 0``, where ``v`` plays no part. So with ``P = abs(u)`` and ``S^2 = s^2 +
+    R^2 t^2``
 
         ``squared change <= S^2 (2 C^4 - 2 P^2) + R^2 (2 C^2 + 2 P)``,
 

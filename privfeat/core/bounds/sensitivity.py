@@ -6,14 +6,15 @@ them; under ``replace_one`` in one slot that is filled in both. All statistics a
 over slots, so a statistic changes by the contribution ``f(r)`` of one record, or by the
 difference ``f(r) - f(r')`` of two.
 
-Each function returns the largest L2 (Frobenius) norm of that change, times
-``1 + ROUNDING``. Sums are exact (see ``statistics``); the margin covers the one
-rounding of each finished integer sum to float64: a relative ``2**-53`` of a sum whose
-norm is at most ``2**32`` contributions, in each of two neighbours, so at most
-``2**-20`` of the contribution of one record.
+Each function of an ``adjacency`` returns the largest L2 (Frobenius) norm of that
+change, times ``1 + ROUNDING``. Sums are exact (see ``sums.statistics``), but a finished
+integer sum is rounded once to float64, by a relative ``2**-53``. If a record adds at
+most ``B``, the sum of at most ``2**32`` records (`MAX_ROWS` in ``sums.records``) has
+norm at most ``2**32 B``. Rounding moves the sums of two neighbours by at most ``2**-20
+B`` together, which the margin covers.
 
-Notation: ``x`` is the bounded row of a record, ``norm(x) <= C``; ``p`` its predicted
-probabilities, ``y`` its label indicator.
+Notation: ``x`` is the bounded row of a record, ``norm(x) <= C = clip_norm``; ``p`` its
+predicted probabilities; ``y_j`` is 1 for each label ``j`` that it carries, else 0.
 """
 
 import math
@@ -146,7 +147,7 @@ def per_user(l2_sensitivity: float, max_group_size: int) -> float:
 
 
 def residual_norm(loss: Loss, n_outputs: int) -> float:
-    """Return the largest ``norm(p - y)`` of a record: with one label for the softmax.
+    """Return the largest ``norm(p - y)`` of a record (for softmax, of one label).
 
     The residual of the squared loss has no such bound: `clip_residuals` clips it to 2.
     """

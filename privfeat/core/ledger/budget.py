@@ -38,7 +38,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class PrivacyValue:
-    """An amount of privacy; ``rho`` is None where sampled records or searches are."""
+    """An amount of privacy; ``rho`` is None if some fit was sampled or selected."""
 
     epsilon: float
     delta: float

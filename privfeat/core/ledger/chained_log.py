@@ -19,6 +19,7 @@ readable, and if every readable mark is that of a line it took.
   an error.
 - One mark is damaged: the other is readable, and the line that only the damaged one
   counted continues the chain, so it counts. Both are damaged: an error.
+- Not noticed: the newest mark is damaged, and the last line, which it counted, as well.
 """
 
 import hashlib

@@ -30,11 +30,12 @@ def gaussian(
     """Return independent draws from ``N(0, stddev^2)`` in float64.
 
     Drawn by inversion of a sign and a uniform number of 127 bits below 1/2: the law is
-    normal up to 13 standard deviations. With 52 bits, as in ``jax.random.normal``, it
-    ends at 8. A neighbour has outputs beyond that end, this data set has not, and at an
-    epsilon of 13 they weigh more than a delta of 1e-10. Beyond 13 standard deviations
-    they weigh less than a thousandth of any delta, for noise multipliers of at least
-    0.18. Smaller ones have an epsilon above 20, of which ``fit`` warns.
+    normal up to 13 standard deviations, and ends there. Outputs that a neighbour has
+    beyond the end of this data set add their probability to delta. With 52 bits, as in
+    ``jax.random.normal``, the end is at 8: at an epsilon of 13 they weigh more than
+    1e-10. With an end at 13 they weigh less than 1e-13, a thousandth of the least
+    delta, for noise multipliers of at least 0.18. The stated delta does not count them.
+    Smaller multipliers have an epsilon above 20, of which ``fit`` warns.
 
     Continuous noise in floating point has known weaknesses in its low bits (Mironov
     2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not

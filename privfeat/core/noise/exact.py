@@ -16,7 +16,9 @@ whatever the sum is.
 were rounded towards zero before they were summed (``clipping``). So the bounds of
 ``sensitivity``, with which ``c`` is planned, hold for the whole numbers, and nothing is
 rounded later: totals and noise are added modulo ``2**64``, and a noisy whole number is
-multiplied by its unit in float64. Both are post-processing.
+multiplied by its unit in float64. Both are post-processing, but for a sum with a carry:
+its total is below ``2**62``, and the parameter ``s`` of the noise at most ``2**58``, so
+the addition wraps around with a probability below 1e-55.
 
 **Theorem.** If the planned fit with continuous noise is (epsilon, delta)-DP, the exact
 one is ``(epsilon + 2 xi, exp(xi) delta)``-DP with ``xi = 3e-34`` times the number of
@@ -40,13 +42,13 @@ noise and draws that are the same for both, such as which records are sampled. S
 neighbours ``x`` and ``z`` and a set ``S`` of outcomes, ``P(x in S) <= e^xi Q(x in S) <=
 e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta``.
 
-**Charge.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the stated
-epsilon grows by less than ``1e-21 + 1e-21 delta``, as its derivative is at most 1. That
-is a relative ``1e-11`` of a delta of at least ``1e-10``, which a plan requires. The
-``conversions`` state a delta that is a relative ``4e-8`` too large, of which their
+**What pays for it.** Even for ``1e12`` released entries, ``2 xi < 1e-21``: delta at the
+stated epsilon grows by less than ``1e-21 + 1e-21 delta``, as its slope is at most one.
+That is a relative ``1e-11`` of a delta of at least ``1e-10``, which a plan requires.
+The ``conversions`` state a delta that is a relative ``4e-8`` too large, of which their
 rounding takes ``2e-8``. The PLD accountant rounds losses up to multiples of ``1e-4``.
 All noise is a relative ``2**-20`` larger than whole sums need
-(``sensitivity.ROUNDING``). The zCDP statement needs no charge: the discrete Gaussian
+(``sensitivity.ROUNDING``). The zCDP statement needs no payment: the discrete Gaussian
 satisfies it, coordinate by coordinate ([1]_, Theorem 4 and its proof).
 
 References
@@ -102,7 +104,7 @@ def noisy_total(
     """Return a whole sum plus discrete Gaussian noise, in units of the statistic.
 
     ``stddev`` is that of `grid_variance`; the sum of a ``symmetric`` matrix stays
-    symmetric. Rounded to float64 once, after the noise. A PrivacyError, before anything
+    symmetric. Rounded to float64 after the noise. A PrivacyError, before anything
     is drawn, if the total is not int64, or the noise does not fit.
     """
     total, unit = np.atleast_1d(exact.total), exact.unit

@@ -65,7 +65,8 @@ class GaussianMechanism:
         """
         if self._blocks_left[name] <= 0:
             raise PrivacyError(
-                f"{name} must be released as often as planned, not more."
+                f"{name} must be released as often as planned, not more. The plan has "
+                f"{', '.join(self.noise_stddevs)}."
             )
         stddev, team = self.noise_stddevs[name], self._team
         if team.size > 1:
@@ -109,7 +110,7 @@ class GaussianMechanism:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
         It maps a number of records to a fresh mask, with the probability of the plan:
-        what is accounted is what is drawn.
+        what is accounted is what is drawn, but for the rounding that `Query` states.
         """
         probability = self._sampling[name]
 

@@ -35,8 +35,9 @@ class KeyStream:
 
     Notes
     -----
-    Two of ``q`` noise keys, of 256 bits each, are equal with probability below
-    ``q**2 / 2**257``, whatever streams they come from. A stream ends after ``2**32``.
+    Two of ``q`` noise keys without a seed, of 256 bits each, are equal with probability
+    below ``q**2 / 2**257``, whatever streams they come from, if the bits of the
+    operating system are random. A stream ends after ``2**32`` keys.
 
     JAX keys are built from raw words: with 64-bit types off, ``jax.random.key(2**40)``
     silently equals ``jax.random.key(0)``.
@@ -88,7 +89,7 @@ class KeyStream:
         return int(high) << 32 | int(low)
 
     def draw_words(self, n_words: int) -> UInt64[np.ndarray, " n"]:
-        """Return so many words of 64 random bits that no other call returns.
+        """Return so many words of 64 random bits, drawn for this call alone.
 
         Without a seed all bits come from the operating system's cryptographic source,
         not from a key of 64 bits that is stretched; with one, from SHAKE-256.

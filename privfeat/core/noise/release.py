@@ -29,7 +29,7 @@ class Release:
     symmetric: bool
 
     def unscaled(self, scale: float, name: str) -> "Release":
-        """Return what was released times ``scale``, a block of a stack, by itself.
+        """Return the release of the sum before `ExactSum.scaled`, called ``name``.
 
         Post-processing: value and noise are divided by ``scale``, > 0.
         """

@@ -1,7 +1,8 @@
 """Random bits for noise: the block cipher Threefish-256 in counter mode, by JAX.
 
-JAX's own generator has keys of 64 bits: two draws in ``2**32`` share one. A key of
-Threefish has 256 bits, and a block of four words never repeats under one key.
+JAX's own generator has keys of 64 bits: among ``2**32`` draws, two may share one. A key
+of Threefish has 256 bits, and a block of four words never repeats under one key. That
+nobody can tell the blocks from random bits is assumed, as of every cipher.
 
 References
 ----------

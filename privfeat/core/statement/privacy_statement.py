@@ -62,7 +62,9 @@ class PrivacyStatement:
     Raises
     ------
     TypeError, ValueError
-        If a field is out of its range, or contradicts another.
+        If a field is out of its range; if some releases have noise and epsilon is
+        infinite, or the reverse; if ``selection`` does not go with ``accounting``. No
+        cost is computed again.
     """
 
     epsilon: float

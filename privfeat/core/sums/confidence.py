@@ -13,12 +13,13 @@ _GRID = 2.0**20
 def confidence_gap(adjacency: Adjacency, n_classes: int) -> float:
     """Sensitivity of `exact_confidence_gap`: 1, and ``2 - 1/m`` under replace-one.
 
-    Proof. A record adds ``c - h``, with ``c`` in [1/m, 1] for ``m = n_classes``
-    (enforced by a cut) and ``h`` either 0 or 1, so between ``1/m - 1`` and 1: removing
-    it moves the sum by at most 1, replacing it by at most ``2 - 1/m``. Reached by a
-    wrong record of confidence 1, and by its replacement by a correct one of confidence
-    ``1/m``. Contributions are whole multiples of ``2**-20``, summed as integers; the
-    smallest is rounded up to one.
+    Proof. A record adds ``c - h``: its confidence ``c``, cut to [1/m, 1] for ``m =
+    n_classes``, less ``h``, 1 if it is correct and 0 if not. That is between ``1/m -
+    1`` and 1: removing it moves the sum by at most 1, replacing it by at most ``2 -
+    1/m``. Reached by a wrong record of confidence 1, and by its replacement by a
+    correct one of confidence ``1/m``. Contributions are whole multiples of ``2**-20``,
+    ``1/m`` rounded up to one. The sum of ``2**32`` of them is at most ``2**52`` of it:
+    nothing is rounded, so the bound needs no margin.
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
     n_classes = check_int("n_classes", n_classes, low=1)

@@ -149,10 +149,11 @@ def _whole(
 
 
 def _hard_numbers() -> tuple[Float64[np.ndarray, "..."], ...]:
-    """Return ``2**20`` whole rows, residuals and coefficients, as large as they get.
+    """Return whole rows of a chunk, residuals and coefficients, as large as allowed.
 
-    Records of 20 odd bits beside records of 1: whatever scales them together loses
-    bits. The first columns reach the bound of ``2**50``, coefficients that of 2**52.
+    Rows of odd numbers of 20 bits alternate with rows of 1 and -1: what scales them
+    together loses bits. Sums of the first column reach ``2**50``. Coefficients of
+    ``2**27`` keep sums of the scores of ``rows / 32`` within ``2**52``.
     """
     bits = _bits(CHUNK_ROWS)
     signs = 1.0 - 2.0 * (bits >> 63)

@@ -43,7 +43,10 @@ def gradient_of(
     clip_norm: float | None,
     radius: float = math.inf,
 ) -> Float64[Array, "m c"]:
-    """Return the gradient sum of a chunk, in units of both grids with privacy."""
+    """Return the gradient sum of a chunk.
+
+    With privacy its unit is the grid step of the rows times that of the residuals.
+    """
     wide = _wide(chunk.rows)
     residual = losses.residuals(loss, _scores(wide, whole, unit), chunk.labels)
     residual = residual.astype(jnp.float64)
@@ -67,7 +70,7 @@ def root_curvatures_of(
     unit: float | Float[Array, ""],
     loss: Loss,
 ) -> Float64[Array, "b m"]:
-    """Return ``sqrt(p (1 - p))``, zero where not finite, with the proved bound."""
+    """Return ``sqrt(p (1 - p))``, 0 for NaN, cut to the bound of `curvature_norm`."""
     weights = losses.curvatures(loss, _scores(_wide(chunk.rows), whole, unit))
     weights = jnp.clip(jnp.nan_to_num(weights.astype(jnp.float64), nan=0.0), 0.0, 0.25)
     norms = jnp.linalg.norm(weights, axis=1, keepdims=True)

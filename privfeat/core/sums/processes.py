@@ -48,8 +48,8 @@ class Team:
     ) -> Num[np.ndarray, "..."]:
         """Return the sum of ``values`` over all processes, to each of them.
 
-        A PrivacyError in all of them unless all add the same name, unit, shape and
-        type; in those that are left, if one ended.
+        All get a PrivacyError unless all pass the same name, unit, shape and type. If
+        one process ended, the others get it.
         """
         if self.size == 1:
             return values

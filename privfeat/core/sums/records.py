@@ -48,7 +48,8 @@ def full_chunks(
 
     Products of matrices round differently for different shapes: in chunks of one shape,
     what a classifier computes of a record does not depend on how many others there are.
-    ``alone`` yields each row by itself, for a classifier that may mix those of a call.
+    ``alone`` yields each row by itself, the zeros as well, for a classifier that may
+    mix the rows of one call.
     """
     for start in range(0, len(rows), CHUNK_ROWS):
         part = rows[start : start + CHUNK_ROWS]
@@ -59,7 +60,15 @@ def full_chunks(
 
 @runtime_checkable
 class Rows(Protocol):
-    """The bounded records of a fit, readable any number of times."""
+    """The bounded records of a fit, readable any number of times.
+
+    Attributes
+    ----------
+    step : float or None
+        The grid step of the rows, in feature units; None without privacy.
+    n_columns : int
+        Of every row.
+    """
 
     step: float | None
     n_columns: int

@@ -4,10 +4,11 @@ Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute valu
 ``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
 most ``2**50``, so float64 matrix products of a chunk are exact in any order of
 summation, and so are ``totals``: int64 words of 40 bits with carries. Scores are exact
-as well (`whole_coef`). Element-wise functions (the softmax, in float32) always see
-chunks of one shape. Hence what a record contributes depends on that record and on
-releases alone, not on its neighbours in the chunk, on chunks, threads, devices or
-processes, and one record moves a sum by exactly its own contribution.
+as well (`whole_coef`). Functions of one row (the softmax, in float32) always see chunks
+of one shape; that they treat a row alike wherever it stands in its chunk is supposed.
+Hence what a record contributes depends on that record and on releases alone, not on its
+neighbours in the chunk, on chunks, threads, devices or processes, and one record moves
+a sum by exactly its own contribution.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
@@ -184,7 +185,7 @@ def whole_coef(
     """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
 
     Their products with rows of norm 2**20 have partial sums of at most 2**52, by Cauchy
-    and Schwarz: scores are exact. Coefficients that are not finite make them NaN.
+    and Schwarz: scores are exact. One that is not finite makes all of them NaN.
     """
     largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
     if not private or largest == 0.0:

@@ -21,7 +21,7 @@ _CHUNKS_BEFORE_CARRY = 2**12
 class ExactSum:
     """A sum over records before noise. Sensitive: only a mechanism may release it.
 
-    Where several processes fit together, of the records of this one, until `over`.
+    If several processes fit together, it sums the records of this one until `over`.
 
     Attributes
     ----------
