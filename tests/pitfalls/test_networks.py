@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from privfeat.networks import layers
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers import Dense, Norm, contributions
-from privfeat.networks.layers.basic import FastEngineError
+from privfeat.networks.layers.basic import FastEngineError, record
 from tests.networks.engine.modules import EveryLayer, Twice
 from tests.pitfalls.tiny import made
 
@@ -165,7 +164,7 @@ def test_23_notices_a_normalization_over_the_batch(plant):
         centred = x - jnp.mean(x, axis=0, keepdims=True)
         normal = centred / (jnp.std(x, axis=0, keepdims=True) + self.epsilon)
         outputs = normal * self.scale[...][None] + self.bias[...][None]
-        return layers.record(self, normal, outputs)
+        return record(self, normal, outputs)
 
     plant("output of a norm layer", normalized)
     with pytest.raises(AssertionError):
