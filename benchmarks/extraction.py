@@ -112,7 +112,7 @@ def measure(folder, args):
         compile=args.compile,
         dtype="float32",
     )
-    images = open_folder(folder / "images", ["train"]).splits["train"]
+    images = open_folder(folder / "images", ["train"], options.out).splits["train"]
     extractor = NetworkExtractor(options)
     bare = bare_loop(images, extractor, options)
 

@@ -183,7 +183,7 @@ def test_bernoulli_rounds_the_rate_down(keys):
     """It was rounded up: 1e-9 became 2.2e-7 of it more."""
     key = keys.draw_noise_key()
     first = noise._uniform(key, 1)[0]
-    assert not noise.bernoulli(key, 1, first + 0.75 * 2.0**-52)[0]
+    assert not noise.bernoulli(key, 1, first + 0.5 * 2.0**-52)[0]
     assert noise.bernoulli(key, 8, 1.0).all()
 
 
