@@ -140,7 +140,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                     )
         for name, value in problem.fitted.items():
             setattr(self, name, value)
-        self.n_iter_ = int(getattr(self, "n_iter", 1))
+        self.n_iter_ = self._n_iter(problem.shape)
         self._store(coef, problem.shape)
         return self
 
@@ -191,6 +191,10 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if self.adjacency == "replace_one":
             facts.append(f"the number of {'records' if most is None else 'users'}")
         return tuple(facts)
+
+    def _n_iter(self, shape: Shape) -> int:
+        """Return how many noisy steps a fit takes."""
+        return int(getattr(self, "n_iter", 1))
 
     def _check_parameters(self) -> None:
         for name, check in self._ranges.items():

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_positive, optional
+from privfeat._checks import check_choice, optional
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
@@ -21,7 +21,7 @@ from privfeat.core.sums.statistics import (
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
-from privfeat.linear.ranges import IN_CLIP_RANGE, RANGES, Ranges
+from privfeat.linear.ranges import IN_CLIP_RANGE, N_ITER, RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
 from privfeat.solvers.systems import solve_regularized
@@ -120,7 +120,7 @@ class DPNewton(DPLinearClassifier):
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "loss": partial(check_choice, choices=("auto", "softmax", "sigmoid")),
-        "learning_rate": optional(check_positive),
+        "n_iter": N_ITER,
         "gradient_clip_norm": optional(IN_CLIP_RANGE),
     }
 

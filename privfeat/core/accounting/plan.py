@@ -37,8 +37,7 @@ class Query:
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
-        all records. With float64 noise the probability of a draw is rounded up to a
-        multiple of ``2**-52``: a relative 3e-7 at most.
+        all records. What is drawn is rounded down to a multiple of ``2**-52``.
     weight : float
         Part of rho that one release gets, relative to the other releases; > 0.
     """
