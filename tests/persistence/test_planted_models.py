@@ -206,6 +206,8 @@ def test_load_refuses_archives_that_are_never_written(models, tmp_path, kind):
     [
         ({}, {"input_shape_": np.array([5])}),
         ({}, {"input_shape_": np.array([-4])}),
+        ({}, {"input_shape_": np.array([[4]])}),
+        ({}, {"classes_": np.arange(2)}),
         ({}, {"parameters_/more": np.zeros(3)}),
         ({"model": "simpleVGG-9(1)-9999999"}, {}),
         ({"model": "wrn_16_4"}, {}),
