@@ -1,40 +1,18 @@
 """What several processes must have in common, and what not; threads stand for them."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from threading import Barrier
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from privfeat import DPFC, PrivacyError, PrivacyLedger
-from privfeat.core.sums.processes import Team
 from privfeat.linear.team import check_team
+from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 X = np.arange(12.0).reshape(6, 2)
 Y = np.arange(6) % 3
-
-
-@dataclass(frozen=True)
-class Board:
-    """Where threads lay down what processes send each other."""
-
-    barrier: Barrier = field(default_factory=lambda: Barrier(2, timeout=30))
-    values: dict = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Thread(Team):
-    board: Board = None
-
-    def _added(self, values):
-        self.board.values[self.index] = values
-        self.board.barrier.wait()
-        total = sum(self.board.values.values())
-        self.board.barrier.wait()
-        return total
 
 
 def said(rows, *differences):

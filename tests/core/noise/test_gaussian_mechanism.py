@@ -1,4 +1,5 @@
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
+from tests.teams import Board, Thread
 
 
 @pytest.fixture
@@ -198,6 +200,24 @@ class Alone(Team):
 
     def from_first(self, values, *_):
         return values
+
+
+def test_processes_release_their_total_with_one_noise(plan, plant):
+    """Bit for bit what one process releases of all records."""
+    parts = np.arange(6.0), np.full(6, 0.25)
+    whole = GaussianMechanism(plan, KeyStream(3)).release("gram", ExactSum(sum(parts)))
+    board, mechanisms = Board(), []
+    for index in range(2):
+        plant("team that draws noise", lambda i=index: Thread(i, 2, board=board))
+        mechanisms.append(GaussianMechanism(plan, KeyStream(3, index)))
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(
+            lambda mechanism, part: mechanism.release("gram", ExactSum(part)).value,
+            mechanisms,
+            parts,
+        )
+    for value in found:
+        np.testing.assert_array_equal(value, whole.value)
 
 
 @pytest.mark.parametrize("l2_sensitivity", [1e-3, 1.0, 1e3])
