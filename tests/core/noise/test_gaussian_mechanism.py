@@ -139,12 +139,12 @@ def test_mechanism_returns_a_read_only_release(mechanism, exact):
         release.noise_stddev = 0.0
 
 
-def test_mechanism_without_privacy_returns_the_sum(queries):
+@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
+def test_mechanism_without_privacy_returns_the_sum(queries, arithmetic):
     plan = plan_releases(queries, epsilon=math.inf)
-    release = GaussianMechanism(plan, KeyStream(None)).release(
-        "gram", ExactSum(np.ones(3))
-    )
-    np.testing.assert_array_equal(release.value, np.ones(3))
+    mechanism = GaussianMechanism(plan, KeyStream(None), arithmetic)
+    release = mechanism.release("gram", ExactSum(np.ones(3, np.int64), 0.5))
+    np.testing.assert_array_equal(release.value, np.full(3, 0.5))
     assert release.noise_stddev == 0.0
 
 
@@ -182,6 +182,15 @@ def test_mechanism_adds_noise_of_any_size(exact, l2_sensitivity, symmetric):
     assert np.all(found.value != 0.0)
     spread = np.sqrt(np.mean(found.value**2)) * (math.sqrt(2.0) if symmetric else 1.0)
     assert 0.85 < spread / (l2_sensitivity * plan["gram"].noise_multiplier) < 1.15
+
+
+@pytest.mark.parametrize("stddev", [1.0, 2.0])
+@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
+def test_mechanism_adds_noise_of_a_round_stddev(plan, monkeypatch, stddev, arithmetic):
+    mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
+    monkeypatch.setitem(mechanism.noise_stddevs, "gram", stddev)
+    found = mechanism.release("gram", ExactSum(np.zeros((4, 4), np.int64), 2.0**-30))
+    assert np.count_nonzero(found.value) == 16
 
 
 def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, plant):
