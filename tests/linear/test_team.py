@@ -42,11 +42,15 @@ def said(rows, *differences):
 
 def test_processes_share_rows():
     assert said("shared", {}, {}) is None
+    for params in ({"center": np.zeros(2)}, {"budget_split": {"gram": 1.0}}):
+        assert said("shared", {"params": params}, {"params": params}) is None
 
 
 DIFFERENT = {
     "seed": {"seed": 2},
     "parameter": {"params": {"clip_norm": 2.0}},
+    "array": {"params": {"center": np.array([0.1, 0.2])}},
+    "mapping": {"params": {"budget_split": {"gram": 1.0, "gradient": 2.0}}},
     "order": {"targets": Y[::-1]},
     "features": {"features": X + 1.0},
     "type": {"features": X.astype(np.float32)},

@@ -26,6 +26,13 @@ def fit(cls=DPLeastSquares, labels=(0, 1, 2), **params):
 
 
 @pytest.fixture(scope="module")
+def data():
+    """Return noise of three classes."""
+    draw = np.random.default_rng(0)
+    return draw.normal(size=(24, 4)), np.arange(24) % 3
+
+
+@pytest.fixture(scope="module")
 def fitted():
     return fit()
 

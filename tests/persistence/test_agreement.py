@@ -14,12 +14,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
 
 
 @pytest.fixture(scope="module")
-def data():
-    draw = np.random.default_rng(0)
-    return draw.normal(size=(24, 4)), np.arange(24) % 3
-
-
-@pytest.fixture(scope="module")
 def exact(data):
     """Return the statement of releases on all records."""
     return DPLeastSquares(epsilon=1.0, classes=range(3)).fit(*data).privacy_

@@ -25,12 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
 
 
 @pytest.fixture(scope="module")
-def data():
-    draw = np.random.default_rng(0)
-    return draw.normal(size=(24, 4)), np.arange(24) % 3
-
-
-@pytest.fixture(scope="module")
 def models(data):
     """Return fits whose statements are made in all ways but by a selection."""
     return {

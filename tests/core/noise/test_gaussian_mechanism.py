@@ -148,6 +148,13 @@ def test_mechanism_without_privacy_returns_the_sum(queries, arithmetic):
     assert release.noise_stddev == 0.0
 
 
+def test_a_private_mechanism_alone_needs_sums_that_are_exact(queries, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    with pytest.raises(PrivacyError, match="IEEE 754"):
+        GaussianMechanism(plan_releases(queries, epsilon=1.0), KeyStream(3))
+    GaussianMechanism(plan_releases(queries, epsilon=math.inf), KeyStream(3))
+
+
 def test_mechanism_samples_nothing_when_all_records_take_part(mechanism):
     assert mechanism.sampler("gradient") is None
 

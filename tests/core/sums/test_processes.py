@@ -36,6 +36,12 @@ def test_a_process_alone_has_the_total():
     assert Team().each(3) == [3]
 
 
+def test_a_process_reads_all_of_its_own_rows_and_its_part_of_shared_ones():
+    assert [Team(i, 3, "own").part(5) for i in range(3)] == 3 * [range(5)]
+    parts = [Team(i, 3).part(5) for i in range(3)]
+    assert [chunk for part in parts for chunk in part] == [0, 1, 2, 3, 4]
+
+
 DIFFERENT = {
     "name": lambda team, x: team.total(x, f"sum {team.index}"),
     "unit": lambda team, x: team.total(x, "sum", 1.0 + team.index * 2.0**-52),

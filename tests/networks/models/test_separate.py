@@ -10,7 +10,7 @@ from tests.networks.small import NETWORKS
 LARGE = (64, 65, 2)  # larger images are pooled after the first convolution
 POOLED = {
     "resnet": (LARGE, lambda r: ResNet(LARGE, 4, depths=(1,), width=2, rngs=r)),
-    "nf_resnet": (LARGE, lambda r: NFResNet(LARGE, 4, depths=(1,), width=4, rngs=r)),
+    "nf_resnet": (LARGE, lambda r: NFResNet(LARGE, 4, depths=(2,), width=4, rngs=r)),
 }
 ALL = [*NETWORKS.items(), *((f"pooled {n}", made) for n, made in POOLED.items())]
 
