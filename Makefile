@@ -6,7 +6,7 @@
 # make test-browser  the report in Chromium (Debian: apt install chromium), of which nothing is downloaded
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
-# make coverage     the tests of privfeat/core, which must reach every branch of it (PostgreSQL's if it is installed)
+# make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
 # make clean        remove what these targets made, the environment included
 
@@ -76,16 +76,19 @@ test-shapes: $(FULL_STAMP)
 	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow and not validation" \
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
 
-# The tests that start processes of their own hold branches that one process never sees.
+# Every branch of the files that privfeat/core/README.md lists, slow tests of them included:
+# those that start processes of their own hold branches that one process never sees.
+AUDITED_TESTS := $(addprefix tests/,test_checks.py core data linear networks persistence pitfalls recalibration selection) privfeat/core
 SERVER := ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
 coverage: $(FULL_STAMP)
-	@marks="not gpu and not realdata"; \
+	@marks="not gpu and not realdata and not browser"; left_out=nothing; \
 	if ! { $(SERVER); } >/dev/null 2>&1; then \
-	  marks="$(NOT_HERE)"; export LEFT_OUT="privfeat/core/ledger/postgres_*.py"; \
-	  echo "PostgreSQL is not installed: $$LEFT_OUT is left out, and NOT covered."; \
+	  marks="$(NOT_HERE)"; left_out="privfeat/core/ledger/postgres_*.py"; \
+	  echo "PostgreSQL is not installed: $$left_out is left out, and NOT covered."; \
 	fi; \
-	$(PYTEST) -q -m "$$marks" --cov=privfeat/core --cov-branch --cov-fail-under=100 \
-	  --cov-report=term-missing tests/core tests/linear/test_processes.py privfeat/core
+	$(PYTEST) -q -m "$$marks" --cov=privfeat --cov-branch --cov-report= $(AUDITED_TESTS) && \
+	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
+	  --include="$$($(BIN)/python -m tests.audited)" --omit="$$left_out"
 
 # Give MODULES="noise.keys noise.draws" for some alone.
 mutation: $(FULL_STAMP)

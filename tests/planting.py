@@ -147,6 +147,7 @@ SEAMS = {
     "read of bounded rows": _at(".linear.rows:BoundedRows._read"),
     "read of lazy features": _at(".data:LazyFeatures.read"),
     "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
+    "most rows of all processes": _at(".linear.team:MAX_ROWS"),
     "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
     # networks
     "factors of the clip": _at(".networks.engine.clipped_sums:clip_factors"),
