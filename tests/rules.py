@@ -58,6 +58,7 @@ RULES = {
     "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
     "privfeat/_notebook.py": rule(),
     "privfeat/_random.py": rule(),
+    "privfeat/_saved_models.py": rule(ours={"privfeat"}),
     "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),

@@ -1,7 +1,7 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,10 @@ from privfeat._checks import check_positive, optional
 from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.sums.statistics import exact_gradient
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
-from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
@@ -24,6 +21,10 @@ from privfeat.solvers.optimizers import (
     start_optimizer,
     takes_unit_steps,
 )
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 @document
@@ -134,8 +135,10 @@ class DPAdamLinear(DPLinearClassifier):
         return [Query("gradient", bound, int(self.n_iter), sampling_prob=probability)]
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        from privfeat.core.sums.statistics import exact_gradient
+
         coef = self._initial_coef(shape, self.intercept_init)
         update = start_optimizer(self.optimizer, self._rate(), coef)
         sampler = mechanism.sampler("gradient")

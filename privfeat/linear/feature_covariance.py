@@ -1,19 +1,21 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
-from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import Shape
-from privfeat.linear.rows import BoundedRows
-from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 @document
@@ -120,8 +122,11 @@ class DPFC(DPLinearClassifier):
         return None if radius is None or radius >= self.clip_norm else float(radius)
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        from privfeat.core.sums.statistics import exact_gradient, exact_gram
+        from privfeat.solvers.spectrum import regularized_inverse
+
         gram = mechanism.release(
             "gram",
             exact_gram(rows, clip_norm=self._gram_radius()),
@@ -137,9 +142,11 @@ class DPFC(DPLinearClassifier):
             coef -= float(self.learning_rate) * gradient.value @ inverse
         return coef
 
-    def _ridge(self, gram: Release, mechanism: GaussianMechanism) -> float:
+    def _ridge(self, gram: Release, mechanism: "GaussianMechanism") -> float:
         if self.ridge is not None:
             return float(self.ridge)
+        from privfeat.solvers.spectrum import step_noise_ridge
+
         return step_noise_ridge(
             gram,
             step_noise_stddev=mechanism.noise_stddevs["gradient"],
