@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_positive, optional
+from privfeat._progress import steps
 from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
@@ -143,7 +144,7 @@ class DPAdamLinear(DPLinearClassifier):
         update = start_optimizer(self.optimizer, self._rate(), coef)
         sampler = mechanism.sampler("gradient")
         total = np.zeros_like(coef)
-        for _ in self._steps(int(self.n_iter)):
+        for _ in steps("gradients", int(self.n_iter)):
             exact = exact_gradient(
                 rows,
                 coef,

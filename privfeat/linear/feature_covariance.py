@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import phase, steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
@@ -127,14 +128,14 @@ class DPFC(DPLinearClassifier):
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
         from privfeat.solvers.spectrum import regularized_inverse
 
-        gram = mechanism.release(
-            "gram",
-            exact_gram(rows, clip_norm=self._gram_radius()),
-            symmetric=self.gram_noise == "symmetric",
-        )
-        inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))
+        symmetric = self.gram_noise == "symmetric"
+        with phase("Gram matrix"):
+            exact = exact_gram(rows, clip_norm=self._gram_radius())
+        gram = mechanism.release("gram", exact, symmetric=symmetric)
+        with phase("inverse of the Gram matrix"):
+            inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))
         coef = self._initial_coef(shape, self.intercept_init)
-        for _ in self._steps(int(self.n_iter)):
+        for _ in steps("gradients", int(self.n_iter)):
             exact = exact_gradient(
                 rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import phase, steps
 from privfeat._types import Loss, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
@@ -128,14 +129,19 @@ class DPLeastSquares(DPLinearClassifier):
 
         symmetric = self.gram_noise == "symmetric"
         release = partial(self._release, mechanism, shape)
-        gram = release("gram", statistics.exact_gram(rows), symmetric=symmetric)
-        sums = release("class_sums", statistics.exact_class_sums(rows, shape.n_outputs))
+        with phase("Gram matrix"):
+            exact = statistics.exact_gram(rows)
+        gram = release("gram", exact, symmetric=symmetric)
+        with phase("sums of the classes"):
+            exact = statistics.exact_class_sums(rows, shape.n_outputs)
+        sums = release("class_sums", exact)
         if not self.class_gram:
-            inverse = regularized_inverse(gram, ridge=self._ridge(gram))
+            with phase("inverse of the Gram matrix"):
+                inverse = regularized_inverse(gram, ridge=self._ridge(gram))
             return np.asarray(sums.value @ inverse.T)
         coef = np.empty((shape.n_outputs, shape.n_columns))
         exact_blocks = statistics.exact_class_grams(rows, shape.n_outputs)
-        for label in self._steps(shape.n_outputs):
+        for label in steps("Gram matrices of classes", shape.n_outputs):
             block = release("class_grams", next(exact_blocks), symmetric=symmetric)
             matrix = weighted_sum(block, gram, float(self.alpha))
             coef[label] = solve_regularized(

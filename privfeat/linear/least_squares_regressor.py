@@ -9,6 +9,7 @@ from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real, optional
 from privfeat._messages import without_data
+from privfeat._progress import phase
 from privfeat._types import RowScaling
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
@@ -203,7 +204,9 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         from privfeat.solvers.regression import centred_ridge
         from privfeat.solvers.spectrum import noise_ridge
 
-        moments = mechanism.release("moments", exact_gram(rows), symmetric=True)
+        with phase("moments"):
+            exact = exact_gram(rows)
+        moments = mechanism.release("moments", exact, symmetric=True)
         ridge = noise_ridge(moments, scale=0.4) if self.ridge is None else self.ridge
         slopes, offset = centred_ridge(
             moments, n_features=self.n_features_in_, ridge=float(ridge)

@@ -1,7 +1,7 @@
 """The base class of linear models: parameters, one private fit, and scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -94,6 +94,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         from privfeat.core.noise.keys import KeyStream
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
+        from privfeat.estimation.announcement import announced
         from privfeat.linear.team import check_team
 
         self._check_parameters()
@@ -125,7 +126,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
-        with kept_compiled_code():
+        shown = announced(self, fit.statement, first=team.index == 0)
+        with shown, kept_compiled_code():
             rows = problem.bounded(
                 features, problem.targets, team=team, kept=kept, private=plan.private
             )
@@ -197,16 +199,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         for name, check in self._ranges.items():
             if hasattr(self, name):
                 check(name, getattr(self, name))
-
-    def _steps(self, n_steps: int) -> Iterable[int]:
-        """Return the step numbers, behind a progress bar if ``verbose``."""
-        steps = range(n_steps)
-        if not self.verbose:
-            return steps
-        from tqdm.auto import tqdm
-
-        bar: Iterable[int] = tqdm(steps, desc=type(self).__name__, unit="step")
-        return bar
 
     def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""

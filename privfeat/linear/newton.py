@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_choice, check_positive, optional
+from privfeat._progress import steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
@@ -158,7 +159,7 @@ class DPNewton(DPLinearClassifier):
         release = partial(self._release, mechanism, shape)
         symmetric = self.hessian_noise == "symmetric"
         coef = self._initial_coef(shape, self.intercept_init)
-        for step in self._steps(int(self.n_iter)):
+        for step in steps("Newton steps", int(self.n_iter), passes=2):
             exact = exact_gradient(
                 rows,
                 coef,

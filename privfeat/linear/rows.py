@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -108,9 +109,13 @@ class BoundedRows:
 
     def chunks(self) -> Iterable[Chunk]:
         """Return all records that this process holds, in order."""
+        n = len(self._chunk_numbers)
         if self._keep and self._cache is None:
-            self._cache = list(self._bounded_chunks())
-        return self._bounded_chunks() if self._cache is None else self._cache
+            self._cache = list(passing(self._bounded_chunks(), n))
+            return self._cache
+        return passing(
+            self._bounded_chunks() if self._cache is None else self._cache, n
+        )
 
     def _bounded_chunks(self) -> Iterator[Chunk]:
         """Yield chunks; the next of each device is bounded while this one is used."""
@@ -176,9 +181,9 @@ def release_mean(
     clip_norm = rows.clip_norm
     radius = 1.0 if rows.row_scaling == "unit" else clip_norm
     constant = max(COUNT_SCALE * radius, CLIP_RANGE[0])
-    released = mechanism.release(
-        MEAN, exact_class_sums(rows.with_constant(constant), 1)
-    )
+    with phase("mean of the features"):
+        exact = exact_class_sums(rows.with_constant(constant), 1)
+    released = mechanism.release(MEAN, exact)
     total, count = released.value[0, :-1], released.value[0, -1] / constant
     # of one row in the sum
     scale = clip_norm / np.hypot(1.0, constant / radius) / radius
