@@ -1,7 +1,7 @@
 """What a fit says before it begins, to the person who waits for it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from privfeat._progress import hidden, progress
@@ -10,26 +10,30 @@ from privfeat.core.ledger.budget import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 
-@contextmanager
 def announced(
     estimator: Any,
     statement: PrivacyStatement,
     *,
     charged: bool = True,
     first: bool = True,
-) -> Iterator[None]:
-    """Tell what a fit costs, and show its progress, if it is ``verbose``.
+) -> AbstractContextManager[None]:
+    """Return what shows the cost and the progress of a fit that is ``verbose``.
 
-    ``charged`` is False if the fit goes on from a checkpoint, at no cost; ``first`` in
-    all processes but one that fit together.
+    To be called before the fit is charged, so that a ledger that cannot be read costs
+    nothing, and entered after that. ``charged`` is False if the fit goes on from a
+    checkpoint, at no cost; ``first`` in all processes but one that fit together.
     """
     if not (estimator.verbose and first):
-        with hidden():  # a search that is shown would show each of its runs
-            yield
-        return
-    with progress(type(estimator).__name__) as shown:
-        if charged:
-            shown.tell(cost_of(statement, estimator.ledger))
+        return hidden()  # a search that is shown would show each of its runs
+    told = cost_of(statement, estimator.ledger) if charged else None
+    return _shown(type(estimator).__name__, told)
+
+
+@contextmanager
+def _shown(name: str, told: str | None) -> Iterator[None]:
+    with progress(name) as found:
+        if told is not None:
+            found.tell(told)
         yield
 
 

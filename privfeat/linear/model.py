@@ -127,11 +127,11 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
         shown = announced(self, fit.statement, first=team.index == 0)
-        with shown, kept_compiled_code():
+        with kept_compiled_code():
             rows = problem.bounded(
                 features, problem.targets, team=team, kept=kept, private=plan.private
             )
-            with fit.drawing() as mechanism:
+            with fit.drawing() as mechanism, shown:
                 rows = rows.centred(problem.center, mechanism)
                 self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)

@@ -58,11 +58,9 @@ def run_to_end(
             _tell_what_was_found(state.step, n_iter)
             trainer.keys.skip_to(kept["position"])
             going_on = {"number": kept["charge"], "tokens": kept["tokens"]}
-        fresh, numbers = found is None, steps("gradients", n_iter, done=state.step)
-        with (
-            announced(estimator, fit.statement, charged=fresh),
-            fit.drawing(**going_on) as mechanism,
-        ):
+        numbers = steps("gradients", n_iter, done=state.step)
+        shown = announced(estimator, fit.statement, charged=found is None)
+        with fit.drawing(**going_on) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
                 if checkpoints is not None:
