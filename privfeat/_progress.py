@@ -14,10 +14,10 @@ which are public, and per cent; never a number of records, which may be secret:
 import io
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -42,7 +42,7 @@ class Progress:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._last_line = time.monotonic()  # of all lines, so that quick fits have none
+        self._last_line = monotonic()  # of all lines, so that quick fits have none
         self._bar: Any = None
         # of the step that runs: steps done, its passes, and which of them it is in
         self._done, self._passes, self._pass = 0, 1, 0
@@ -53,7 +53,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         """Print a line unless one was printed less than a minute ago."""
-        now = time.monotonic()
+        now = monotonic()
         if now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
             tqdm.write(text, file=sys.stderr)

@@ -34,17 +34,17 @@ def test_steps_are_all_taken():
 
 
 @pytest.fixture
-def places(monkeypatch):
+def places(plant):
     """Return where the bar was after each item of a pass."""
     found = []
-    original = _progress.Progress._move_to
+    original = plant.genuine("move of a bar")
 
     def move_to(self, place):
         original(self, place)
         if self._bar is not None:
             found.append(round(self._bar.n, 6))
 
-    monkeypatch.setattr(_progress.Progress, "_move_to", move_to)
+    plant("move of a bar", move_to)
     return found
 
 
@@ -63,10 +63,10 @@ def test_a_bar_never_goes_beyond_its_end(places):
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock(plant):
     """Return a list whose last entry is the time."""
     now = [0.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[-1])
+    plant("clock of the lines", lambda: now[-1])
     return now
 
 
@@ -82,8 +82,8 @@ def test_lines_come_once_a_minute(clock, capsys):
     assert all(re.fullmatch(pattern, line) for line in lines)
 
 
-def test_lines_of_a_phase_are_per_cent(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "SECONDS_BETWEEN_LINES", 0.0)
+def test_lines_of_a_phase_are_per_cent(plant, capsys):
+    plant("seconds between lines", 0.0)
     with progress("A"), phase("Gram matrix"):
         for _ in passing(range(4), 4):
             _progress._shown.get()._bar.refresh()
@@ -98,8 +98,8 @@ def test_quick_work_prints_no_line(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_fit_within_another_is_hidden(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "SECONDS_BETWEEN_LINES", 0.0)
+def test_a_fit_within_another_is_hidden(capsys, plant):
+    plant("seconds between lines", 0.0)
     with progress("A"):
         with hidden():
             list(steps("gradients", 5))
@@ -107,9 +107,9 @@ def test_a_fit_within_another_is_hidden(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("cls", [DPFC, DPLeastSquares, DPNewton])
-def test_a_fit_shows_its_phases_and_no_number_of_records(cls, monkeypatch, capsys):
+def test_a_fit_shows_its_phases_and_no_number_of_records(cls, plant, capsys):
     """All but the cost, which is public, is the same for another number of rows."""
-    monkeypatch.setattr(_progress, "SECONDS_BETWEEN_LINES", 0.0)
+    plant("seconds between lines", 0.0)
     told = []
     for n in (2371, 1129):
         X = np.eye(7)[np.arange(n) % 7]

@@ -102,11 +102,9 @@ def test_a_predictor_of_numbers_predicts_the_same(row_scaling, bounds, split, tm
     assert_predicts_the_same(estimator, split.X, tmp_path / "m")
 
 
-def test_a_predictor_reads_rows_in_pieces(model, split, monkeypatch):
-    from privfeat.estimation import predictor
-
+def test_a_predictor_reads_rows_in_pieces(model, split, plant):
     whole = persistence.load_predictor(model).predict(split.X)
-    monkeypatch.setattr(predictor, "PREDICT_ROWS", 7)
+    plant("rows that are predicted at once", 7)
     found = persistence.load_predictor(model).predict(split.X)
     np.testing.assert_array_equal(found, whole)
 
