@@ -83,11 +83,7 @@ class SavedModel:
 def read_model(path: PathLike) -> SavedModel:
     """Return what ``save`` wrote to a folder; its statement is not read.
 
-    Raises
-    ------
-    ModelFileError
-        If the folder holds no model, or one that is damaged, of a newer format, or
-        not written by ``save``.
+    What ``save`` cannot have written is a ModelFileError, as for `persistence.load`.
     """
     document = read_document(path)
     name, home = document["estimator"], home_of(document["estimator"])
