@@ -1,21 +1,19 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import steps
 from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.sums.statistics import exact_gradient
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
-from privfeat.linear.rows import BoundedRows
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
@@ -23,6 +21,10 @@ from privfeat.solvers.optimizers import (
     start_optimizer,
     takes_unit_steps,
 )
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 @document
@@ -148,14 +150,16 @@ class DPAdamLinear(DPLinearClassifier):
         return 12 if self.optimizer == "adam" else 50
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        from privfeat.core.sums.statistics import exact_gradient
+
         coef = self._initial_coef(shape, self.intercept_init)
         n_iter = self._n_iter(shape)
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
         total = np.zeros_like(coef)
-        for _ in self._steps(n_iter):
+        for _ in steps("gradients", n_iter):
             exact = exact_gradient(
                 rows,
                 coef,

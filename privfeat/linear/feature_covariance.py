@@ -1,18 +1,21 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import phase, steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import GRAM_WEIGHT, Shape
-from privfeat.linear.rows import BoundedRows
-from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 # The Gram matrix gets the budget of one step, but at most 2 % of rho: more takes more
 # from the gradients than the noise in the matrix costs. Of few steps it gets what it
@@ -153,15 +156,16 @@ class DPFC(DPLinearClassifier):
         return None if radius is None or radius >= self.clip_norm else float(radius)
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
-        gram = mechanism.release(
-            "gram",
-            exact_gram(rows, clip_norm=self._gram_radius()),
-            symmetric=self.gram_noise == "symmetric",
-        )
-        n_iter, rate = self._n_iter(shape), self._rate(shape)
-        ridge = self.ridge
+        from privfeat.core.sums.statistics import exact_gradient, exact_gram
+        from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
+
+        symmetric = self.gram_noise == "symmetric"
+        with phase("Gram matrix"):
+            exact = exact_gram(rows, clip_norm=self._gram_radius())
+        gram = mechanism.release("gram", exact, symmetric=symmetric)
+        n_iter, rate, ridge = self._n_iter(shape), self._rate(shape), self.ridge
         if ridge is None:
             ridge = step_noise_ridge(
                 gram,
@@ -170,9 +174,10 @@ class DPFC(DPLinearClassifier):
                 learning_rate=rate,
                 row_norm=float(self.clip_norm),
             )
-        inverse = regularized_inverse(gram, ridge=float(ridge))
+        with phase("inverse of the Gram matrix"):
+            inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = self._initial_coef(shape, self.intercept_init)
-        for _ in self._steps(n_iter):
+        for _ in steps("gradients", n_iter):
             exact = exact_gradient(
                 rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )

@@ -22,7 +22,7 @@ from privfeat._types import (
     MATRIX_NOISES,
     ROW_SCALINGS,
 )
-from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.bounds.grid import CLIP_RANGE
 
 Ranges = Mapping[str, Callable[[str, Any], object]]
 

@@ -5,40 +5,31 @@ rows, which says nothing about its class. Subtracting it and scaling to unit nor
 makes what is left much larger, at the same sensitivity and noise.
 """
 
-import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from itertools import islice
-from typing import Any, Self
+from typing import Self
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._types import Adjacency, RowScaling
-from privfeat.core.accounting.plan import Query
-from privfeat.core.bounds import replacement, sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.bounds.grid import grid_step
+from privfeat._progress import passing, phase
+from privfeat._types import RowScaling
+from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
+from privfeat.linear.center import COUNT_SCALE, MEAN
 from privfeat.linear.scaling import bounded_rows
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
-# The release of the mean.
-MEAN = "feature_mean"
-# Part of rho that the mean gets: all other releases have 5 % more noise for it.
-SHARE = 0.1
-# The constant coordinate that counts records, in units of the norm of a row; it takes
-# 11 % of the norm from the features.
-COUNT_SCALE = 0.5
 
 
 class BoundedRows:
@@ -118,9 +109,13 @@ class BoundedRows:
 
     def chunks(self) -> Iterable[Chunk]:
         """Return all records that this process holds, in order."""
+        n = len(self._chunk_numbers)
         if self._keep and self._cache is None:
-            self._cache = list(self._bounded_chunks())
-        return self._bounded_chunks() if self._cache is None else self._cache
+            self._cache = list(passing(self._bounded_chunks(), n))
+            return self._cache
+        return passing(
+            self._bounded_chunks() if self._cache is None else self._cache, n
+        )
 
     def _bounded_chunks(self) -> Iterator[Chunk]:
         """Yield chunks; the next of each device is bounded while this one is used."""
@@ -170,62 +165,6 @@ class BoundedRows:
         return self._features[start:stop]
 
 
-def public_center(
-    center: Any, n_features: int, row_scaling: RowScaling
-) -> NDArray[np.float64]:
-    """Return a center that is public, (n_features,): the array given, or zeros.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``center`` is neither a bool nor a finite array of this shape, or too long to
-        be a mean of rows of unit norm.
-    """
-    if isinstance(center, bool | np.bool_):
-        return np.zeros(n_features)
-    values = np.asarray(center)
-    if values.dtype.kind not in "iuf":
-        raise TypeError(
-            f"center must be a bool or an array of numbers, got {center!r}."
-        )
-    if values.shape != (n_features,):
-        raise ValueError(
-            f"center must have shape ({n_features},), got {values.shape}. Pass the "
-            "mean of public rows, or True."
-        )
-    norm = float(np.linalg.norm(values))
-    longest = 1.0 + 1e-6 if row_scaling == "unit" else CLIP_RANGE[1]
-    if not norm <= longest:
-        raise ValueError(
-            f"center must have norm at most {longest:.6g}, got {norm:.6g}. Divide each "
-            "public row by its norm before the mean, for row_scaling='unit'."
-        )
-    return values.astype(np.float64)
-
-
-def mean_query(
-    others: Sequence[Query],
-    clip_norm: float,
-    adjacency: Adjacency,
-    row_scaling: RowScaling,
-) -> Query:
-    """Return the query for the mean; ``others`` are the other releases of the fit.
-
-    The statistic is the sum of the bounded rows with their constant coordinate:
-    sensitivity ``clip_norm``, and twice that under replace-one, as of one class sum.
-    Next to a row of unit norm the constant is the same in every bounded row, and two of
-    them differ by less; a row that is clipped with its constant may have lost it.
-    A sampled release costs ``sampling_prob**2`` of a full one, to leading order.
-    """
-    cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
-    if row_scaling == "unit":
-        features = clip_norm / math.hypot(1.0, COUNT_SCALE)
-        bound = replacement.row_sum(features, COUNT_SCALE * features, adjacency)
-    else:
-        bound = sensitivity.class_sums(clip_norm, adjacency)
-    return Query(MEAN, bound, weight=SHARE / (1.0 - SHARE) * cost)
-
-
 def release_mean(
     rows: BoundedRows, mechanism: GaussianMechanism
 ) -> NDArray[np.float64]:
@@ -242,9 +181,9 @@ def release_mean(
     clip_norm = rows.clip_norm
     radius = 1.0 if rows.row_scaling == "unit" else clip_norm
     constant = max(COUNT_SCALE * radius, CLIP_RANGE[0])
-    released = mechanism.release(
-        MEAN, exact_class_sums(rows.with_constant(constant), 1)
-    )
+    with phase("mean of the features"):
+        exact = exact_class_sums(rows.with_constant(constant), 1)
+    released = mechanism.release(MEAN, exact)
     total, count = released.value[0, :-1], released.value[0, -1] / constant
     # of one row in the sum
     scale = clip_norm / np.hypot(1.0, constant / radius) / radius

@@ -1,45 +1,15 @@
 """What a row becomes: scaled, centred, bounded; each by itself."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
-
-
-def scaled_rows(
-    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
-) -> NDArray[np.float64]:
-    """Return rows as a model sees them, for predictions: not clipped, no constant."""
-    rows = shifted_rows(features, center, row_scaling)
-    return np.asarray(unit_rows(rows) if row_scaling == "unit" else rows)
-
-
-def shifted_rows(
-    features: Any, center: Any, row_scaling: RowScaling, xp: Any = np
-) -> Any:
-    """Return each row, scaled to unit norm for ``"unit"``, minus ``center``.
-
-    In float64, by the array library ``xp``.
-    """
-    rows = features.astype(xp.float64)
-    return (unit_rows(rows, xp) if row_scaling == "unit" else rows) - center[None, :]
-
-
-def unit_rows(rows: Any, xp: Any = np) -> Any:
-    """Return rows divided by their norms; zero rows stay zero."""
-    largest = xp.max(xp.abs(rows), axis=1, keepdims=True, initial=0.0)
-    rows = rows / xp.where(largest > 0.0, largest, 1.0)  # no overflow of squares
-    norms = xp.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / xp.where(norms > 0.0, norms, 1.0)
-
+from privfeat.estimation.shifting import shifted_rows
 
 _PUBLIC = ("shifted", "row_scaling", "clip_norm", "intercept_scaling", "private")
 

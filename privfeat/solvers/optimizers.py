@@ -3,22 +3,19 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Float
 
 from privfeat._checks import check_choice, check_positive
 
-Optimizer: TypeAlias = optax.GradientTransformation
+Optimizer: TypeAlias = Any  # an optax.GradientTransformation: optax has no types
 
-# Of a rate and a number of steps.
-_FACTORIES: dict[str, Callable[[float, int], Optimizer]] = {
-    "adam": lambda rate, n_steps: optax.adam(rate, b1=adam_decay(n_steps)),
-    "rmsprop": lambda rate, _: optax.rmsprop(rate),
-    "sgd": lambda rate, _: optax.sgd(rate),
-    "momentum": lambda rate, _: optax.sgd(rate, momentum=0.9),
+# Functions of optax, which takes long to import, and their options.
+_FACTORIES: dict[str, tuple[str, dict[str, float]]] = {
+    "adam": ("adam", {}),
+    "rmsprop": ("rmsprop", {}),
+    "sgd": ("sgd", {}),
+    "momentum": ("sgd", {"momentum": 0.9}),
 }
 
 
@@ -37,7 +34,7 @@ def takes_unit_steps(optimizer: Any) -> bool:
 
 def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
     """Raise TypeError or ValueError unless the two parameters fit together."""
-    if isinstance(optimizer, optax.GradientTransformation):
+    if not isinstance(optimizer, str) and _is_of_optax(optimizer):
         if learning_rate is not None:
             raise ValueError(
                 "learning_rate must be None for an optax optimizer, got "
@@ -53,6 +50,12 @@ def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
         )
 
 
+def _is_of_optax(optimizer: Any) -> bool:
+    import optax
+
+    return isinstance(optimizer, optax.GradientTransformation)
+
+
 def start_optimizer(
     optimizer: str | Optimizer,
     learning_rate: float | None,
@@ -60,8 +63,15 @@ def start_optimizer(
     n_steps: int,
 ) -> Callable[[Float[np.ndarray, "m c"], Float[np.ndarray, "m c"]], Any]:
     """Return ``update(noisy_gradient, coef) -> coef`` with fresh optimizer state."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
     if isinstance(optimizer, str):
-        optimizer = _FACTORIES[optimizer](float(learning_rate or 0.0), n_steps)
+        name, options = _FACTORIES[optimizer]
+        if name == "adam":
+            options = {"b1": adam_decay(n_steps)}
+        optimizer = getattr(optax, name)(float(learning_rate or 0.0), **options)
     with jax.enable_x64(True):
         state = optimizer.init(jnp.asarray(coef, jnp.float64))
 

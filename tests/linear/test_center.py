@@ -16,7 +16,8 @@ from privfeat.core.sums.statistics import (
     exact_gram,
 )
 from privfeat.linear import scaling
-from privfeat.linear.rows import BoundedRows, mean_query, release_mean
+from privfeat.linear.center import mean_query
+from privfeat.linear.rows import BoundedRows, release_mean
 from tests import reference
 from tests.linear.centers import Stub
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay

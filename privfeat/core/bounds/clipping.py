@@ -19,10 +19,9 @@ from jaxtyping import Array, Float
 
 from privfeat._checks import check_choice, check_real
 from privfeat._types import ROW_SCALINGS, RowScaling
-from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 
 MAX_COLUMNS = 200_000
-CLIP_RANGE = (1e-6, 1e6)
 SHRINK = 1.0 - 2.0**-36
 
 

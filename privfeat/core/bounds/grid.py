@@ -3,6 +3,8 @@
 import math
 
 GRID_BITS = 20
+# Of the norms to which anything is clipped.
+CLIP_RANGE = (1e-6, 1e6)
 
 
 def grid_step(bound: float) -> float:
