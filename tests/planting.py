@@ -148,6 +148,7 @@ SEAMS = {
     "read of lazy features": _at(".data:LazyFeatures.read"),
     "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
     "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
+    "what is read at once": _at(".linear.rows:_BLOCK_BYTES"),
     # networks
     "factors of the clip": _at(".networks.engine.clipped_sums:clip_factors"),
     "rules of the clip": _at(".networks.engine.clipping:_RULES"),

@@ -132,10 +132,12 @@ def test_one_more_record_leaves_the_others_contributions_alone(
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 2**31])
+@pytest.mark.parametrize("block_bytes", [1, 2**22])
 def test_bounded_rows_of_a_file_equal_those_in_memory(
-    split, labels, cache_bytes, plant
+    split, labels, cache_bytes, block_bytes, plant
 ):
     plant("memory for bounded rows", cache_bytes)
+    plant("what is read at once", block_bytes)
     lazy = BoundedRows(split.X, labels[:, None], private=True, **OPTIONS)
     memory = BoundedRows(np.asarray(split.X), labels[:, None], private=True, **OPTIONS)
     for _ in range(2):
