@@ -46,6 +46,7 @@ TESTS = {
     "accounting.calibration": ("calibration", "noise_levels"),
     "accounting.pld": ("pld", "noise_levels", "calibration"),
     "bounds.clipping": ("clipping", "../sums/test_statistics", "../sums/test_papers"),
+    "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
     "sums.kernels": (
         *("kernels", "statistics", "papers", "several_labels"),

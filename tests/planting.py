@@ -146,6 +146,7 @@ SEAMS = {
     "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
     "most rows of all processes": _at(".linear.team:MAX_ROWS"),
     "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
+    "what is read at once": _at(".linear.rows:_BLOCK_BYTES"),
     # networks
     "factors of the clip": _at(".networks.engine.clipped_sums:clip_factors"),
     "rules of the clip": _at(".networks.engine.clipping:_RULES"),

@@ -6,11 +6,12 @@ makes what is left much larger, at the same sensitivity and noise.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from itertools import islice
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import jax
 import numpy as np
@@ -26,10 +27,13 @@ from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
 from privfeat.linear.center import COUNT_SCALE, MEAN
-from privfeat.linear.scaling import bounded_rows
+from privfeat.linear.scaling import bounded_rows, shifted_rows
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
+# What is read of a file at once, about: each read has a cost, and chunks are small.
+_BLOCK_BYTES = 2**22
+_T = TypeVar("_T")
 
 
 class BoundedRows:
@@ -118,51 +122,80 @@ class BoundedRows:
         )
 
     def _bounded_chunks(self) -> Iterator[Chunk]:
-        """Yield chunks; the next of each device is bounded while this one is used."""
-        devices = jax.local_devices()
-        with ThreadPoolExecutor(1) as ahead:
-            chunks = (
-                ahead.submit(self._chunk, number, devices[number % len(devices)])
-                for number in self._chunk_numbers
-            )
-            waiting: deque[Future[Chunk]] = deque(islice(chunks, len(devices)))
-            while waiting:
-                chunk = waiting.popleft().result()
-                waiting.extend(islice(chunks, 1))
-                yield chunk
+        """Yield chunks; others are read and bounded while one is used."""
+        devices, numbers = jax.local_devices(), self._chunk_numbers
+        at_once = 1
+        if isinstance(self._features, LazyFeatures):
+            row_bytes = self._features.shape[1] * self._features.dtype.itemsize
+            at_once = max(1, _BLOCK_BYTES // (CHUNK_ROWS * max(row_bytes, 1)))
+        blocks = _ahead(
+            (
+                partial(self._block, numbers[first : first + at_once])
+                for first in range(0, len(numbers), at_once)
+            ),
+            depth=2,
+        )
+        chunks = (
+            partial(self._chunk, number, rows, devices[number % len(devices)])
+            for block in blocks
+            for number, rows in block
+        )
+        return _ahead(chunks, depth=len(devices))
 
-    def _chunk(self, number: int, device: jax.Device) -> Chunk:
+    def _block(self, numbers: range) -> Iterable[tuple[int, NDArray[np.floating]]]:
+        """Return the rows of these chunks, read at once."""
+        start, stop = numbers[0] * CHUNK_ROWS, numbers[-1] * CHUNK_ROWS + CHUNK_ROWS
+        rows = self._read(start, min(stop, self._features.shape[0]))
+        starts = range(0, len(rows), CHUNK_ROWS)
+        return zip(numbers, (rows[i : i + CHUNK_ROWS] for i in starts), strict=True)
+
+    def _chunk(
+        self, number: int, rows: NDArray[np.floating], device: jax.Device
+    ) -> Chunk:
         """Return a chunk of one shape, whatever its place and the rows that follow.
 
         XLA compiles another shape to another order of operations, and a record's
         contribution must not depend on how many are beside it.
         """
         start = number * CHUNK_ROWS
-        stop = min(start + CHUNK_ROWS, self._features.shape[0])
-        rows = self._read(start, stop)
-        padding = ((0, CHUNK_ROWS - len(rows)), (0, 0))
-        kept = np.pad(self._kept[start:stop], padding[0])
-        labels = np.pad(self._labels[start:stop], padding, constant_values=-1)
-        if padding[0][1] or not rows.flags.c_contiguous:
-            rows = np.ascontiguousarray(np.pad(rows, padding))
-        with jax.enable_x64(True):
-            placed = jax.device_put((rows, self.center, kept, labels), device)
-            bounded, norms, finite = bounded_rows(
-                *placed[:3],
-                shifted=bool(np.any(self.center)),
+        kept = self._kept[start : start + len(rows)]
+        labels = self._labels[start : start + len(rows)]
+        if missing := CHUNK_ROWS - len(rows):
+            padding = ((0, missing), (0, 0))
+            kept, rows = np.pad(kept, padding[0]), np.pad(rows, padding)
+            labels = np.pad(labels, padding, constant_values=-1)
+        # handed over as they are, which is faster than to place them first
+        features: Any = np.ascontiguousarray(rows)
+        with jax.enable_x64(True), jax.default_device(device):
+            if np.any(self.center):
+                features = shifted_rows(features, self.center, self.row_scaling)
+            bounded = bounded_rows(
+                features,
+                kept,
                 row_scaling=self.row_scaling,
                 clip_norm=self.clip_norm,
                 intercept_scaling=self._intercept_scaling,
                 private=self._private,
             )
-            if not finite:
+            if not np.asarray(bounded.finite).all():
                 raise ValueError("X must not contain NaN or infinity.")
-            return Chunk(bounded, norms, placed[3])
+            return Chunk(bounded.rows, bounded.norms, jax.device_put(labels, device))
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
         return self._features[start:stop]
+
+
+def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:
+    """Yield the results of tasks, in order; one thread runs up to ``depth`` ahead."""
+    with ThreadPoolExecutor(1) as thread:
+        results = map(thread.submit, tasks)
+        waiting = deque(islice(results, depth))
+        while waiting:
+            result = waiting.popleft().result()
+            waiting.extend(islice(results, 1))
+            yield result
 
 
 def release_mean(

@@ -27,10 +27,10 @@ class Chunk:
     Attributes
     ----------
     rows : array of shape (n_rows, n_columns), float32
-        Bounded rows in units of the grid step, from ``clipping.clip_rows``; zero for
-        an empty slot.
+        Bounded rows in units of the grid step, from ``rows.clip_rows``; zero for an
+        empty slot.
     row_norms : array of shape (n_rows,), float64
-        Their norms in feature units.
+        At least their norms, in feature units.
     labels : array of shape (n_rows, max_labels), int32
         Class indices that a record carries, in any order, filled up with -1. Only those
         in ``[0, n_outputs)`` count, each once.
