@@ -11,6 +11,7 @@ factor is lowered by ``2**-36``, and values are rounded towards zero.
 
 import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -105,18 +106,18 @@ def clip_rows(
 
 
 def clip_residuals(
-    residuals: Float[Array, "n m"],
-    row_norms: Float[Array, " n"],
+    residuals: Float[Array | np.ndarray, "n m"],
+    row_norms: Float[Array | np.ndarray, " n"],
     *,
     clip_norm: float,
     radius: float,
     largest: float,
-) -> Float[Array, "n m"]:
+) -> Float[Any, "n m"]:
     """Scale residuals so that each gradient ``r x^T`` has norm at most ``clip_norm``.
 
     The gradient of a linear model is the outer product of residual ``r`` and row ``x``,
     with norm ``norm(r) norm(x)``: clipping it is one factor per record, and no
-    per-record gradient is formed. Called inside a float64 trace.
+    per-record gradient is formed. For arrays of NumPy, and of JAX in a float64 trace.
 
     Parameters
     ----------
@@ -143,13 +144,16 @@ def clip_residuals(
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.
     """
-    norms = jnp.linalg.norm(residuals, axis=1)
-    finite = jnp.isfinite(norms)
-    norms = jnp.where(finite, norms, 0.0)
-    limit = jnp.minimum(radius, clip_norm / jnp.maximum(row_norms, 1e-300))
-    factor = jnp.minimum(1.0, limit / jnp.maximum(norms, 1e-300)) * SHRINK
-    kept = jnp.where(finite[:, None], residuals, 0.0) * factor[:, None]
-    return jnp.trunc(jnp.clip(kept, -largest, largest) / grid_step(largest))
+    xp, step = residuals.__array_namespace__(), grid_step(largest)
+    norms = xp.sqrt(xp.sum(residuals * residuals, axis=1))
+    finite = xp.isfinite(norms)
+    norms = xp.where(finite, norms, 0.0)
+    limit = xp.minimum(radius, clip_norm / xp.maximum(row_norms, 1e-300))
+    factor = xp.minimum(1.0, limit / xp.maximum(norms, 1e-300)) * (SHRINK / step)
+    kept = xp.where(finite[:, None], residuals, 0.0) * factor[:, None]
+    whole = xp.trunc(xp.minimum(xp.maximum(kept, -largest / step), largest / step))
+    clipped: Float[Any, "n m"] = whole
+    return clipped
 
 
 @partial(jax.jit, static_argnames=("clip_norm", "row_scaling", "intercept_scaling"))
