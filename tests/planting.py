@@ -56,6 +56,7 @@ SEAMS = {
     # sums
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
     "products of rows with others": _at(".core.sums.host:products_of"),
+    "products of an accelerator": _at(".core.sums.kernels:products_of"),
     "memory for joined chunks": _at(".core.sums.host:_JOINED_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),

@@ -14,7 +14,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices, host, kernels
+from privfeat.core.sums import devices, host
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -56,10 +56,8 @@ def test_products_of_accelerators_are_those_that_are_tried(monkeypatch, plant):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     plant("products of rows with others", None)
     check_exact_products()
-    genuine = kernels.products_of
-    monkeypatch.setattr(
-        kernels, "products_of", lambda *numbers: map(one_off, genuine(*numbers))
-    )
+    genuine = plant.genuine("products of an accelerator")
+    plant("products of an accelerator", lambda *rows: map(one_off, genuine(*rows)))
     devices._is_exact.cache_clear()
     with pytest.raises(PrivacyError, match="float64 products must be exact"):
         check_exact_products()
@@ -194,7 +192,7 @@ def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """
 import jax, numpy as np
-from privfeat.core.sums import devices, host, kernels
+from privfeat.core.sums import devices, host
 from tests.planting import Plant
 plant = Plant()
 genuine = plant.genuine("products of rows with others")
