@@ -51,6 +51,7 @@ SEAMS = {
         ".linear.scaling:clip_rows", compiled=".linear.rows:bounded_rows"
     ),
     "clip of residuals": _at(
+        ".core.sums.host:clip_residuals",
         ".core.sums.kernels:clip_residuals",
         compiled=".core.sums.kernels:gradient_of",
     ),
@@ -58,9 +59,11 @@ SEAMS = {
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
     # sums
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
-    "products of rows with others": _at(".core.sums.kernels:products_of"),
+    "products of rows with others": _at(".core.sums.host:products_of"),
+    "products of an accelerator": _at(".core.sums.kernels:products_of"),
+    "memory for joined chunks": _at(".core.sums.host:_JOINED_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
-    "chunks between two carries": _at(".core.sums.totals:_CHUNKS_BEFORE_CARRY"),
+    "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
     # accounting

@@ -157,6 +157,7 @@ ALSO_ALLOWED = {
     "privfeat/core/accounting/calibration.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
     "privfeat/core/accounting/plan.py": {"dp_accounting"},
+    "privfeat/core/sums/records.py": {"threadpoolctl"},
     "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},
 }

@@ -9,15 +9,16 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float64, Int64, UInt64
+from jaxtyping import Float64, UInt64
 
 from privfeat.core.bounds.grid import GRID_BITS
 from privfeat.core.bounds.rows import clip_rows
-from privfeat.core.sums import kernels, statistics
-from privfeat.core.sums.records import CHUNK_ROWS
+from privfeat.core.sums import host, statistics
+from privfeat.core.sums.records import CHUNK_ROWS, in_order
 from privfeat.exceptions import PrivacyError
 
 EXACT_BACKENDS = ("cpu", "gpu")
@@ -30,7 +31,8 @@ _FLAGS = re.compile(
     r"--(xla_\w*(?:fast_m(?:ath|in_max)|emulat|ozaki|tf32|bf16_(?:\dway|bf16))\w*)"
     r"(?!\S*=(?:false|0))"
 )
-_N_OUTPUTS = 4
+# NumPy multiplies by a vector, by a few vectors, and by many, in different code.
+_N_OUTPUTS = (1, 4, 128)
 
 
 def check_settings() -> None:
@@ -93,14 +95,18 @@ def check_devices(*, private: bool) -> None:
 def check_exact_products() -> None:
     """Compare worst-case products of every local device with those of integers.
 
-    Once for each device; 0.1 seconds on a CPU.
+    Once for each device; 0.3 seconds on a CPU, where NumPy's residuals are tried too.
 
     Raises
     ------
     PrivacyError
-        If a product is wrong in one bit.
+        If a product is wrong in one bit, or residuals depend on the place of a record.
     """
     check_settings()
+    if jax.default_backend() == "cpu" and not host.rows_are_alike():
+        raise PrivacyError(
+            "NumPy must treat all rows alike, and does not. Install another build."
+        )
     for device in jax.local_devices():
         if not _is_exact(device):
             raise PrivacyError(
@@ -124,55 +130,71 @@ def _bounds_hold() -> bool:
 def _is_exact(device: jax.Device) -> bool:
     """Return whether all products of a chunk are right, of numbers hard to multiply."""
     rows, narrow, coef = _hard_numbers()
-    with jax.enable_x64(True), jax.default_device(device):
-        placed = jax.device_put((rows.astype(np.float32), narrow, coef), device)
-        sums, scores = map(np.asarray, kernels.products_of(*placed))
-        # on a CPU by NumPy, whatever the device
-        gram = np.asarray(statistics.gram_of(rows))
-    whole = rows.astype(np.int64)
-    # Of the largest product not every entry is compared but what it does to vectors,
-    # modulo 2**64: an integer product of it would take a second.
-    vectors = _bits(4).view(np.int64)
-    return bool(
-        _whole(sums, narrow.astype(np.int64).T @ whole)
-        and _whole(scores, (whole >> 5) @ coef.astype(np.int64).T)
-        and np.all(gram == np.trunc(gram))
-        and np.array_equal(gram.astype(np.int64) @ vectors, whole.T @ (whole @ vectors))
-    )
+    on_cpu, short = jax.default_backend() == "cpu", np.floor(rows / 32.0)
+    tall = _hard_rows(host.most_rows(1)) if on_cpu else rows
+    with jax.default_device(device):
+        right = [_is_product(statistics.gram_of(tall), tall.T, tall)]
+        placed = jax.device_put(rows.astype(np.float32), device)
+        calls = [(placed, narrow[:, :m], coef[:m]) for m in _N_OUTPUTS]
+        for sums, scores in in_order(statistics.arithmetic().products_of, calls):
+            _, left, few = calls[len(right) // 2]
+            right += [_is_product(sums, left.T, rows)]
+            right += [_is_product(scores, short, few.T)]
+    return all(right)
 
 
-def _whole(
-    found: Float64[np.ndarray, "p q"], expected: Int64[np.ndarray, "p q"]
+def _is_product(
+    found: Float64[Any, "p q"],
+    left: Float64[np.ndarray, "p k"],
+    right: Float64[np.ndarray, "k q"],
 ) -> bool:
-    """Return whether floats are these integers, all below ``2**53``."""
-    return np.array_equal(found, expected.astype(np.float64))
+    """Return whether floats are the product of whole numbers, all within ``2**53``.
+
+    By what it does to vectors, modulo ``2**64``: an integer product takes a second.
+    """
+    vectors = _bits(right.shape[1], 4).view(np.int64)
+    expected = left.astype(np.int64) @ (right.astype(np.int64) @ vectors)
+    whole = np.asarray(found)
+    return bool(
+        np.all(whole == np.trunc(whole))
+        and np.array_equal(whole.astype(np.int64) @ vectors, expected)
+    )
 
 
 def _hard_numbers() -> tuple[Float64[np.ndarray, "..."], ...]:
     """Return whole rows of a chunk, residuals and coefficients, as large as allowed.
 
-    Rows of odd numbers of 20 bits alternate with rows of 1 and -1: what scales them
-    together loses bits. Sums of the first column reach ``2**50``. Coefficients of
-    ``2**27`` keep sums of the scores of ``rows / 32`` within ``2**52``.
+    Coefficients of ``2**27`` keep sums of the scores of ``rows / 32`` within ``2**52``.
     """
-    bits = _bits(CHUNK_ROWS)
-    signs = 1.0 - 2.0 * (bits >> 63)
+    rows, bits = _hard_rows(CHUNK_ROWS), _bits(CHUNK_ROWS, CHUNK_ROWS)[: _N_OUTPUTS[-1]]
+    coef = ((bits >> 20) % 2**27 | 1).astype(np.float64)
+    coef[1] = 2.0**27
+    return (
+        rows,
+        rows[:, 1 : 1 + len(coef)].copy(),
+        coef * (1.0 - 2.0 * (bits[::-1] >> 63)),
+    )
+
+
+def _hard_rows(n_rows: int) -> Float64[np.ndarray, "b c"]:
+    """Return ``2**20`` whole numbers of 20 bits, in so many rows.
+
+    Rows of odd numbers alternate with rows of 1 and -1: what scales them together loses
+    bits. Squares of the first column sum to ``2**40 n_rows``.
+    """
+    bits = _bits(n_rows, 2**20 // n_rows)
     rows = ((bits % 2**GRID_BITS) | 1).astype(np.float64)
     rows[1::2] = 1.0
-    rows *= signs
+    rows *= 1.0 - 2.0 * (bits >> 63)
     rows[:, 0], rows[:, 1] = 2.0**GRID_BITS, 2.0**GRID_BITS - 1.0
-    coef = ((bits[:_N_OUTPUTS] >> 20) % 2**27 | 1).astype(np.float64)
-    coef[1] = 2.0**27
-    return rows, rows[:, :_N_OUTPUTS].copy(), coef * signs[-_N_OUTPUTS:]
+    return np.asarray(rows)
 
 
-def _bits(n_columns: int) -> UInt64[np.ndarray, "p q"]:
+def _bits(n_rows: int, n_columns: int) -> UInt64[np.ndarray, "p q"]:
     """Return fixed bits without a pattern that sums would share."""
-    numbers: UInt64[np.ndarray, " n"] = np.arange(
-        CHUNK_ROWS * n_columns, dtype=np.uint64
-    )
+    numbers: UInt64[np.ndarray, " n"] = np.arange(n_rows * n_columns, dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers ^= numbers >> np.uint64(shift)  # as SplitMix64 mixes a counter
         numbers *= np.uint64(factor)
     numbers ^= numbers >> np.uint64(31)
-    return numbers.reshape(CHUNK_ROWS, n_columns)
+    return numbers.reshape(n_rows, n_columns)

@@ -1,13 +1,16 @@
 """The arithmetic of one chunk, compiled: scores, residuals, and products of them.
 
-Everything is in units of the grids of ``grid``, and exact as ``statistics`` says.
+Everything is in units of the grids of ``grid``, and exact as ``statistics`` says. On a
+CPU ``host`` has faster ones of the same names; what has no products is here for all.
 """
 
 import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Float64, Num
 
 from privfeat._types import Loss
@@ -35,10 +38,10 @@ def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
 @partial(jax.jit, static_argnames=("loss", "clip_norm", "radius"))
 def gradient_of(
     chunk: Chunk,
-    whole: Float64[Array, "m c"],
-    unit: float | Float[Array, ""],
     kept: Bool[Array, " b"] | None = None,
     *,
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
@@ -70,13 +73,26 @@ def root_curvatures_of(
     unit: float | Float[Array, ""],
     loss: Loss,
 ) -> Float64[Array, "b m"]:
-    """Return ``sqrt(p (1 - p))``, 0 for NaN, cut to the bound of `curvature_norm`."""
-    weights = losses.curvatures(loss, _scores(_wide(chunk.rows), whole, unit))
-    weights = jnp.clip(jnp.nan_to_num(weights.astype(jnp.float64), nan=0.0), 0.0, 0.25)
-    norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
+    """Return ``sqrt(p (1 - p))``, bounded."""
+    scores = _scores(_wide(chunk.rows), whole, unit)
+    roots: Float64[Array, "b m"] = bounded_roots(losses.curvatures(loss, scores), loss)
+    return roots
+
+
+def bounded_roots(
+    weights: Float[Array | np.ndarray, "b m"], loss: Loss
+) -> Float64[Any, "b m"]:
+    """Return the roots of weights, 0 for NaN, after a cut to `curvature_norm`.
+
+    For arrays of JAX, inside a float64 trace, and of NumPy.
+    """
+    xp = weights.__array_namespace__()
+    weights = xp.nan_to_num(weights.astype(xp.float64), nan=0.0).clip(0.0, 0.25)
+    norms = xp.linalg.norm(weights, axis=1, keepdims=True)
     # float32 probabilities may exceed the real bound by a rounding error
-    limit = curvature_norm(loss, len(whole)) * SHRINK
-    return jnp.sqrt(weights * (limit / jnp.maximum(norms, limit)))
+    limit = curvature_norm(loss, weights.shape[1]) * SHRINK
+    roots: Float64[Any, "b m"] = xp.sqrt(weights * (limit / xp.maximum(norms, limit)))
+    return roots
 
 
 @partial(jax.jit, static_argnames=("step", "clip_norm"))
@@ -122,16 +138,8 @@ def _scores(
 def _transposed_product(
     wide: Float64[Array, "b c"], narrow: Float64[Array, "b m"]
 ) -> Float64[Array, "m c"]:
-    """Return ``narrow^T wide``.
-
-    On a CPU from transposed copies: XLA sums over rows three times as slowly as over
-    columns.
-    """
-    if jax.default_backend() != "cpu":
-        return jnp.matmul(narrow.T, wide, precision=EXACT)
-    flat, tall = _copied(narrow.T), _copied(wide.T)
-    contract = (((1,), (1,)), ((), ()))
-    return jax.lax.dot_general(flat, tall, contract, precision=EXACT)
+    """Return ``narrow^T wide``."""
+    return jnp.matmul(narrow.T, wide, precision=EXACT)
 
 
 @jax.jit

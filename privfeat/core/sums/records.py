@@ -1,18 +1,30 @@
-"""How a fit hands its records to the core: chunks of one shape, any number of times."""
+"""How a fit hands its records to the core: chunks of one shape, any number of times.
 
-from collections.abc import Iterable, Iterator
+The cores of a CPU share the chunks of a sum.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial, wraps
+from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float32, Float64, Int, Shaped
+from threadpoolctl import ThreadpoolController
 
 # Rows of a chunk: with these, its sums are exact (see ``statistics``).
 CHUNK_ROWS = 2**10
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
 MAX_ROWS = 2**32
+
+_lock = Lock()
+_threads_of_sums: list[int] = []  # of each that runs
+_limit = ExitStack()
 
 
 @partial(
@@ -76,3 +88,68 @@ class Rows(Protocol):
     def chunks(self) -> Iterable[Chunk]:
         """Return all records that this process holds, in order."""
         ...
+
+
+def in_order(
+    function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+) -> Generator[Any]:
+    """Yield what ``function`` returns for each call, in the order of the calls.
+
+    On a CPU in as many threads as the products of NumPy have, which ``OMP_NUM_THREADS``
+    or ``threadpoolctl`` may limit; an accelerator works through its queue by itself.
+    Arguments are drawn in this thread, one call after the other, few ahead of the
+    results. 64-bit types are on.
+    """
+    result = with_64_bits(function)
+    if jax.default_backend() != "cpu":
+        yield from (result(*arguments) for arguments in calls)
+        return
+    waiting: deque[Future[Any]] = deque()
+    with _one_core_each() as n_threads, ThreadPoolExecutor(n_threads) as pool:
+        for arguments in calls:
+            waiting.append(pool.submit(result, *arguments))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as called with 64-bit types, in whatever thread."""
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        with jax.enable_x64(True):
+            return function(*arguments)
+
+    return called
+
+
+@contextmanager
+def _one_core_each() -> Iterator[int]:
+    """Keep a product of NumPy to the core that asks for it; give its threads before.
+
+    They are a setting of the process: the first of several sums sets it, and the last
+    one sets it back.
+    """
+    with _lock:
+        if not _threads_of_sums:
+            blas = _controller().select(user_api="blas")
+            _threads_of_sums[:] = [
+                max([1, *(library.num_threads for library in blas.lib_controllers)])
+            ]
+            _limit.enter_context(blas.limit(limits=1))
+        else:
+            _threads_of_sums.append(_threads_of_sums[0])
+    try:
+        yield _threads_of_sums[0]
+    finally:
+        with _lock:
+            if len(_threads_of_sums) == 1:
+                _limit.close()
+            _threads_of_sums.pop()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

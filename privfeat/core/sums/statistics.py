@@ -1,14 +1,15 @@
 """Exact sums over records, in chunks; no noise.
 
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
-``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
-most ``2**50``, so float64 matrix products of a chunk are exact in any order of
-summation, and so are ``totals``: int64 words of 40 bits with carries. Scores are exact
-as well (`whole_coef`). Functions of one row (the softmax, in float32) always see chunks
-of one shape; that they treat a row alike wherever it stands in its chunk is supposed.
-Hence what a record contributes depends on that record and on releases alone, not on its
-neighbours in the chunk, on chunks, threads, devices or processes, and one record moves
-a sum by exactly its own contribution.
+``clipping``). A product of two is at most ``2**40``, a sum of ``2**13`` of them at most
+``2**53``, so float64 matrix products of up to eight chunks are exact in any order of
+summation, by blocks of rows as well, and so are ``totals``: int64 words of 40 bits with
+carries. Scores are exact as well (`whole_coef`). Functions of one row (the softmax, in
+float32) always see blocks of one shape; that they treat a row alike wherever it stands
+in its block is tried on a CPU (``devices``), and supposed elsewhere. Hence what a
+record contributes depends on that record and on releases alone, not on its neighbours
+in the chunk, on chunks, threads, devices or processes, and one record moves a sum by
+exactly its own contribution.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
@@ -24,13 +25,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64
 
 from privfeat._types import Loss
-from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import kernels
-from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
+from privfeat.core.sums import host, kernels
+from privfeat.core.sums.records import CHUNK_ROWS, Rows, with_64_bits
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
-COEF_BITS = 32
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
 _GRAMS_BYTES = 2**30
 _RESIDUAL_STEPS = {loss: grid_step(largest_residual(loss)) for loss in get_args(Loss)}
@@ -44,15 +44,16 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     """
     # known without a row: a process of a team may have none, and releases the sum
     unit = step = rows.step or 1.0
-    shape = (rows.n_columns, rows.n_columns)
-    if rows.step is None or clip_norm is None:
-        return exact_sum(rows, shape, unit**2, lambda chunk: gram_of(chunk.rows))
-    radius, unit = float(clip_norm), grid_step(float(clip_norm))
-
-    def reclipped_gram(chunk: Chunk) -> Float64[Any, "c c"]:
-        return gram_of(kernels.reclipped_rows_of(chunk, step, radius))
-
-    return exact_sum(rows, shape, unit**2, reclipped_gram)
+    factors: Iterator[Float[Array, "b c"]] = (chunk.rows for chunk in rows.chunks())
+    if rows.step is not None and clip_norm is not None:
+        radius, unit = float(clip_norm), grid_step(float(clip_norm))
+        reclipped = partial(kernels.reclipped_rows_of, step=step, clip_norm=radius)
+        factors = map(with_64_bits(reclipped), rows.chunks())
+    total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
+    joined = host.joined(factors, rows.n_columns) if arithmetic() is host else factors
+    for block in joined:
+        total.add(gram_of(block))
+    return total.sum(unit**2)
 
 
 def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
@@ -85,7 +86,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(kernels.class_sums_of, n_outputs=n_outputs)
+    part_of = partial(arithmetic().class_sums_of, n_outputs=n_outputs)
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
@@ -119,7 +120,7 @@ def exact_gradient(
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
     gradient_of = partial(
-        kernels.gradient_of,
+        arithmetic().gradient_of,
         whole=whole,
         unit=unit * step,
         loss=loss,
@@ -127,14 +128,7 @@ def exact_gradient(
         radius=float(residual_clip_norm),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0
-    if sampler is None:
-        return exact_sum(rows, coef.shape, grid * step, gradient_of)
-    return exact_sum(
-        rows,
-        coef.shape,
-        grid * step,
-        lambda chunk: gradient_of(chunk, kept=sampler(len(chunk.rows))),
-    )
+    return exact_sum(rows, coef.shape, grid * step, gradient_of, sampler)
 
 
 def exact_curvature_grams(
@@ -147,13 +141,14 @@ def exact_curvature_grams(
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     whole, unit = whole_coef(coef, private)
+    roots_of = arithmetic().root_curvatures_of
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
         totals = {output: Total(private, (size, size)) for output in outputs}
         for chunk in rows.chunks():
             with jax.enable_x64(True):
-                roots = kernels.root_curvatures_of(chunk, whole, unit * step, loss)
+                roots = roots_of(chunk, whole, unit * step, loss)
                 for output, total in totals.items():
                     root = roots[:, output]
                     weighted = kernels.weighted_rows(chunk.rows, root, private)
@@ -164,7 +159,7 @@ def exact_curvature_grams(
 
 
 def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
-    """Return ``rows^T rows`` of at most a chunk of rows.
+    """Return ``rows^T rows`` of a chunk; on a CPU of up to `host.most_rows`.
 
     On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
     """
@@ -179,18 +174,6 @@ def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
         return jnp.matmul(wide.T, wide, precision=kernels.EXACT)
 
 
-def whole_coef(
-    coef: Float[np.ndarray, "m c"], private: bool
-) -> tuple[Float64[np.ndarray, "m c"], float]:
-    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
-
-    Their products with rows of norm 2**20 have partial sums of at most 2**52, by Cauchy
-    and Schwarz: scores are exact. One that is not finite makes all of them NaN.
-    """
-    largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
-    if not private or largest == 0.0:
-        return coef, 1.0
-    if not math.isfinite(largest):
-        return np.full_like(coef, np.nan), 1.0
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - COEF_BITS)
-    return np.trunc(coef / unit), unit
+def arithmetic() -> Any:
+    """Return the module with the arithmetic of a chunk for the devices of a process."""
+    return host if jax.default_backend() == "cpu" else kernels

@@ -1,20 +1,21 @@
 """Totals of chunk sums: exact, whatever their order, devices and processes."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float64, Int64, Shaped
+from jaxtyping import Bool, Float64, Int64, Shaped
 
 from privfeat.core.sums import kernels
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import Chunk, Rows
+from privfeat.core.sums.records import Chunk, Rows, in_order, with_64_bits
 
-# Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
+# Sums of a call are at most 2**53: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
-_CHUNKS_BEFORE_CARRY = 2**12
+_PARTS_BEFORE_CARRY = 2**9
 
 
 @dataclass(frozen=True)
@@ -75,18 +76,24 @@ def exact_sum(
     rows: Rows,
     shape: tuple[int, ...],
     unit: float,
-    part_of: Callable[[Chunk], Float64[Any, "p q"]],
+    part_of: Callable[..., Float64[Any, "p q"]],
+    sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
 ) -> ExactSum:
     """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
 
     ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
-    privacy whole numbers of at most ``2**50``.
+    privacy whole numbers of at most ``2**53``. On a CPU several threads call it. What
+    ``sampler`` draws for a chunk, in the order of chunks, is its second argument.
     """
+
+    @with_64_bits
+    def drawn(chunk: Chunk) -> tuple[Any, ...]:
+        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.rows)))
+
     total = Total(rows.step is not None, shape)
-    for chunk in rows.chunks():
-        with jax.enable_x64(True):
-            part = part_of(chunk)
-        total.add(part)
+    with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
+        for part in parts:
+            total.add(part)
     return total.sum(unit)
 
 
@@ -104,7 +111,7 @@ class Total:
         self._carry: Any = None
 
     def add(self, part: Float64[Any, "p q"]) -> None:
-        """Add a chunk sum: whole numbers of at most ``2**50`` with privacy."""
+        """Add the sum of a call: whole, at most ``2**53``, with privacy."""
         where = getattr(part, "device", None)
         with jax.enable_x64(True):
             if where not in self._parts:
@@ -119,7 +126,7 @@ class Total:
                 # would tell how many chunks there were.
                 self._parts[where] = kernels.added(self._parts[where], part)
         self._n_parts += 1
-        if self._n_parts == _CHUNKS_BEFORE_CARRY:
+        if self._n_parts == _PARTS_BEFORE_CARRY:
             self._parts = {None: self._carried(self._gathered())}
             self._n_parts = 1
 
