@@ -107,6 +107,7 @@ class DPAdamLinear(DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
+    _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "ridge": NOT_NEGATIVE,

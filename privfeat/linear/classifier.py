@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,8 @@ from privfeat.estimation.scores import (
 )
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
-from privfeat.linear.rows import MEAN, BoundedRows, mean_query, public_center
+from privfeat.linear.rows import MEAN, mean_query, public_center
+from privfeat.linear.sparse_rows import bounded_rows
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -33,6 +34,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     classes: ArrayLike | None = None
     max_labels: int | None = None
     center: bool | ArrayLike = True
+
+    _sums_sparse_rows: ClassVar[bool] = False
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return scores ``Z coef_^T + intercept_`` of scaled and centred rows ``Z``.
@@ -101,6 +104,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
+        centred = not isinstance(self.center, bool | np.bool_) or bool(self.center)
+        tags.input_tags.sparse = self._sums_sparse_rows and not centred
         return tags
 
     def _loss(self, *, multilabel: bool) -> Loss:
@@ -176,7 +181,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             queries=queries,
             budget_split=split,
             bounded=partial(
-                BoundedRows,
+                bounded_rows,
                 row_scaling=self.row_scaling,
                 clip_norm=float(self.clip_norm),
                 intercept_scaling=constant if self.fit_intercept else None,

@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +95,8 @@ class DPLeastSquares(DPLinearClassifier):
     alpha: float = 1.0
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
+
+    _sums_sparse_rows: ClassVar[bool] = True
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from privfeat._compilation import kept_compiled_code
-from privfeat._messages import check_columns, without_data
+from privfeat._messages import check_columns
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
@@ -21,7 +21,7 @@ from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import FLOATS, seed_of, validated
+from privfeat.estimation.inputs import read_rows, seed_of, validated
 from privfeat.estimation.parameters import Parameters
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
@@ -215,6 +215,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         check_columns(X=X)
-        features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+        features = read_rows(self, X, reset=False)
         rows = scaled_rows(features, self.center_, self.row_scaling)
         return np.asarray(rows @ self.coef_.T + self.intercept_)

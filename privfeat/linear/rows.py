@@ -46,7 +46,7 @@ class BoundedRows:
 
     Parameters
     ----------
-    features : array or LazyFeatures of shape (n_samples, n_features)
+    features : array, LazyFeatures or CSR array of shape (n_samples, n_features)
     labels : int array of shape (n_samples, max_labels)
         Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
@@ -59,9 +59,11 @@ class BoundedRows:
         False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
     """
 
+    sparse = False
+
     def __init__(
         self,
-        features: NDArray[np.floating] | LazyFeatures,
+        features: Any,
         labels: NDArray[np.integer],
         *,
         row_scaling: RowScaling,
@@ -89,7 +91,7 @@ class BoundedRows:
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
         self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
-        self._cache: list[Chunk] | None = None
+        self._cache: list[Any] | None = None
 
     def centred(
         self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism
@@ -116,13 +118,13 @@ class BoundedRows:
         rows._keep, rows._cache = False, None
         return rows
 
-    def chunks(self) -> Iterable[Chunk]:
+    def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         if self._keep and self._cache is None:
             self._cache = list(self._bounded_chunks())
         return self._bounded_chunks() if self._cache is None else self._cache
 
-    def _bounded_chunks(self) -> Iterator[Chunk]:
+    def _bounded_chunks(self) -> Iterator[Any]:
         """Yield chunks; the next of each device is bounded while this one is used."""
         devices = jax.local_devices()
         with ThreadPoolExecutor(1) as ahead:
@@ -167,7 +169,7 @@ class BoundedRows:
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
-        return self._features[start:stop]
+        return np.asarray(self._features[start:stop])
 
 
 def public_center(

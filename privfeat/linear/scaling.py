@@ -8,18 +8,42 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
+from privfeat._messages import SPARSE
 from privfeat._types import RowScaling
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
 
 
 def scaled_rows(
-    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
-) -> NDArray[np.float64]:
-    """Return rows as a model sees them, for predictions: not clipped, no constant."""
+    features: Any, center: NDArray[np.float64], row_scaling: RowScaling
+) -> Any:
+    """Return rows as a model sees them, for predictions: not clipped, no constant.
+
+    Sparse rows stay sparse; TypeError if they would be centred.
+    """
+    if issparse(features):
+        if np.any(center):
+            raise TypeError(SPARSE)
+        return _scaled_sparse_rows(features, row_scaling)
     rows = shifted_rows(features, center, row_scaling)
     return np.asarray(unit_rows(rows) if row_scaling == "unit" else rows)
+
+
+def _scaled_sparse_rows(features: csr_array, row_scaling: RowScaling) -> csr_array:
+    if row_scaling == "clip":
+        return features
+    rows, row_of = (
+        features.copy(),
+        np.repeat(np.arange(features.shape[0]), np.diff(features.indptr)),
+    )
+    largest = np.zeros(features.shape[0])
+    np.maximum.at(largest, row_of, np.abs(rows.data))
+    rows.data /= np.where(largest > 0.0, largest, 1.0)[row_of]
+    norms = np.sqrt(np.bincount(row_of, rows.data**2, len(largest)))
+    rows.data /= np.where(norms > 0.0, norms, 1.0)[row_of]
+    return rows
 
 
 def shifted_rows(

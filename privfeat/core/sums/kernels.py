@@ -8,7 +8,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Float32, Float64, Num
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Num
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
@@ -48,19 +48,39 @@ def gradient_of(
     With privacy its unit is the grid step of the rows times that of the residuals.
     """
     wide = _wide(chunk.rows)
-    residual = losses.residuals(loss, _scores(wide, whole, unit), chunk.labels)
-    residual = residual.astype(jnp.float64)
+    residual = clipped_residuals(
+        _scores(wide, whole, unit),
+        chunk.labels,
+        chunk.row_norms,
+        kept,
+        loss=loss,
+        clip_norm=clip_norm,
+        radius=radius,
+    )
+    return _transposed_product(wide, residual)
+
+
+def clipped_residuals(
+    scores: Float32[Array, "b m"],
+    labels: Int[Array, "b k"],
+    row_norms: Float64[Array, " b"],
+    kept: Bool[Array, " b"] | None,
+    *,
+    loss: Loss,
+    clip_norm: float | None,
+    radius: float,
+) -> Float64[Array, "b m"]:
+    """Return residuals, in units of their grid with privacy; zero if not ``kept``."""
+    residual = losses.residuals(loss, scores, labels).astype(jnp.float64)
     if clip_norm is not None:
         residual = clip_residuals(
             residual,
-            chunk.row_norms,
+            row_norms,
             clip_norm=clip_norm,
-            radius=min(radius, residual_norm(loss, len(whole))),
+            radius=min(radius, residual_norm(loss, scores.shape[1])),
             largest=largest_residual(loss),
         )
-    if kept is not None:
-        residual = jnp.where(kept[:, None], residual, 0.0)
-    return _transposed_product(wide, residual)
+    return residual if kept is None else jnp.where(kept[:, None], residual, 0.0)
 
 
 @partial(jax.jit, static_argnames="loss")

@@ -26,13 +26,15 @@ from jaxtyping import Array, Bool, Float, Float64
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import kernels
+from privfeat.core.sums import kernels, sparse
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
 COEF_BITS = 32
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
 _GRAMS_BYTES = 2**30
+# Of the chunks of rows, by whether these are sparse.
+_KERNELS: dict[bool, Any] = {False: kernels, True: sparse}
 _RESIDUAL_STEPS = {loss: grid_step(largest_residual(loss)) for loss in get_args(Loss)}
 
 
@@ -85,7 +87,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(kernels.class_sums_of, n_outputs=n_outputs)
+    part_of = partial(_KERNELS[rows.sparse].class_sums_of, n_outputs=n_outputs)
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
@@ -119,7 +121,7 @@ def exact_gradient(
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
     gradient_of = partial(
-        kernels.gradient_of,
+        _KERNELS[rows.sparse].gradient_of,
         whole=whole,
         unit=unit * step,
         loss=loss,
