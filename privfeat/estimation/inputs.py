@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from privfeat._messages import SPARSE, check_columns, list_of, without_data
 from privfeat._warnings import warn
-from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.data import LazyFeatures
 
 FLOATS = (np.float64, np.float32, np.float16)
@@ -74,6 +73,9 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
     if accepted:
         if not get_tags(estimator).input_tags.sparse:
             raise TypeError(SPARSE)
+        # imports JAX, for sparse rows alone
+        from privfeat.core.bounds.sparse import canonical_rows
+
         X = canonical_rows(X)
     return without_data(
         validate_data, estimator, X, dtype=FLOATS, accept_sparse=accepted, **options

@@ -36,6 +36,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     center: bool | ArrayLike = True
 
     _sums_sparse_rows: ClassVar[bool] = False
+    _few_columns: ClassVar[str] = "Use DPAdamLinear, which needs no such matrix."
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return scores ``Z coef_^T + intercept_`` of scaled and centred rows ``Z``.

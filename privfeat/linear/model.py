@@ -23,6 +23,7 @@ from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import read_rows, seed_of, validated
 from privfeat.estimation.parameters import Parameters
+from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
@@ -58,6 +59,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     verbose: int = 0
 
     _ranges: ClassVar[Ranges] = RANGES
+    # what helps if rows are too long for a Gram matrix
+    _few_columns: ClassVar[str] = "Pass fewer features."
 
     @fitted_apart
     def fit(
@@ -68,7 +71,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
-            One row per protected record, in feature units. Sensitive.
+            One row per protected record, in feature units. Sensitive. `DPAdamLinear`
+            and `DPLeastSquares` take sparse rows as well, in CSR format, and keep them
+            sparse.
         y : array-like of shape (n_samples,), or (n_samples, n_classes) of 0 and 1
             What to predict; an indicator matrix (also a sparse one) for records that
             may carry several labels. Sensitive.
@@ -87,9 +92,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         TypeError, ValueError
             If a parameter is out of range, no noise level meets the budget, or the
             data has a wrong shape, NaN, infinity, one class, or a label outside
-            ``classes``, or only one of ``groups`` and ``max_group_size`` is given.
-            Nothing has been released then. A refusal itself depends on the data;
-            its message shows none.
+            ``classes``, a Gram matrix has no room in memory, or only one of ``groups``
+            and ``max_group_size`` is given. Nothing has been released then. A refusal
+            itself depends on the data; its message shows none.
         BudgetExceededError, LedgerError
             If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         FloatingPointError
@@ -102,6 +107,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         n_samples, n_features = features.shape
         problem = self._problem(targets, n_features)
         plan = self._plan(problem)
+        self._check_size(problem.shape.n_columns)
         # every process takes part, whether or not it has users
         n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
         fit = private_fit(
@@ -196,6 +202,10 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         for name, check in self._ranges.items():
             if hasattr(self, name):
                 check(name, getattr(self, name))
+
+    def _check_size(self, n_columns: int) -> None:
+        """Refuse, or warn of, rows too long for a Gram matrix."""
+        check_gram_cost(type(self).__name__, n_columns, self._few_columns)
 
     def _steps(self, n_steps: int) -> Iterable[int]:
         """Return the step numbers, behind a progress bar if ``verbose``."""

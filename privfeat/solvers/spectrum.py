@@ -1,6 +1,7 @@
 """A noisy Gram matrix and its regularized inverse."""
 
 import math
+import time
 from collections.abc import Callable
 
 import jax
@@ -9,11 +10,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
+from threadpoolctl import threadpool_limits
 
 from privfeat.core.noise.release import Release
 
 # Rows from which eigenvectors take long enough for float32 to be worth a check.
 _LARGE = 512
+# Rows up to which they are taken by one thread. Several wait for each other at every
+# column: with one core of two to spare, they took ten times as long.
+_HUGE = 4097
 
 
 def noise_edge(noise_stddev: float, size: int) -> float:
@@ -126,6 +131,17 @@ def regularized_inverse(
     return inverse
 
 
+def time_of_eigenvectors(size: int, trial_size: int = 1024) -> float:
+    """Return the seconds that eigenvectors of ``size`` rows take on this machine.
+
+    At most: by one thread, and the cube of the sizes, from the time of a trial.
+    """
+    matrix = np.eye(trial_size) + 1.0 / (1.0 + np.arange(trial_size))
+    start = time.perf_counter()
+    _eigenvectors(matrix + matrix.T)
+    return (time.perf_counter() - start) * (size / trial_size) ** 3
+
+
 def _factor(
     matrix: Float[np.ndarray, "d d"], ridge: float
 ) -> Float[np.ndarray, "d d"] | None:
@@ -160,11 +176,20 @@ def _with_eigenvalues(
         matrix = matrix.astype(np.float32)
     if not np.all(np.isfinite(matrix)):
         return np.full_like(noisy_gram.value, np.nan)
-    if jax.default_backend() == "cpu":
-        values, vectors = eigh(matrix, driver="evd", check_finite=False)
-    else:
-        with jax.enable_x64(True):
-            values, vectors = map(np.asarray, jnp.linalg.eigh(jnp.asarray(matrix)))
+    values, vectors = _eigenvectors(matrix)
     values = changed(np.maximum(values, 0.0).astype(np.float64))
     half = vectors * np.sqrt(values).astype(vectors.dtype)
     return np.asarray(half @ half.T, np.float64)  # half of the work of two factors
+
+
+def _eigenvectors(
+    matrix: Float[np.ndarray, "d d"],
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
+    if jax.default_backend() == "cpu":
+        threads = None if len(matrix) > _HUGE else 1
+        with threadpool_limits(threads, "blas"):
+            values, vectors = eigh(matrix, driver="evd", check_finite=False)
+        return values, vectors
+    with jax.enable_x64(True):
+        values, vectors = map(np.asarray, jnp.linalg.eigh(jnp.asarray(matrix)))
+    return values, vectors
