@@ -4,7 +4,7 @@
 MB, and 3.5 GB as a dense array. Words follow Zipf's law, and each of the 20 classes
 prefers words of its own.
 
-    python benchmarks/sparse.py --out benchmarks/results/sparse.json
+    python benchmarks/sparse_rows.py --out benchmarks/results/sparse_rows.json
 """
 
 import argparse
@@ -71,7 +71,7 @@ def main() -> None:
                 ]
                 for one in results
             ],
-            name="sparse",
+            name="sparse_rows",
         )
     )
     if args.out:
