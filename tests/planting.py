@@ -57,6 +57,12 @@ SEAMS = {
     "products of rows with others": _at(".core.sums.kernels:products_of"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "chunks between two carries": _at(".core.sums.totals:_CHUNKS_BEFORE_CARRY"),
+    # what a Gram matrix costs
+    "memory of the machine": _at(".linear.cost:memory_bytes"),
+    "memory limit of a container": _at(".linear.cost:_CGROUP"),
+    "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
+    "time of eigenvectors": _at(".linear.cost:time_of_eigenvectors"),
+    "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
     # accounting

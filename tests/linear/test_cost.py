@@ -1,5 +1,7 @@
 """A fit with more columns than a machine has room or patience for says so first."""
 
+import os
+import time
 import warnings
 
 import numpy as np
@@ -27,15 +29,15 @@ WITH_GRAMS = [
 
 
 @pytest.fixture
-def small_machine(monkeypatch):
+def small_machine(plant):
     """A machine with room for matrices of twenty columns."""
-    monkeypatch.setattr(cost, "memory_bytes", lambda: 8.0 * 6 * 20.5**2)
+    plant("memory of the machine", lambda: 8.0 * 6 * 20.5**2)
 
 
 @pytest.fixture
-def slow_machine(monkeypatch):
-    monkeypatch.setattr(cost, "_MANY_COLUMNS", 20)
-    monkeypatch.setattr(cost, "time_of_eigenvectors", lambda size: 10.0 * size)
+def slow_machine(plant):
+    plant("columns from which eigenvectors are timed", 20)
+    plant("time of eigenvectors", lambda size: 10.0 * size)
 
 
 @pytest.mark.parametrize("estimator", WITH_GRAMS, ids=lambda e: type(e).__name__)
@@ -84,8 +86,8 @@ def test_the_cost_does_not_tell_of_records(small_machine):
     assert len(said) == 1
 
 
-def test_few_minutes_are_not_warned_of(slow_machine, monkeypatch):
-    monkeypatch.setattr(cost, "time_of_eigenvectors", lambda size: 119.0)
+def test_few_minutes_are_not_warned_of(slow_machine, plant):
+    plant("time of eigenvectors", lambda size: 119.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", PrivacyWarning)
@@ -96,9 +98,9 @@ def test_few_minutes_are_not_warned_of(slow_machine, monkeypatch):
     ("text", "expected"), [("4096\n", 4096.0), ("max\n", None), (None, None)]
 )
 def test_memory_is_that_of_the_machine_or_of_its_container(
-    text, expected, monkeypatch, tmp_path
+    text, expected, plant, tmp_path
 ):
-    monkeypatch.setattr(cost, "_CGROUP", tmp_path / "memory.max")
+    plant("memory limit of a container", tmp_path / "memory.max")
     whole = cost.memory_bytes()
     assert 2**28 < whole < float("inf")
     if text is not None:
@@ -106,17 +108,15 @@ def test_memory_is_that_of_the_machine_or_of_its_container(
     assert cost.memory_bytes() == (expected or whole)
 
 
-def test_unknown_memory_refuses_nothing(monkeypatch, tmp_path):
-    monkeypatch.setattr(cost, "_CGROUP", tmp_path / "memory.max")
-    monkeypatch.delattr(cost.os, "sysconf")
+def test_unknown_memory_refuses_nothing(plant, monkeypatch, tmp_path):
+    plant("memory limit of a container", tmp_path / "memory.max")
+    monkeypatch.delattr(os, "sysconf")
     assert cost.memory_bytes() == float("inf")
     cost.check_gram_cost("DPFC", 4096, "")
 
 
 def test_time_of_eigenvectors_grows_as_the_cube(monkeypatch):
-    from privfeat.solvers import spectrum
-
     moments = iter([0.0, 1.0, 1.5] * 4)
-    monkeypatch.setattr(spectrum.time, "perf_counter", lambda: next(moments))
+    monkeypatch.setattr(time, "perf_counter", lambda: next(moments))
     assert time_of_eigenvectors(16, 8) == 4.0
     assert time_of_eigenvectors(32, 8) == 32.0

@@ -1,6 +1,7 @@
 """Fits to sparse rows and their predictions are those of the same rows, dense."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from privfeat import (
     DPNewton,
     DPRandomizedSearch,
 )
+from privfeat.linear.team import check_team
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::privfeat.exceptions.PrivacyWarning",
@@ -210,3 +212,23 @@ def test_estimator_passes_every_check_of_sklearn_for_sparse_rows(estimator, chec
 )
 def test_the_tag_says_who_takes_sparse_rows(cls, center, expected):
     assert cls(center=center).__sklearn_tags__().input_tags.sparse is expected
+
+
+def test_processes_compare_where_entries_stand_as_well_as_the_entries(texts):
+    """Two matrices may store the same numbers at other places."""
+
+    class Listener:
+        rows = "shared"
+
+        def check_same(self, what, content):
+            if what == "rows":
+                heard.append(content)
+
+    X, y = texts
+    clf, heard = DPAdamLinear(center=False, classes=range(3), n_iter=1).fit(X, y), []
+    problem = SimpleNamespace(shape=None, targets=y)
+    shifted = sparse.csr_array(np.roll(X, 1, axis=1))
+    for rows in (sparse.csr_array(X), sparse.csr_array(X), shifted, X):
+        check_team(Listener(), clf, None, clf.privacy_, problem, rows, False)
+    assert heard[0] == heard[1] != heard[2]
+    assert heard[3].endswith(X[:1024].tobytes() + y.tobytes())

@@ -6,7 +6,6 @@ from scipy import linalg, stats
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.release import Release
-from privfeat.solvers import spectrum
 from privfeat.solvers.spectrum import (
     noise_edge,
     noise_ridge,
@@ -169,12 +168,12 @@ def test_regularized_inverse_of_many_rows_is_exact_without_noise():
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
-def test_cholesky_and_eigenvectors_agree_where_both_hold(monkeypatch):
+def test_cholesky_and_eigenvectors_agree_where_both_hold(plant):
     rows = np.random.default_rng(0).normal(size=(20, 6))
     matrix = release(rows.T @ rows)
     found, part = regularized_inverse(matrix, ridge=0.5), positive_part(matrix)
     np.testing.assert_array_equal(found, found.T)
-    monkeypatch.setattr(spectrum, "_factor", lambda *_: None)
+    plant("factor of a Gram matrix", lambda *_: None)
     np.testing.assert_allclose(
         found, regularized_inverse(matrix, ridge=0.5), atol=1e-12
     )
