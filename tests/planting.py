@@ -64,6 +64,12 @@ SEAMS = {
     "memory for joined chunks": _at(".core.sums.host:_JOINED_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
+    # what a Gram matrix costs
+    "memory of the machine": _at(".linear.cost:memory_bytes"),
+    "memory limit of a container": _at(".linear.cost:_CGROUP"),
+    "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
+    "time of eigenvectors": _at(".linear.cost:time_of_eigenvectors"),
+    "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
     # accounting

@@ -66,7 +66,7 @@ RULES = {
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
     **core_rules(),
     "privfeat/solvers": rule(
-        ["jax", "jaxtyping"],
+        ["jax", "jaxtyping", "threadpoolctl"],
         ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
     "privfeat/estimation": rule(

@@ -41,7 +41,7 @@ class BoundedRows:
 
     Parameters
     ----------
-    features : array or LazyFeatures of shape (n_samples, n_features)
+    features : array, LazyFeatures or CSR array of shape (n_samples, n_features)
     labels : int array of shape (n_samples, max_labels)
         Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
@@ -54,9 +54,11 @@ class BoundedRows:
         False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
     """
 
+    sparse = False
+
     def __init__(
         self,
-        features: NDArray[np.floating] | LazyFeatures,
+        features: Any,
         labels: NDArray[np.integer],
         *,
         row_scaling: RowScaling,
@@ -84,7 +86,7 @@ class BoundedRows:
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
         self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
-        self._cache: list[Chunk] | None = None
+        self._cache: list[Any] | None = None
 
     def centred(
         self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism
@@ -111,7 +113,7 @@ class BoundedRows:
         rows._keep, rows._cache = False, None
         return rows
 
-    def chunks(self) -> Iterable[Chunk]:
+    def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         n = len(self._chunk_numbers)
         if self._keep and self._cache is None:
@@ -121,7 +123,7 @@ class BoundedRows:
             self._bounded_chunks() if self._cache is None else self._cache, n
         )
 
-    def _bounded_chunks(self) -> Iterator[Chunk]:
+    def _bounded_chunks(self) -> Iterator[Any]:
         """Yield chunks; others are read and bounded while one is used."""
         devices, numbers = jax.local_devices(), self._chunk_numbers
         at_once = 1
@@ -184,7 +186,7 @@ class BoundedRows:
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
-        return self._features[start:stop]
+        return np.asarray(self._features[start:stop])
 
 
 def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from privfeat._encoding import encode
@@ -45,8 +46,9 @@ def check_team(
     """
     description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"
     team.check_same("fit", f"{description} {_described(estimator)}".encode())
-    first = np.ascontiguousarray(features[:CHUNK_ROWS])
-    content = first.tobytes() + problem.targets.tobytes()
+    first = features[:CHUNK_ROWS]
+    parts = [first.data, first.indices, first.indptr] if issparse(first) else [first]
+    content = b"".join(part.tobytes() for part in (*parts, problem.targets))
     if team.rows == "shared":
         team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
         return

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float32, Float64
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
@@ -53,25 +53,46 @@ def gradient_of(
     With privacy its unit is the grid step of the rows times that of the residuals.
     """
     labels, row_norms = np.asarray(chunk.labels), np.asarray(chunk.row_norms)
-    radius = min(radius, residual_norm(loss, len(whole)))
     total = np.zeros(whole.shape)
+    for part, wide in _blocks(chunk.rows, len(whole)):
+        residual = residuals_of(
+            scaled(_products(wide, whole), unit),
+            labels[part],
+            row_norms[part],
+            None if kept is None else kept[part],
+            loss=loss,
+            clip_norm=clip_norm,
+            radius=radius,
+        )
+        total += _transposed_product(wide, residual)
+    return total
+
+
+def residuals_of(
+    scores: Float32[np.ndarray, "r m"],
+    labels: Int[np.ndarray, "r k"],
+    row_norms: Float64[np.ndarray, " r"],
+    kept: Bool[np.ndarray, " r"] | None,
+    *,
+    loss: Loss,
+    clip_norm: float | None,
+    radius: float,
+) -> Float64[np.ndarray, "r m"]:
+    """Return residuals, whole in their grid with privacy; zero where not ``kept``."""
     # numbers that are not finite are made zero, and are no news
     with np.errstate(all="ignore"):
-        for part, wide in _blocks(chunk.rows, len(whole)):
-            scores = _scores(wide, whole, unit)
-            residual = losses.residuals(loss, scores, labels[part]).astype(np.float64)
-            if clip_norm is not None:
-                residual = clip_residuals(
-                    residual,
-                    row_norms[part],
-                    clip_norm=clip_norm,
-                    radius=radius,
-                    largest=largest_residual(loss),
-                )
-            if kept is not None:
-                residual[~kept[part]] = 0.0
-            total += _transposed_product(wide, residual)
-    return total
+        residual = losses.residuals(loss, scores, labels).astype(np.float64)
+        if clip_norm is not None:
+            residual = clip_residuals(
+                residual,
+                row_norms,
+                clip_norm=clip_norm,
+                radius=min(radius, residual_norm(loss, scores.shape[1])),
+                largest=largest_residual(loss),
+            )
+    if kept is not None:
+        residual[~kept] = 0.0
+    return np.asarray(residual)
 
 
 def root_curvatures_of(
@@ -80,7 +101,7 @@ def root_curvatures_of(
     """Return ``sqrt(p (1 - p))``, bounded."""
     with np.errstate(all="ignore"):
         weights = [
-            losses.curvatures(loss, _scores(wide, whole, unit))
+            losses.curvatures(loss, scaled(_products(wide, whole), unit))
             for _, wide in _blocks(chunk.rows, len(whole))
         ]
         roots: Float64[np.ndarray, "b m"]
@@ -160,12 +181,13 @@ def _blocks(
         yield part, wide
 
 
-def _scores(
-    wide: Float64[np.ndarray, "r c"], whole: Float64[np.ndarray, "m c"], unit: float
+def scaled(
+    products: Float64[np.ndarray, "r m"], unit: float
 ) -> Float32[np.ndarray, "r m"]:
-    products = _products(wide, whole)
-    products *= unit
-    return products.astype(np.float32)
+    """Return products of coefficients as scores; they may overflow."""
+    with np.errstate(all="ignore"):
+        products *= unit
+        return np.asarray(products, np.float32)
 
 
 def _products(

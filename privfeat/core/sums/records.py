@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 from jaxtyping import Array, Float32, Float64, Int, Shaped
+from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
 # Rows of a chunk: with these, its sums are exact (see ``statistics``).
@@ -53,6 +54,28 @@ class Chunk:
     labels: Int[Array, "b k"]
 
 
+@dataclass(frozen=True)
+class SparseChunk:
+    """A `Chunk` on the host, of rows of which only some entries are stored. Sensitive.
+
+    Attributes
+    ----------
+    matrix : CSR array of shape (n_rows, n_columns), float64
+        Bounded rows, from ``bounds.sparse``.
+    row_norms, labels
+        As of `Chunk`.
+    """
+
+    matrix: csr_array
+    row_norms: Float64[np.ndarray, " b"]
+    labels: Int[np.ndarray, "b k"]
+
+    @property
+    def rows(self) -> Float32[np.ndarray, "b c"]:
+        """All entries of this chunk, zeros as well."""
+        return np.asarray(self.matrix.toarray(), np.float32)
+
+
 def full_chunks(
     rows: Shaped[np.ndarray, "n ..."], *, alone: bool = False
 ) -> Iterator[Shaped[Any, "b ..."]]:
@@ -80,12 +103,15 @@ class Rows(Protocol):
         The grid step of the rows, in feature units; None without privacy.
     n_columns : int
         Of every row.
+    sparse : bool
+        Whether chunks are `SparseChunk`.
     """
 
     step: float | None
     n_columns: int
+    sparse: bool
 
-    def chunks(self) -> Iterable[Chunk]:
+    def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         ...
 

@@ -27,7 +27,7 @@ from jaxtyping import Array, Bool, Float, Float64
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import host, kernels
+from privfeat.core.sums import host, kernels, sparse
 from privfeat.core.sums.records import CHUNK_ROWS, Rows, with_64_bits
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
@@ -86,7 +86,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(arithmetic().class_sums_of, n_outputs=n_outputs)
+    part_of = partial(arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs)
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
@@ -120,7 +120,7 @@ def exact_gradient(
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
     gradient_of = partial(
-        arithmetic().gradient_of,
+        arithmetic(rows.sparse).gradient_of,
         whole=whole,
         unit=unit * step,
         loss=loss,
@@ -174,6 +174,8 @@ def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
         return jnp.matmul(wide.T, wide, precision=kernels.EXACT)
 
 
-def arithmetic() -> Any:
+def arithmetic(of_sparse_rows: bool = False) -> Any:
     """Return the module with the arithmetic of a chunk for the devices of a process."""
+    if of_sparse_rows:
+        return sparse
     return host if jax.default_backend() == "cpu" else kernels
