@@ -59,6 +59,7 @@ SEAMS = {
     "chunks between two carries": _at(".core.sums.totals:_CHUNKS_BEFORE_CARRY"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
+    "team of this context": _at(".core.sums.processes:_team"),
     # accounting
     "mu of a budget": _at(".core.accounting.conversions:gaussian_mu"),
     "cost of a user": _at(".core.accounting.plan:Query.per_user"),
@@ -165,6 +166,7 @@ SEAMS = {
     "step of training": _at(".networks.training.loop:Trainer.step"),
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),
+    "bytes of images in memory": _at(".networks.images.records:_IN_MEMORY"),
     "scale of pixels": _at(".networks.model:pixel_scale"),
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
     # selection

@@ -23,11 +23,11 @@ from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import FLOATS, seed_of, validated
 from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.team import check_team
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
 from privfeat.linear.rows import BoundedRows
 from privfeat.linear.scaling import scaled_rows
-from privfeat.linear.team import check_team
 
 _PREDICT_ROWS = 2**14
 
@@ -117,7 +117,16 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         )
         if team.size > 1:
             grouped = users is not None
-            check_team(team, self, seed, fit.statement, problem, features, grouped)
+            check_team(
+                team,
+                self,
+                seed,
+                fit.statement,
+                problem,
+                features,
+                grouped,
+                about=str(problem.shape),
+            )
         kept = None
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
