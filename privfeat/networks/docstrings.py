@@ -111,8 +111,9 @@ _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients
 
     **Several processes.** Inside `privfeat.distributed.all_processes` they share the
     batches of every step: the network is that of one process with the same seed, bit
-    for bit, and the cost the same. All must have devices of one kind and number. Exact
-    sums and samples travel between them.
+    for bit where each has as many devices and cores as that one, and the cost the same.
+    All must have devices of one kind and number. Exact sums and samples travel between
+    them.
 
     **Not protected.** Timing and memory, which tell how many records a step drew, and
     reads from disk, which tell whose they are, of records that are read late; the low

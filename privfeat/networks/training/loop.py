@@ -84,7 +84,7 @@ class Trainer:
     **Several processes.** Which units a step draws, and how they are dealt into
     physical batches, is as in one process. Each batch is summed by one of them, and
     batch sums are whole numbers on a grid: their total is that of one process, bit for
-    bit, if all have the same devices. Noise is added to it once.
+    bit, if all have the same devices and cores. Noise is added to it once.
     """
 
     clipped_sum: Callable[..., Parameters]
