@@ -19,8 +19,6 @@ from typing import NamedTuple
 import pytest
 
 # Imported inside functions: what is first imported while a fault is there keeps it.
-import privfeat.linear.target_rows
-import privfeat.linear.team  # noqa: F401
 
 
 class Seam(NamedTuple):
@@ -72,6 +70,7 @@ SEAMS = {
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
+    "team of this context": _at(".core.sums.processes:_team"),
     # accounting
     "mu of a budget": _at(".core.accounting.conversions:gaussian_mu"),
     "cost of a user": _at(".core.accounting.plan:Query.per_user"),
@@ -153,7 +152,7 @@ SEAMS = {
     "read of bounded rows": _at(".linear.rows:BoundedRows._read"),
     "read of lazy features": _at(".data:LazyFeatures.read"),
     "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
-    "most rows of all processes": _at(".linear.team:MAX_ROWS"),
+    "most rows of all processes": _at(".estimation.team:MAX_ROWS"),
     "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
     "what is read at once": _at(".linear.rows:_BLOCK_BYTES"),
     # networks
@@ -173,6 +172,7 @@ SEAMS = {
     "step of training": _at(".networks.training.loop:Trainer.step"),
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),
+    "bytes of images in memory": _at(".networks.images.records:_IN_MEMORY"),
     "scale of pixels": _at(".networks.model:pixel_scale"),
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
     # selection

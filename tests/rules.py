@@ -70,8 +70,14 @@ RULES = {
         ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
     "privfeat/estimation": rule(
-        ["jaxtyping", "sklearn"],
-        ours=SHARED | {"privfeat.core", "privfeat.data", "privfeat.estimation"},
+        ["jax", "jaxtyping", "sklearn"],
+        ours=SHARED
+        | {
+            "privfeat._encoding",
+            "privfeat.core",
+            "privfeat.data",
+            "privfeat.estimation",
+        },
     ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],

@@ -100,7 +100,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
         from privfeat.estimation.announcement import announced
-        from privfeat.linear.team import check_team
+        from privfeat.estimation.team import check_team
 
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
@@ -125,7 +125,16 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         )
         if team.size > 1:
             grouped = users is not None
-            check_team(team, self, seed, fit.statement, problem, features, grouped)
+            check_team(
+                team,
+                self,
+                seed,
+                fit.statement,
+                problem,
+                features,
+                grouped,
+                about=str(problem.shape),
+            )
         kept = None
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)

@@ -16,7 +16,7 @@ from privfeat import (
     DPNewton,
     DPRandomizedSearch,
 )
-from privfeat.linear.team import check_team
+from privfeat.estimation.team import check_team
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::privfeat.exceptions.PrivacyWarning",
@@ -226,9 +226,10 @@ def test_processes_compare_where_entries_stand_as_well_as_the_entries(texts):
 
     X, y = texts
     clf, heard = DPAdamLinear(center=False, classes=range(3), n_iter=1).fit(X, y), []
-    problem = SimpleNamespace(shape=None, targets=y)
+    problem = SimpleNamespace(targets=y)
     shifted = sparse.csr_array(np.roll(X, 1, axis=1))
     for rows in (sparse.csr_array(X), sparse.csr_array(X), shifted, X):
-        check_team(Listener(), clf, None, clf.privacy_, problem, rows, False)
+        team = Listener()
+        check_team(team, clf, None, clf.privacy_, problem, rows, False, about="")
     assert heard[0] == heard[1] != heard[2]
     assert heard[3].endswith(X[:1024].tobytes() + y.tobytes())

@@ -110,7 +110,7 @@ class Total:
         self._n_parts = 0
         self._carry: Any = None
 
-    def add(self, part: Float64[Any, "p q"]) -> None:
+    def add(self, part: Float64[Any, "..."]) -> None:
         """Add the sum of a call: whole, at most ``2**53``, with privacy."""
         where = getattr(part, "device", None)
         with jax.enable_x64(True):
