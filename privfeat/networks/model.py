@@ -154,7 +154,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                 optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
                 names=names,
                 expected_batch_size=batch_size,
-                microbatch_size=microbatch,
+                microbatch_size=int(microbatch),
                 clip_phases=phases,
                 private=private,
                 n_iter=n_iter,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dp_accounting
 import numpy as np
+import optax
 import pytest
 import reproduce
 from dp_accounting.rdp import RdpAccountant
@@ -78,7 +79,7 @@ def test_adam_equals_our_estimator(problem, data):
             DPAdamLinear,
             loss="sigmoid",
             n_iter=4,
-            learning_rate=rate,
+            optimizer=optax.adam(rate),
             ridge=N * lam,
             iterate="last",
         ).fit(*data)

@@ -8,7 +8,7 @@ PLAN = "plan --n 50000 --d 768 --classes 100 --epsilon 1".split()
 def test_plan_says_noise_loss_and_what_to_use(run):
     status, out, _ = run(*PLAN)
     assert status == 0
-    assert "DPFC             100 x gradient" in out
+    assert "DPFC              20 x gradient" in out
     assert "with twice the data" in out
     assert "8192" in out
     assert out.rstrip().endswith("use DPFC: the first choice for nearly everything")

@@ -236,6 +236,7 @@ def write_file(folder, *names, **more):
     return path
 
 
+@pytest.mark.slow
 def test_train_on_a_file_is_that_on_its_folder(folder, capsys):
     path = write_file(folder, "train", "test")
     same = ("--seed", "1", "--batch", "24")

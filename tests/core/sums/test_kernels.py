@@ -43,6 +43,7 @@ def test_curvatures_that_are_no_numbers_are_zero(grid_rows, loss, module):
     np.testing.assert_array_equal(roots, np.zeros_like(roots))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
 @pytest.mark.parametrize("precision", ["BF16_BF16_F32", "F32_F32_F32", "default"])
 def test_products_stay_exact_whatever_precision_a_process_asks_for(

@@ -51,6 +51,7 @@ def test_samples_of_several_processes_are_those_of_one(records, together, params
         check_same_fit(found, alone)
 
 
+@pytest.mark.slow
 def test_several_processes_train_the_network_of_one_for_users(of_users, together):
     X, y, users = of_users
     params = FULL | {"max_group_size": 2, "microbatch_size": 3}
@@ -59,6 +60,7 @@ def test_several_processes_train_the_network_of_one_for_users(of_users, together
         check_same_fit(found, alone)
 
 
+@pytest.mark.slow
 def test_several_processes_train_the_regression_of_one(records, together):
     X, _ = records
     params = {name: value for name, value in TINY.items() if name != "classes"}
@@ -118,6 +120,7 @@ def test_processes_with_rows_of_their_own_sum_all_of_them(records, together, rel
     np.testing.assert_allclose(released[0] + released[1], expected[0], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_samples_of_rows_of_their_own_are_independent(records, together, plant):
     X, y = records
     masks, sample = [], plant.genuine("Poisson sample")

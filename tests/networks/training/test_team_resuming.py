@@ -35,6 +35,7 @@ def broken_off(plant):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgld"])
 def test_two_processes_go_on_where_they_were_interrupted(
     records, together, broken_off, tmp_path, optimizer
@@ -59,6 +60,7 @@ def test_two_processes_go_on_where_they_were_interrupted(
     check_same_fit(restored, alone)
 
 
+@pytest.mark.slow
 def test_one_process_goes_on_where_two_were_interrupted(
     records, together, broken_off, tmp_path
 ):
