@@ -56,7 +56,10 @@ SEAMS = {
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
     "products of rows with others": _at(".core.sums.kernels:products_of"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
-    "chunks between two carries": _at(".core.sums.totals:_CHUNKS_BEFORE_CARRY"),
+    "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
+    "choice of slices": _at(".core.sums.slices:chosen"),
+    "rates of products": _at(".core.sums.slices:measured_rates"),
+    "sums of digits": _at(".core.sums.slices:digit_sums"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
     # accounting

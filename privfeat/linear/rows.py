@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any, Self
 
 import jax
@@ -25,7 +25,7 @@ from privfeat.core.bounds.grid import grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk, rows_of_call
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
 from privfeat.linear.scaling import bounded_rows
@@ -125,10 +125,13 @@ class BoundedRows:
     def _bounded_chunks(self) -> Iterator[Chunk]:
         """Yield chunks; the next of each device is bounded while this one is used."""
         devices = jax.local_devices()
+        numbers, n_rows = self._chunk_numbers, rows_of_call(self.n_columns)
         with ThreadPoolExecutor(1) as ahead:
             chunks = (
-                ahead.submit(self._chunk, number, devices[number % len(devices)])
-                for number in self._chunk_numbers
+                ahead.submit(self._chunk, CHUNK_ROWS * number, n_rows, device)
+                for number, device in zip(
+                    numbers[:: n_rows // CHUNK_ROWS], cycle(devices)
+                )
             )
             waiting: deque[Future[Chunk]] = deque(islice(chunks, len(devices)))
             while waiting:
@@ -136,16 +139,16 @@ class BoundedRows:
                 waiting.extend(islice(chunks, 1))
                 yield chunk
 
-    def _chunk(self, number: int, device: jax.Device) -> Chunk:
+    def _chunk(self, start: int, n_rows: int, device: jax.Device) -> Chunk:
         """Return a chunk of one shape, whatever its place and the rows that follow.
 
         XLA compiles another shape to another order of operations, and a record's
         contribution must not depend on how many are beside it.
         """
-        start = number * CHUNK_ROWS
-        stop = min(start + CHUNK_ROWS, self._features.shape[0])
+        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
+        stop = min(start + n_rows, end, self._features.shape[0])
         rows = self._read(start, stop)
-        padding = ((0, CHUNK_ROWS - len(rows)), (0, 0))
+        padding = ((0, n_rows - len(rows)), (0, 0))
         kept = np.pad(self._kept[start:stop], padding[0])
         labels = np.pad(self._labels[start:stop], padding, constant_values=-1)
         if padding[0][1] or not rows.flags.c_contiguous:
@@ -160,7 +163,7 @@ class BoundedRows:
                 intercept_scaling=self._intercept_scaling,
                 private=self._private,
             )
-            if not finite:
+            if not np.all(finite):
                 raise ValueError("X must not contain NaN or infinity.")
             return Chunk(bounded, norms, placed[3])
 

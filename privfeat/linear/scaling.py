@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privfeat._types import RowScaling
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.sums.records import by_chunks
 
 
 def scaled_rows(
@@ -46,6 +47,21 @@ _PUBLIC = ("shifted", "row_scaling", "clip_norm", "intercept_scaling", "private"
 
 @partial(jax.jit, static_argnames=_PUBLIC)
 def bounded_rows(
+    features: Array, center: Array, kept: Array, **public: Any
+) -> tuple[Array, Array, Array]:
+    """Return bounded rows, their norms in feature units, and which chunks are finite.
+
+    A chunk at a time, so that a row is bounded alike in calls of any size.
+    """
+
+    def bounded(features: Array, kept: Array) -> tuple[Array, Array, Array]:
+        return _bounded_rows(features, center, kept, **public)
+
+    made: tuple[Array, Array, Array] = by_chunks(bounded, features, kept)
+    return made
+
+
+def _bounded_rows(
     features: Array,
     center: Array,
     kept: Array,

@@ -1,10 +1,16 @@
 """Whether the devices of this process compute as the proofs suppose.
 
-Exact sums need float64 products without rounding. Some libraries replace such products
-by sums of shorter ones, scaled by the largest factor: then one record changes how
-another is rounded.
+Exact sums need products without rounding. Some libraries replace float64 products by
+sums of shorter ones, scaled by the largest factor: then one record changes how another
+is rounded. Which products a device makes, of float64 or of ``slices``, is tried here.
+
+TPUs are left out, although products of slices need no float64: they have none of IEEE
+754, but pairs of float32, without its range and its last bits. The proofs of
+``clipping`` need both, and so does the law of ``draws``, whose uniform numbers go down
+to ``2**-128``.
 """
 
+import math
 import os
 import re
 from functools import lru_cache
@@ -12,12 +18,12 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from jaxtyping import Float64, Int64, UInt64
+from jaxtyping import Float64, Int64, Num, UInt64
 
 from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import GRID_BITS
-from privfeat.core.sums import kernels, statistics
-from privfeat.core.sums.records import CHUNK_ROWS
+from privfeat.core.sums import kernels, slices, statistics
+from privfeat.core.sums.records import rows_of_call
 from privfeat.exceptions import PrivacyError
 
 EXACT_BACKENDS = ("cpu", "gpu")
@@ -30,7 +36,7 @@ _FLAGS = re.compile(
     r"--(xla_\w*(?:fast_m(?:ath|in_max)|emulat|ozaki|tf32|bf16_(?:\dway|bf16))\w*)"
     r"(?!\S*=(?:false|0))"
 )
-_N_OUTPUTS = 4
+_N_OUTPUTS = 5
 
 
 def check_settings() -> None:
@@ -84,7 +90,8 @@ def check_devices(*, private: bool) -> None:
     if jax.default_backend() not in EXACT_BACKENDS:
         raise PrivacyError(
             f"the device must be one of {EXACT_BACKENDS}, got "
-            f"{jax.default_backend()!r}. Exact sums need IEEE float64."
+            f"{jax.default_backend()!r}. Bounds and noise need IEEE float64; set "
+            "JAX_PLATFORMS=cpu."
         )
     if private:
         check_exact_products()
@@ -102,11 +109,10 @@ def check_exact_products() -> None:
     """
     check_settings()
     for device in jax.local_devices():
-        if not _is_exact(device):
+        if not _is_exact(device, slices.chosen()):
             raise PrivacyError(
-                f"float64 products must be exact, and are not on {device}. Unset what "
-                "emulates or shortens float64, update the driver, or set "
-                "JAX_PLATFORMS=cpu."
+                f"products must be exact, and are not on {device}. Unset what emulates "
+                "or shortens float64, update the driver, or set JAX_PLATFORMS=cpu."
             )
 
 
@@ -121,58 +127,73 @@ def _bounds_hold() -> bool:
 
 
 @lru_cache(maxsize=256)
-def _is_exact(device: jax.Device) -> bool:
-    """Return whether all products of a chunk are right, of numbers hard to multiply."""
+def _is_exact(device: jax.Device, sliced: bool) -> bool:
+    """Return whether all products of a call are right, of numbers hard to multiply."""
     rows, narrow, coef = _hard_numbers()
     with jax.enable_x64(True), jax.default_device(device):
         placed = jax.device_put((rows.astype(np.float32), narrow, coef), device)
-        sums, scores = map(np.asarray, kernels.products_of(*placed))
+        sums, scores = map(np.asarray, kernels.products_of(*placed, sliced))
         # on a CPU by NumPy, whatever the device
-        gram = np.asarray(statistics.gram_of(rows))
+        gram = np.asarray(statistics.gram_of(rows, sliced))
+        longest = not sliced or _longest_sums_hold()
     whole = rows.astype(np.int64)
     # Of the largest product not every entry is compared but what it does to vectors,
     # modulo 2**64: an integer product of it would take a second.
-    vectors = _bits(4).view(np.int64)
+    vectors = _bits(rows.shape[1], 4).view(np.int64)
     return bool(
-        _whole(sums, narrow.astype(np.int64).T @ whole)
+        longest
+        and _whole(sums, narrow.astype(np.int64).T @ whole)
         and _whole(scores, (whole >> 5) @ coef.astype(np.int64).T)
         and np.all(gram == np.trunc(gram))
         and np.array_equal(gram.astype(np.int64) @ vectors, whole.T @ (whole @ vectors))
     )
 
 
-def _whole(
-    found: Float64[np.ndarray, "p q"], expected: Int64[np.ndarray, "p q"]
-) -> bool:
-    """Return whether floats are these integers, all below ``2**53``."""
+def _whole(found: Num[np.ndarray, "p q"], expected: Int64[np.ndarray, "p q"]) -> bool:
+    """Return whether numbers are these integers, of at most ``2**53``."""
     return np.array_equal(found, expected.astype(np.float64))
 
 
 def _hard_numbers() -> tuple[Float64[np.ndarray, "..."], ...]:
-    """Return whole rows of a chunk, residuals and coefficients, as large as allowed.
+    """Return whole rows of a call, residuals and coefficients, as large as allowed.
 
     Rows of odd numbers of 20 bits alternate with rows of 1 and -1: what scales them
-    together loses bits. Sums of the first column reach ``2**50``. Coefficients of
-    ``2**27`` keep sums of the scores of ``rows / 32`` within ``2**52``.
+    together loses bits. Sums of the first column reach ``2**53`` in the largest calls.
+    Coefficients of a norm of at most ``2**32`` keep sums of the scores of ``rows / 32``
+    within ``2**52``; one of 32 bits stands alone.
     """
-    bits = _bits(CHUNK_ROWS)
+    n_rows = rows_of_call(1)
+    n_columns = 2**20 // n_rows
+    bits = _bits(n_rows, n_columns)
     signs = 1.0 - 2.0 * (bits >> 63)
     rows = ((bits % 2**GRID_BITS) | 1).astype(np.float64)
     rows[1::2] = 1.0
     rows *= signs
     rows[:, 0], rows[:, 1] = 2.0**GRID_BITS, 2.0**GRID_BITS - 1.0
-    coef = ((bits[:_N_OUTPUTS] >> 20) % 2**27 | 1).astype(np.float64)
-    coef[1] = 2.0**27
+    largest = 2**32 >> math.ceil(math.log2(n_columns) / 2)
+    coef = ((bits[:_N_OUTPUTS] >> 20) % largest | 1).astype(np.float64)
+    coef[1], coef[2] = largest, np.arange(n_columns) == 0
+    coef[2] *= 2.0**32 - 1.0
     return rows, rows[:, :_N_OUTPUTS].copy(), coef * signs[-_N_OUTPUTS:]
 
 
-def _bits(n_columns: int) -> UInt64[np.ndarray, "p q"]:
+def _longest_sums_hold() -> bool:
+    """Return whether int32 holds the longest sums of digits, the largest among them.
+
+    An accelerator that sums in float32 would lose what is beyond ``2**24``.
+    """
+    digits = (64 - _bits(4, 3 * slices.LONGEST) % 4).astype(np.int8)
+    digits[0] = 64
+    digits[2], digits[3, ::2] = -digits[2], -digits[3, ::2]
+    found = np.asarray(jax.jit(slices.digit_sums)(digits, digits))
+    return np.array_equal(found, digits.astype(np.int64) @ digits.T.astype(np.int64))
+
+
+def _bits(n_rows: int, n_columns: int) -> UInt64[np.ndarray, "p q"]:
     """Return fixed bits without a pattern that sums would share."""
-    numbers: UInt64[np.ndarray, " n"] = np.arange(
-        CHUNK_ROWS * n_columns, dtype=np.uint64
-    )
+    numbers: UInt64[np.ndarray, " n"] = np.arange(n_rows * n_columns, dtype=np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers ^= numbers >> np.uint64(shift)  # as SplitMix64 mixes a counter
         numbers *= np.uint64(factor)
     numbers ^= numbers >> np.uint64(31)
-    return numbers.reshape(CHUNK_ROWS, n_columns)
+    return numbers.reshape(n_rows, n_columns)

@@ -1,6 +1,7 @@
 """The arithmetic of one chunk, compiled: scores, residuals, and products of them.
 
 Everything is in units of the grids of ``grid``, and exact as ``statistics`` says.
+``sliced`` makes products of whole numbers of ``slices``; they are the same.
 """
 
 import math
@@ -8,7 +9,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Float32, Float64, Num
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Num
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
@@ -19,20 +20,24 @@ from privfeat.core.bounds.sensitivity import (
     largest_residual,
     residual_norm,
 )
-from privfeat.core.sums.records import Chunk
+from privfeat.core.sums import slices
+from privfeat.core.sums.records import Chunk, by_chunks
 
 # Settings of the process, such as jax_default_matmul_precision, may ask for less.
 EXACT = jax.lax.Precision.HIGHEST
 
 
-@partial(jax.jit, static_argnames="n_outputs")
-def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
+@partial(jax.jit, static_argnames=("n_outputs", "sliced"))
+def class_sums_of(
+    chunk: Chunk, n_outputs: int, sliced: bool = False
+) -> Num[Array, "m c"]:
     """Return the sum of the rows of each label."""
     indicators = losses.label_indicators(chunk.labels, n_outputs)
-    return _transposed_product(_wide(chunk.rows), indicators.astype(jnp.float64))
+    wide = _wide(chunk.rows, sliced)
+    return _transposed_product(wide, indicators.astype(jnp.float64), sliced)
 
 
-@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius"))
+@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius", "sliced"))
 def gradient_of(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
@@ -42,41 +47,58 @@ def gradient_of(
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
-) -> Float64[Array, "m c"]:
+    sliced: bool = False,
+) -> Num[Array, "m c"]:
     """Return the gradient sum of a chunk.
 
     With privacy its unit is the grid step of the rows times that of the residuals.
     """
-    wide = _wide(chunk.rows)
-    residual = losses.residuals(loss, _scores(wide, whole, unit), chunk.labels)
-    residual = residual.astype(jnp.float64)
-    if clip_norm is not None:
-        residual = clip_residuals(
+    wide = _wide(chunk.rows, sliced)
+
+    def residuals_of(
+        scores: Float32[Array, "b m"],
+        labels: Int[Array, "b k"],
+        row_norms: Float64[Array, " b"],
+    ) -> Float64[Array, "b m"]:
+        residual = losses.residuals(loss, scores, labels).astype(jnp.float64)
+        if clip_norm is None:
+            return residual
+        return clip_residuals(
             residual,
-            chunk.row_norms,
+            row_norms,
             clip_norm=clip_norm,
             radius=min(radius, residual_norm(loss, len(whole))),
             largest=largest_residual(loss),
         )
+
+    scores = _scores(wide, whole, unit, sliced)
+    residual = by_chunks(residuals_of, scores, chunk.labels, chunk.row_norms)
     if kept is not None:
         residual = jnp.where(kept[:, None], residual, 0.0)
-    return _transposed_product(wide, residual)
+    return _transposed_product(wide, residual, sliced)
 
 
-@partial(jax.jit, static_argnames="loss")
+@partial(jax.jit, static_argnames=("loss", "sliced"))
 def root_curvatures_of(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
     loss: Loss,
+    sliced: bool = False,
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, 0 for NaN, cut to the bound of `curvature_norm`."""
-    weights = losses.curvatures(loss, _scores(_wide(chunk.rows), whole, unit))
-    weights = jnp.clip(jnp.nan_to_num(weights.astype(jnp.float64), nan=0.0), 0.0, 0.25)
-    norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
     # float32 probabilities may exceed the real bound by a rounding error
     limit = curvature_norm(loss, len(whole)) * SHRINK
-    return jnp.sqrt(weights * (limit / jnp.maximum(norms, limit)))
+
+    def roots_of(scores: Float32[Array, "b m"]) -> Float64[Array, "b m"]:
+        weights = losses.curvatures(loss, scores).astype(jnp.float64)
+        weights = jnp.clip(jnp.nan_to_num(weights, nan=0.0), 0.0, 0.25)
+        norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
+        return jnp.sqrt(weights * (limit / jnp.maximum(norms, limit)))
+
+    scores = _scores(_wide(chunk.rows, sliced), whole, unit, sliced)
+    roots: Float64[Array, "b m"] = by_chunks(roots_of, scores)
+    return roots
 
 
 @partial(jax.jit, static_argnames=("step", "clip_norm"))
@@ -98,9 +120,9 @@ def weighted_rows(
     return jnp.trunc(weighted) if private else weighted
 
 
-def _wide(rows: Float32[Array, "b c"]) -> Float64[Array, "b c"]:
+def _wide(rows: Float32[Array, "b c"], sliced: bool) -> Float[Array, "b c"]:
     """Return rows in float64, once: XLA multiplies mixed types ten times as slowly."""
-    return _copied(rows.astype(jnp.float64))
+    return rows if sliced else _copied(rows.astype(jnp.float64))
 
 
 def _copied(values: Float64[Array, "p q"]) -> Float64[Array, "p q"]:
@@ -111,22 +133,28 @@ def _copied(values: Float64[Array, "p q"]) -> Float64[Array, "p q"]:
 
 
 def _scores(
-    wide: Float64[Array, "b c"],
+    wide: Float[Array, "b c"],
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
+    sliced: bool,
 ) -> Float32[Array, "b m"]:
-    products = jnp.matmul(wide, _copied(whole.T), precision=EXACT)
+    if sliced:
+        products = slices.scores(wide, whole)
+    else:
+        products = jnp.matmul(wide, _copied(whole.T), precision=EXACT)
     return (products * unit).astype(jnp.float32)
 
 
 def _transposed_product(
-    wide: Float64[Array, "b c"], narrow: Float64[Array, "b m"]
-) -> Float64[Array, "m c"]:
-    """Return ``narrow^T wide``.
+    wide: Float[Array, "b c"], narrow: Float64[Array, "b m"], sliced: bool = False
+) -> Num[Array, "m c"]:
+    """Return ``narrow^T wide``: in int64 if ``sliced``, else in float64.
 
     On a CPU from transposed copies: XLA sums over rows three times as slowly as over
     columns.
     """
+    if sliced:
+        return slices.product(narrow.T, wide.T)
     if jax.default_backend() != "cpu":
         return jnp.matmul(narrow.T, wide, precision=EXACT)
     flat, tall = _copied(narrow.T), _copied(wide.T)
@@ -134,20 +162,34 @@ def _transposed_product(
     return jax.lax.dot_general(flat, tall, contract, precision=EXACT)
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="sliced")
+def gram_product_of(
+    rows: Float[Array, "b c"], sliced: bool = False
+) -> Num[Array, "c c"]:
+    """Return ``rows^T rows``."""
+    if sliced:
+        return slices.gram(rows)
+    wide = rows.astype(jnp.float64)
+    return jnp.matmul(wide.T, wide, precision=EXACT)
+
+
+@partial(jax.jit, static_argnames="sliced")
 def products_of(
     rows: Float32[Array, "b c"],
     narrow: Float64[Array, "b m"],
     coef: Float64[Array, "m c"],
-) -> tuple[Float64[Array, "m c"], Float64[Array, "b m"]]:
+    sliced: bool = False,
+) -> tuple[Num[Array, "m c"], Float64[Array, "b m"]]:
     """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
-    wide = _wide(rows)
-    short = _copied(jnp.floor(wide / 32.0))
-    scores = jnp.matmul(short, _copied(coef.T), precision=EXACT)
-    return _transposed_product(wide, narrow), scores
+    wide = _wide(rows, sliced)
+    short = jnp.floor(rows.astype(jnp.float64) / 32.0)
+    sums = _transposed_product(wide, narrow, sliced)
+    if sliced:
+        return sums, slices.scores(short, coef)
+    return sums, jnp.matmul(_copied(short), _copied(coef.T), precision=EXACT)
 
 
 @partial(jax.jit, donate_argnames="total")
-def added(total: Num[Array, "..."], part: Float64[Array, "..."]) -> Num[Array, "..."]:
+def added(total: Num[Array, "..."], part: Num[Array, "..."]) -> Num[Array, "..."]:
     """Return the total with a chunk sum added, in the total's type and place."""
     return total + part.astype(total.dtype)

@@ -1,16 +1,21 @@
 """How a fit hands its records to the core: chunks of one shape, any number of times."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32, Float64, Int, Shaped
 
-# Rows of a chunk: with these, its sums are exact (see ``statistics``).
+# Functions of one row always see so many at once (`by_chunks`).
 CHUNK_ROWS = 2**10
+# Rows of a call, at most: with these, its sums are exact (see ``statistics``).
+CALL_ROWS = 2**13
+# Memory for the rows of a call, in float64.
+_CALL_BYTES = 2**28
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
 MAX_ROWS = 2**32
 
@@ -22,7 +27,7 @@ MAX_ROWS = 2**32
 )
 @dataclass(frozen=True)
 class Chunk:
-    """``CHUNK_ROWS`` records, always: the last ones may be empty. Sensitive.
+    """The records of a call, `rows_of_call` of them: the last may be empty. Sensitive.
 
     Attributes
     ----------
@@ -39,6 +44,37 @@ class Chunk:
     rows: Float32[Array, "b c"]
     row_norms: Float64[Array, " b"]
     labels: Int[Array, "b k"]
+
+
+def rows_of_call(n_columns: int) -> int:
+    """Return how many rows a device is handed at once: a multiple of `CHUNK_ROWS`.
+
+    On a CPU a chunk; elsewhere more, as far as memory allows, since a chunk would keep
+    an accelerator waiting. It follows from public facts alone.
+    """
+    if jax.default_backend() == "cpu":
+        return CHUNK_ROWS
+    n_chunks = _CALL_BYTES // (8 * CHUNK_ROWS * max(n_columns, 1))
+    return CHUNK_ROWS * min(max(n_chunks, 1), CALL_ROWS // CHUNK_ROWS)
+
+
+def by_chunks(function: Callable[..., Any], *arrays: Shaped[Array, "n ..."]) -> Any:
+    """Return what a function makes of rows, `CHUNK_ROWS` at a time, inside a trace.
+
+    Compilers order the sums over a row by the shape of the array. In one shape, what is
+    made of a row does not depend on the number of rows of a call. A result that has no
+    axis of rows becomes one for each chunk.
+    """
+    n_rows = len(arrays[0])
+    if n_rows <= CHUNK_ROWS:
+        return jax.tree.map(jnp.atleast_1d, function(*arrays))
+    parts = [part.reshape(-1, CHUNK_ROWS, *part.shape[1:]) for part in arrays]
+    made = jax.lax.map(lambda part: function(*part), parts)
+
+    def joined(result: Shaped[Array, "k ..."]) -> Shaped[Array, "..."]:
+        return result.reshape(-1, *result.shape[2:]) if result.ndim > 1 else result
+
+    return jax.tree.map(joined, made)
 
 
 def full_chunks(

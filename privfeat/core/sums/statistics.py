@@ -1,11 +1,12 @@
 """Exact sums over records, in chunks; no noise.
 
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
-``clipping``). A product of two is at most ``2**40``, a chunk of ``2**10`` of them at
-most ``2**50``, so float64 matrix products of a chunk are exact in any order of
-summation, and so are ``totals``: int64 words of 40 bits with carries. Scores are exact
-as well (`whole_coef`). Functions of one row (the softmax, in float32) always see chunks
-of one shape; that they treat a row alike wherever it stands in its chunk is supposed.
+``clipping``). A product of two is at most ``2**40``, a call on ``2**13`` of them at
+most ``2**53``, so its float64 matrix products are exact in any order of summation, and
+so are those of ``slices``, in integers; both are the same. So are ``totals``: int64
+words of 40 bits with carries. Scores are exact as well (`whole_coef`). Functions of one
+row (the softmax, in float32) always see chunks of one shape, however many there are in
+a call; that they treat a row alike wherever it stands in its chunk is supposed.
 Hence what a record contributes depends on that record and on releases alone, not on its
 neighbours in the chunk, on chunks, threads, devices or processes, and one record moves
 a sum by exactly its own contribution.
@@ -21,16 +22,15 @@ from typing import Any, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float64
+from jaxtyping import Array, Bool, Float, Num
 
 from privfeat._types import Loss
-from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import kernels
-from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
+from privfeat.core.sums import kernels, slices
+from privfeat.core.sums.records import Chunk, Rows, rows_of_call
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
-COEF_BITS = 32
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
 _GRAMS_BYTES = 2**30
 _RESIDUAL_STEPS = {loss: grid_step(largest_residual(loss)) for loss in get_args(Loss)}
@@ -44,13 +44,16 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     """
     # known without a row: a process of a team may have none, and releases the sum
     unit = step = rows.step or 1.0
+    sliced = _sliced(rows)
     shape = (rows.n_columns, rows.n_columns)
     if rows.step is None or clip_norm is None:
-        return exact_sum(rows, shape, unit**2, lambda chunk: gram_of(chunk.rows))
+        return exact_sum(
+            rows, shape, unit**2, lambda chunk: gram_of(chunk.rows, sliced)
+        )
     radius, unit = float(clip_norm), grid_step(float(clip_norm))
 
-    def reclipped_gram(chunk: Chunk) -> Float64[Any, "c c"]:
-        return gram_of(kernels.reclipped_rows_of(chunk, step, radius))
+    def reclipped_gram(chunk: Chunk) -> Num[Any, "c c"]:
+        return gram_of(kernels.reclipped_rows_of(chunk, step, radius), sliced)
 
     return exact_sum(rows, shape, unit**2, reclipped_gram)
 
@@ -61,7 +64,8 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
     Stacked, they are bounded by ``sensitivity.class_grams``.
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
-    n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * CHUNK_ROWS * size))
+    n_rows, sliced = rows_of_call(size), _sliced(rows)
+    n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * n_rows * size))
     for start in range(0, n_outputs, n_together):
         labels = range(start, min(start + n_together, n_outputs))
         totals = {label: Total(private, (size, size)) for label in labels}
@@ -70,13 +74,13 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
             factors, carried = np.asarray(chunk.rows), np.asarray(chunk.labels)
             for label in np.intersect1d(carried, labels).tolist():
                 found = factors[np.any(carried == label, axis=1)]
-                if sum(map(len, waiting[label])) + len(found) > CHUNK_ROWS:
-                    totals[label].add(gram_of(np.concatenate(waiting[label])))
+                if sum(map(len, waiting[label])) + len(found) > n_rows:
+                    totals[label].add(gram_of(np.concatenate(waiting[label]), sliced))
                     waiting[label] = []
                 waiting[label].append(found)
         for label in labels:
             total = totals.pop(label)
-            total.add(gram_of(np.concatenate(waiting.pop(label))))
+            total.add(gram_of(np.concatenate(waiting.pop(label)), sliced))
             yield total.sum(step**2)
 
 
@@ -85,7 +89,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(kernels.class_sums_of, n_outputs=n_outputs)
+    part_of = partial(kernels.class_sums_of, n_outputs=n_outputs, sliced=_sliced(rows))
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
@@ -125,6 +129,7 @@ def exact_gradient(
         loss=loss,
         clip_norm=float(clip_norm) if private else None,
         radius=float(residual_clip_norm),
+        sliced=_sliced(rows),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0
     if sampler is None:
@@ -147,50 +152,43 @@ def exact_curvature_grams(
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     whole, unit = whole_coef(coef, private)
+    sliced = _sliced(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
         totals = {output: Total(private, (size, size)) for output in outputs}
         for chunk in rows.chunks():
             with jax.enable_x64(True):
-                roots = kernels.root_curvatures_of(chunk, whole, unit * step, loss)
+                roots = kernels.root_curvatures_of(
+                    chunk, whole, unit * step, loss, sliced
+                )
                 for output, total in totals.items():
                     root = roots[:, output]
                     weighted = kernels.weighted_rows(chunk.rows, root, private)
-                    total.add(gram_of(weighted))
+                    total.add(gram_of(weighted, sliced))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
             yield totals.pop(output).sum((step / 2.0) ** 2)
 
 
-def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
-    """Return ``rows^T rows`` of at most a chunk of rows.
+def _sliced(rows: Rows) -> bool:
+    """Return whether products are made of slices: of whole numbers alone."""
+    return rows.step is not None and slices.chosen()
+
+
+def gram_of(
+    rows: Float[Array | np.ndarray, "b c"], sliced: bool = False
+) -> Num[Any, "c c"]:
+    """Return ``rows^T rows`` of at most the rows of a call.
 
     On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
     """
-    if jax.default_backend() == "cpu":
+    if jax.default_backend() == "cpu" and not sliced:
         host = np.asarray(rows).astype(np.float64, copy=False)
         return np.asarray(host.T @ host)
-    # filled up on the host: code compiled for a number of rows would be kept in a file
-    padded = np.zeros((CHUNK_ROWS, rows.shape[1]))
-    padded[: len(rows)] = rows
+    missing = rows_of_call(rows.shape[1]) - len(rows)
+    if missing > 0:
+        # on the host: code compiled for a number of rows would be kept in a file
+        rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
     with jax.enable_x64(True):
-        wide = jnp.asarray(padded)
-        return jnp.matmul(wide.T, wide, precision=kernels.EXACT)
-
-
-def whole_coef(
-    coef: Float[np.ndarray, "m c"], private: bool
-) -> tuple[Float64[np.ndarray, "m c"], float]:
-    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
-
-    Their products with rows of norm 2**20 have partial sums of at most 2**52, by Cauchy
-    and Schwarz: scores are exact. One that is not finite makes all of them NaN.
-    """
-    largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
-    if not private or largest == 0.0:
-        return coef, 1.0
-    if not math.isfinite(largest):
-        return np.full_like(coef, np.nan), 1.0
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - COEF_BITS)
-    return np.trunc(coef / unit), unit
+        return kernels.gram_product_of(jnp.asarray(rows), sliced)

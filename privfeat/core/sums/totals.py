@@ -6,15 +6,15 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float64, Int64, Shaped
+from jaxtyping import Float64, Int64, Num, Shaped
 
 from privfeat.core.sums import kernels
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import Chunk, Rows
 
-# Chunk sums are at most 2**50: so many fit into an int64 before it must be carried.
+# Sums of a call are at most 2**53: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
-_CHUNKS_BEFORE_CARRY = 2**12
+_PARTS_BEFORE_CARRY = 2**9
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ def exact_sum(
     rows: Rows,
     shape: tuple[int, ...],
     unit: float,
-    part_of: Callable[[Chunk], Float64[Any, "p q"]],
+    part_of: Callable[[Chunk], Num[Any, "p q"]],
 ) -> ExactSum:
     """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
 
     ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
-    privacy whole numbers of at most ``2**50``.
+    privacy whole numbers of at most ``2**53``.
     """
     total = Total(rows.step is not None, shape)
     for chunk in rows.chunks():
@@ -103,8 +103,8 @@ class Total:
         self._n_parts = 0
         self._carry: Any = None
 
-    def add(self, part: Float64[Any, "p q"]) -> None:
-        """Add a chunk sum: whole numbers of at most ``2**50`` with privacy."""
+    def add(self, part: Num[Any, "p q"]) -> None:
+        """Add the sum of a call: whole, at most ``2**53``, with privacy."""
         where = getattr(part, "device", None)
         with jax.enable_x64(True):
             if where not in self._parts:
@@ -119,7 +119,7 @@ class Total:
                 # would tell how many chunks there were.
                 self._parts[where] = kernels.added(self._parts[where], part)
         self._n_parts += 1
-        if self._n_parts == _CHUNKS_BEFORE_CARRY:
+        if self._n_parts == _PARTS_BEFORE_CARRY:
             self._parts = {None: self._carried(self._gathered())}
             self._n_parts = 1
 

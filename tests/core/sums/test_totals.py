@@ -23,7 +23,7 @@ def test_totals_do_not_depend_on_when_they_are_carried(
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
     expected = exact_gram(part).value
-    plant("chunks between two carries", chunks_before_carry)
+    plant("calls between two carries", chunks_before_carry)
     np.testing.assert_array_equal(exact_gram(part).value, expected)
 
 
@@ -31,7 +31,7 @@ def test_totals_without_privacy_are_never_carried(grid_rows, plant):
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=False)
     expected = exact_gram(part).value
-    plant("chunks between two carries", 2)
+    plant("calls between two carries", 2)
     np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
 
 
