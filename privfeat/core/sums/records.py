@@ -58,6 +58,14 @@ def rows_of_call(n_columns: int) -> int:
     return CHUNK_ROWS * min(max(n_chunks, 1), CALL_ROWS // CHUNK_ROWS)
 
 
+def placed(values: Float64[np.ndarray, "..."]) -> Float64[Any, "..."]:
+    """Return an array that many calls take: on an accelerator already, if any."""
+    if jax.default_backend() == "cpu":
+        return values
+    with jax.enable_x64(True):
+        return jnp.asarray(values)
+
+
 def by_chunks(function: Callable[..., Any], *arrays: Shaped[Array, "n ..."]) -> Any:
     """Return what a function makes of rows, `CHUNK_ROWS` at a time, inside a trace.
 

@@ -28,7 +28,7 @@ from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
 from privfeat.core.sums import kernels, slices
-from privfeat.core.sums.records import Chunk, Rows, rows_of_call
+from privfeat.core.sums.records import Chunk, Rows, placed, rows_of_call
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
@@ -124,7 +124,7 @@ def exact_gradient(
     whole, unit = whole_coef(coef, private)
     gradient_of = partial(
         kernels.gradient_of,
-        whole=whole,
+        whole=placed(whole),
         unit=unit * step,
         loss=loss,
         clip_norm=float(clip_norm) if private else None,
@@ -152,7 +152,7 @@ def exact_curvature_grams(
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     whole, unit = whole_coef(coef, private)
-    sliced = _sliced(rows)
+    whole, sliced = placed(whole), _sliced(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))

@@ -194,6 +194,16 @@ def test_fits_on_an_accelerator_are_those_on_a_cpu(plant, monkeypatch, clf, choi
         np.testing.assert_array_equal(found, expected)
 
 
+def test_coefficients_are_moved_to_an_accelerator_once(monkeypatch):
+    coef = np.array([[0.1, 2.0**31 + 1.0]])
+    assert records.placed(coef) is coef
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    moved = records.placed(coef)
+    assert isinstance(moved, jax.Array)
+    assert moved.dtype == np.float64
+    np.testing.assert_array_equal(moved, coef)
+
+
 def test_calls_follow_the_device_and_the_columns(accelerator, monkeypatch):
     assert rows_of_call(1) == rows_of_call(4096) == CALL_ROWS
     assert rows_of_call(4097) == CALL_ROWS - CHUNK_ROWS
