@@ -7,7 +7,7 @@
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
 # make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one)
-# make coverage     the tests of privfeat/core, which must reach every branch of it (PostgreSQL's if it is installed)
+# make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
 # make clean        remove what these targets made, the environment included
 
@@ -70,7 +70,7 @@ test-repeat: $(FULL_STAMP)
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.
 comma := ,
 empty :=
-SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses noise.draws sums.kernels sums.records sums.slices sums.statistics) privfeat.solvers
+SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows noise.draws sums.kernels sums.records sums.slices sums.statistics) privfeat.solvers
 SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 
 test-shapes: $(FULL_STAMP)
@@ -80,16 +80,19 @@ test-shapes: $(FULL_STAMP)
 gpu:
 	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) benchmarks/gpu.py --out benchmarks/results/gpu.json
 
-# The tests that start processes of their own hold branches that one process never sees.
+# Every branch of the files that privfeat/core/README.md lists, slow tests of them included:
+# those that start processes of their own hold branches that one process never sees.
+AUDITED_TESTS := $(addprefix tests/,test_checks.py core data linear networks persistence pitfalls recalibration selection) privfeat/core
 SERVER := ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
 coverage: $(FULL_STAMP)
-	@marks="not gpu and not realdata"; \
+	@marks="not gpu and not realdata and not browser"; left_out=nothing; \
 	if ! { $(SERVER); } >/dev/null 2>&1; then \
-	  marks="$(NOT_HERE)"; export LEFT_OUT="privfeat/core/ledger/postgres_*.py"; \
-	  echo "PostgreSQL is not installed: $$LEFT_OUT is left out, and NOT covered."; \
+	  marks="$(NOT_HERE)"; left_out="privfeat/core/ledger/postgres_*.py"; \
+	  echo "PostgreSQL is not installed: $$left_out is left out, and NOT covered."; \
 	fi; \
-	$(PYTEST) -q -m "$$marks" --cov=privfeat/core --cov-branch --cov-fail-under=100 \
-	  --cov-report=term-missing tests/core tests/linear/test_processes.py privfeat/core
+	$(PYTEST) -q -m "$$marks" --cov=privfeat --cov-branch --cov-report= $(AUDITED_TESTS) && \
+	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
+	  --include="$$($(BIN)/python -m tests.audited)" --omit="$$left_out"
 
 # Give MODULES="noise.keys noise.draws" for some alone.
 mutation: $(FULL_STAMP)

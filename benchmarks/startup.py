@@ -3,16 +3,21 @@
 Import times in fresh processes, beside that of ``sklearn.base``; what the first fit of
 a process takes more than a later one, without JAX's cache of compiled code, with an
 empty one and with that of the process before (the folder that the environment variable
-``PRIVFEAT_COMPILATION_CACHE`` names, or ``off``); and predictions of one row:
+``PRIVFEAT_COMPILATION_CACHE`` names, or ``off``); predictions of one row; and what the
+processor does for a command until its first output, on small input:
 
     python benchmarks/startup.py --out startup.json
 
-All are medians, of times on the wall and, in parentheses, of the processor.
+All are medians, of times on the wall and, in parentheses, of the processor. With
+``--commands`` only those of the commands.
 """
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -38,11 +43,20 @@ IMPORTS = (
     "from privfeat import DPFC",
 )
 BAR_MS = 1.0
+# Of a folder that `prepare_commands` fills.
+COMMANDS = {
+    "predict": "predict --model {0}/model --features {0}/x.h5 --out {0}/p.csv",
+    "statement": "statement {0}/model",
+    "budget show": "budget show {0}/x.ledger",
+    "plan": "plan --n 50000 --d 768 --classes 10 --epsilon 1",
+    "report": "report {0}/model --out {0}/report.html",
+}
+BAR_S = 1.0
 Time = tuple[float, float]  # seconds on the wall, of the processor
 
 
 def main() -> None:
-    """Print three tables, or in a fresh process the numbers of one cell."""
+    """Print four tables, or in a fresh process the numbers of one cell."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -52,11 +66,24 @@ def main() -> None:
         "--size", nargs=3, type=int, default=[2000, 768, 100], metavar=("n", "d", "m")
     )
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--commands", action="store_true", help="nothing else")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
         kind, subject = args.child
         print(json.dumps(CHILDREN[kind](subject, args)))
+        return
+    commands = command_times(args)
+    rows = [
+        [f"`{name}`", shown(found, 1, "s"), "yes" if found[1] < BAR_S else "no"]
+        for name, found in commands.items()
+    ]
+    header = ["first output of", "time", f"processor below {BAR_S:g} s"]
+    print(f"{markdown_table(header, rows, 'commands')}\n", flush=True)
+    if args.commands:
+        if args.out:
+            write_json(args.out, {"commands": commands})
+        keep_tables(args.out)
         return
     imports = {statement: import_times(statement, args) for statement in IMPORTS}
     base = imports[IMPORTS[0]]
@@ -83,6 +110,7 @@ def main() -> None:
     print(f"\n{markdown_table(header, rows, 'prediction')}")
     if args.out:
         content = {"imports": imports, "first_fit": fits, "predict": predictions}
+        content |= {"commands": commands}
         write_json(args.out, {"size": args.size} | content)
     keep_tables(args.out)
 
@@ -93,6 +121,50 @@ def child(
     """Return what a fresh process measures."""
     arguments = ("--child", kind, subject, "--calls", args.calls, "--size", *args.size)
     return run_fresh(__file__, arguments, environment=environment)
+
+
+def command_times(args: argparse.Namespace) -> dict[str, Time]:
+    """Return the median times of commands, after one run that fills the disk cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        prepare_commands(folder)
+        lines = {name: line.format(folder).split() for name, line in COMMANDS.items()}
+        return {
+            name: middle([first_output(line) for _ in range(1 + args.repeats)][1:])
+            for name, line in lines.items()
+        }
+
+
+def prepare_commands(folder: str) -> None:
+    """Make a small feature file, a model of it and a ledger with one fit."""
+    import privfeat
+    from privfeat.data import write_features
+
+    warnings.simplefilter("ignore", privfeat.PrivacyWarning)
+    X = np.random.default_rng(0).standard_normal((200, 16), dtype=np.float32)
+    y = np.arange(200) % 4
+    write_features(f"{folder}/x.h5", {"test": (X, y)})
+    ledger = privfeat.PrivacyLedger(
+        f"{folder}/x.ledger", dataset="x", epsilon=2.0, delta=1e-5
+    )
+    model = privfeat.DPLeastSquares(classes=range(4), ledger=ledger).fit(X, y)
+    privfeat.save(model, f"{folder}/model")
+
+
+def first_output(command: list[str]) -> Time:
+    """Return how long a command runs until the first byte of its output."""
+    code = "from privfeat.cli import main; import sys; sys.exit(main())"
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *command], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        wall = time.perf_counter() - start
+        stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8")
+        process.stdout.read()
+    # fields 14 and 15 of proc(5): time of the processor in clock ticks
+    ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+    return wall, ticks / os.sysconf("SC_CLK_TCK")
 
 
 def import_times(statement: str, args: argparse.Namespace) -> Time:

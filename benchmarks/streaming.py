@@ -2,7 +2,7 @@
 
     python benchmarks/streaming.py --gib 8 --folder /scratch --out streaming.json
 
-Writes a synthetic feature file (float16), then, each in a fresh process and with the
+Writes a synthetic feature file, then, each in a fresh process and with the
 file dropped from the page cache: reads it once in order, and fits on it. The fit that
 waits for the disk is ``DPAdamLinear`` with one step, two classes and a public center,
 which passes over the file once; the others show memory and time. With
@@ -41,7 +41,10 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gib", type=float, default=8.0)
-    parser.add_argument("--features", type=int, default=768)
+    parser.add_argument("--features", type=int, default=400)
+    parser.add_argument("--dtype", choices=["float16", "float32"], default="float32")
+    parser.add_argument("--fits", nargs="*", choices=FITS, default=[*FITS])
+    parser.add_argument("--cached", action="store_true", help="keep the page cache")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--compare-rows", type=int, default=20_000)
@@ -49,7 +52,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         path = Path(folder) / "large.h5"
-        write(path, args.gib, args.features)
+        write(path, args.gib, args.features, args.dtype)
         results = measure(path, args)
     if args.out:
         write_json(args.out, {"gib": args.gib, "results": results})
@@ -60,8 +63,10 @@ def measure(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     """Read and fit in turn, and print."""
     cells: dict[str, list[dict[str, Any]]] = {}
     for _ in range(args.repeats):
-        for name, what in {"bare read": "read", **FITS}.items():
-            drop_from_cache(path)
+        for name in ["bare read", *args.fits]:
+            what = FITS.get(name, "read")
+            if not args.cached:
+                drop_from_cache(path)
             cells.setdefault(name, []).append(
                 run_fresh(__file__, ["--cell", path, what])
             )
@@ -132,15 +137,15 @@ def equal_in_memory(path: str, n_rows: int) -> bool:
     return bool(np.array_equal(models[0].coef_, models[1].coef_))
 
 
-def write(path: Path, gib: float, n_features: int) -> None:
-    """Write the file, of unit rows in float16, two classes."""
-    n_rows = int(gib * 2**30 / (2 * n_features))
+def write(path: Path, gib: float, n_features: int, dtype: str) -> None:
+    """Write the file, of unit rows, two classes."""
+    n_rows = int(gib * 2**30 / (np.dtype(dtype).itemsize * n_features))
     rng = np.random.default_rng(0)
     block = rng.standard_normal((BLOCK_ROWS, n_features), np.float32)
     block /= np.linalg.norm(block, axis=1, keepdims=True)
-    block = block.astype(np.float16)
+    block = block.astype(dtype)
     with FeatureWriter(
-        path, n_features=n_features, dtype="float16", arguments={}
+        path, n_features=n_features, dtype=dtype, arguments={}
     ) as writer:
         for start in range(0, n_rows, BLOCK_ROWS):
             m = min(BLOCK_ROWS, n_rows - start)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm import tqdm
 
+from privfeat._progress import LINE, Progress, make_bar
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.parts import find_parts, partial_folder
 from privfeat.data.pixels import DECODING
@@ -229,13 +230,15 @@ def _extract_split(
     if first == stop:  # fewer images than processes: the shard still has the split
         rows, users = np.empty((0, extractor.n_features)), rows_of(groups, split)
         writer.append(split, rows, np.empty(0, int), groups=users)
-    bar = tqdm(
+    bar = make_bar(
+        Progress("privfeat-extract"),
+        None,
+        LINE if total is not None else "{desc}: {elapsed} gone",
         desc=split if rank.alone else f"{split}, share 1 of {rank.count}",
         total=None if stop is None else stop - first,
         initial=before,
         unit=" images",
         disable=options.quiet or rank.number > 0,
-        mininterval=0.5 if sys.stderr.isatty() else 10.0,
     )
     with bar:
         for batch in extractor.batches(images, start=first + before, stop=stop):

@@ -16,55 +16,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privfeat._encoding import as_strings, decode, encode
-from privfeat._model_checks import (
-    agrees_with_its_releases,
-    check_network,
-    check_shapes,
-    check_values,
-)
+from privfeat._encoding import as_strings, encode
+from privfeat._model_checks import check_network
 from privfeat._model_files import (
     DOCUMENT,
     ModelFileError,
     PathLike,
     damaged,
-    read_arrays,
     read_document,
     write_model,
 )
+from privfeat._saved_models import (
+    FITTED,
+    NOT_WRITTEN,
+    OPTIONAL,
+    PARAMETER,
+    home_of,
+    known_names,
+    predictor_of,
+    read_model,
+    read_statement,
+)
 from privfeat._version import __version__
-from privfeat.exceptions import PrivacyError
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
+    from privfeat.estimation.predictor import LinearPredictor
 
-__all__ = ["ModelFileError", "load", "load_class_names", "load_statement", "save"]
-
-_HOMES = {
-    "privfeat.linear": (
-        "DPFC",
-        "DPAdamLinear",
-        "DPLeastSquares",
-        "DPLeastSquaresRegressor",
-        "DPNewton",
-    ),
-    "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
-}
-# The fitted arrays and numbers of the estimators of each home.
-_FITTED = {
-    "privfeat.linear": (
-        ("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
-        ("n_features_in_", "n_iter_", "multilabel_"),
-    ),
-    "privfeat.networks": (
-        ("classes_", "input_shape_", "pixel_scale_"),
-        ("n_outputs_", "n_iter_"),
-    ),
-}
-_NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
-_OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
-# The arrays of a network, by the names of its parameters.
-_PARAMETER = "parameters_/"
+__all__ = [
+    "ModelFileError",
+    "load",
+    "load_class_names",
+    "load_predictor",
+    "load_statement",
+    "save",
+]
 
 
 def save(
@@ -117,12 +103,13 @@ def save(
     name = type(estimator).__name__
     if not is_ours(estimator):
         raise TypeError(
-            f"estimator must be one of {_known()}, got {name}. Pickle another class."
+            f"estimator must be one of {known_names()}, got {name}. Pickle another "
+            "class."
         )
     check_is_fitted(estimator)
     array_names, count_names = (
-        [n for n in names if n not in _OPTIONAL or hasattr(estimator, n)]
-        for names in _FITTED[str(_home(name))]
+        [n for n in names if n not in OPTIONAL or hasattr(estimator, n)]
+        for names in FITTED[str(home_of(name))]
     )
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(
@@ -142,7 +129,7 @@ def save(
     objects = [n for n in array_names if arrays[n].dtype.hasobject]
     arrays |= {n: as_strings(n, arrays[n]) for n in objects}
     for leaf, array in getattr(estimator, "parameters_", {}).items():
-        arrays[_PARAMETER + leaf] = array
+        arrays[PARAMETER + leaf] = array
     document = {
         "privfeat_version": __version__,
         "estimator": name,
@@ -164,7 +151,7 @@ def written_before(estimator: Any, class_names: Sequence[str] | None) -> dict[st
         As for `save`.
     """
     params = estimator.get_params(deep=False)
-    params |= {name: None for name in _NOT_WRITTEN if name in params}
+    params |= {name: None for name in NOT_WRITTEN if name in params}
     names = None if class_names is None else [str(name) for name in class_names]
     written = {
         "params": {key: encode(key, value) for key, value in params.items()},
@@ -189,52 +176,41 @@ def load(path: PathLike) -> Any:
         If the folder holds no model, or one that is damaged, of a newer format, or
         not written by ``save``.
     """
-    document = read_document(path)
-    name, home = document["estimator"], _home(document["estimator"])
-    if home is None:
-        raise ModelFileError(
-            f"{str(path)!r} holds an estimator {name!r} that is not one of {_known()}."
-        )
-    cls, network = getattr(import_module(home), name), home == "privfeat.networks"
-    arrays = read_arrays(path, document["arrays"])
-    parameters = {
-        key.removeprefix(_PARAMETER): arrays.pop(key)
-        for key in list(arrays)
-        if network and key.startswith(_PARAMETER)
-    }
-    fitted = dict(document["fitted"])
-    if not all(type(value) is int and value >= 0 for value in fitted.values()):
-        raise damaged(path, "its counts are no whole numbers")
-    known = {name for names in _FITTED[home] for name in names}
-    missing = known - {*arrays, *fitted} - _OPTIONAL
-    if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
-        raise damaged(path, "the fitted attributes are not those of an estimator")
-    if ("classes_" in arrays) != hasattr(cls, "predict_proba"):
-        raise damaged(path, "classes are for a classifier, and it needs them")
-    if not network:
-        if "classes_" in arrays:
-            fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
-        check_shapes(path, arrays, fitted)
-    check_values(path, document["class_names"], arrays, parameters)
+    saved = read_model(path)
+    cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
     try:
-        params = {key: decode(value) for key, value in document["params"].items()}
-        estimator = cls(**params)
-    except (TypeError, ValueError, KeyError, AttributeError, MemoryError) as error:
+        estimator = cls(**saved.params)
+    except (TypeError, ValueError) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
-    planted = [key for key in _NOT_WRITTEN if params.get(key) is not None]
-    if planted:
-        raise damaged(path, f"it holds {planted[0]}, which is never written")
     if network:
-        check_network(path, estimator, arrays, fitted, parameters)
-    for key, value in fitted.items():
+        check_network(path, estimator, saved.arrays, saved.fitted, network)
+    for key, value in saved.fitted.items():
         setattr(estimator, key, value)
-    for key, array in arrays.items():
+    for key, array in saved.arrays.items():
         setattr(estimator, key, array if array.ndim else array[()])
     if network:
-        estimator.input_shape_ = tuple(arrays["input_shape_"].tolist())
-        estimator.parameters_ = parameters
-    estimator.privacy_ = _statement(path, document)
+        estimator.input_shape_ = tuple(saved.arrays["input_shape_"].tolist())
+        estimator.parameters_ = network
+    estimator.privacy_ = read_statement(path, saved.document)
     return estimator
+
+
+def load_predictor(path: PathLike) -> "LinearPredictor | None":
+    """Return a saved linear model for predictions alone; None for a network.
+
+    It needs neither JAX nor scikit-learn, which take long to import.
+
+    Raises
+    ------
+    ModelFileError
+        As `load`.
+    """
+    saved = read_model(path)
+    if saved.parameters:
+        return None
+    found = predictor_of(path, saved)
+    read_statement(path, saved.document)
+    return found
 
 
 def load_statement(path: PathLike) -> "PrivacyStatement":
@@ -245,7 +221,7 @@ def load_statement(path: PathLike) -> "PrivacyStatement":
     ModelFileError
         As `load`; also for a statement that its own releases contradict.
     """
-    return _statement(path, read_document(path))
+    return read_statement(path, read_document(path))
 
 
 def load_class_names(path: PathLike) -> list[str] | None:
@@ -257,26 +233,5 @@ def load_class_names(path: PathLike) -> list[str] | None:
 def is_ours(estimator: Any) -> bool:
     """Return whether this is an estimator of privfeat, and no subclass of one."""
     name = type(estimator).__name__
-    home = _home(name)
+    home = home_of(name)
     return home is not None and type(estimator) is getattr(import_module(home), name)
-
-
-def _home(name: str) -> str | None:
-    """Return the package of the estimator of this name, or None."""
-    return next((home for home, names in _HOMES.items() if name in names), None)
-
-
-def _known() -> str:
-    return ", ".join(name for names in _HOMES.values() for name in names)
-
-
-def _statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatement":
-    from privfeat.core.statement.privacy_statement import PrivacyStatement
-
-    try:
-        statement = PrivacyStatement.from_json(json.dumps(document["privacy"]))
-    except PrivacyError as error:
-        raise damaged(path, "it holds no privacy statement") from error
-    if not agrees_with_its_releases(statement):
-        raise damaged(path, "its statement promises more than its releases give")
-    return statement

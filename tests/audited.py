@@ -1,4 +1,7 @@
-"""The audited files, as ``privfeat/core/README.md`` lists them."""
+"""The audited files, as ``privfeat/core/README.md`` lists them.
+
+``python -m tests.audited`` prints them as coverage wants them, with commas between.
+"""
 
 import re
 from pathlib import Path
@@ -36,3 +39,12 @@ def core_files() -> list[Path]:
 def files_beyond() -> list[Path]:
     """Return the audited files outside the core."""
     return [file for name in _rows()[1] for file in _files(ROOT / "privfeat", name)]
+
+
+def audited_files() -> list[Path]:
+    """Return the audited files, of the core and outside of it."""
+    return [*core_files(), CORE / "__init__.py", *files_beyond()]
+
+
+if __name__ == "__main__":
+    print(",".join(str(file.relative_to(ROOT)) for file in audited_files()))

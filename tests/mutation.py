@@ -47,6 +47,7 @@ TESTS = {
     "accounting.pld": ("pld", "noise_levels", "calibration"),
     "bounds.clipping": ("clipping", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.grid": ("grid", "../sums/test_slices"),
+    "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
     "sums.kernels": (
         *("kernels", "statistics", "papers", "several_labels", "slices"),

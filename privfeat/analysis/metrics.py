@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import brier_score_loss, log_loss
 
 from privfeat._checks import check_int
 from privfeat._messages import array_of, without_data
@@ -106,6 +105,8 @@ def calibration_report(
     >>> print(report)
     accuracy 0.6667, NLL 0.5501, Brier 0.3733, ECE 0.1333, MCE 0.2000
     """
+    from sklearn.metrics import brier_score_loss, log_loss
+
     check_int("n_bins", n_bins, low=1, high=_MAX_BINS)
     given = array_of(probabilities)
     if given.dtype.kind not in "fiub":

@@ -48,7 +48,7 @@ def run(args: Namespace) -> None:
         test = _open_test(args, train)
         groups = _groups(args, train)
         params |= {"classes": range(n_classes), "ledger": common.open_ledger(args)}
-        params = {"verbose": int(common.shows_progress(args))} | params
+        params = {"verbose": int(not args.quiet)} | params
         estimator = common.make_estimator(args.estimator, params)
         begun.append(estimator)
         from privfeat import persistence

@@ -5,6 +5,7 @@ twice the data would buy. Reads no private record; with --public, tries the esti
 on public features with that noise.
 """
 
+import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,7 @@ def _print_noise(found: "Outlook") -> None:
         )
     if min(row.expected_loss for row in found.estimators) > _LARGE_LOSS:
         print(_TOO_FEW)
+    sys.stdout.flush()  # what follows takes longer
 
 
 def percent(value: float) -> str:

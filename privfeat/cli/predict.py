@@ -29,16 +29,22 @@ def run(args: Namespace) -> None:
     from privfeat import persistence
     from privfeat._files import write_atomically
 
-    estimator = persistence.load(args.model)
-    if len(getattr(estimator, "input_shape_", ())) > 1:
+    model: Any = persistence.load_predictor(args.model)
+    network = None if model is not None else persistence.load(args.model)
+    if network is not None and len(network.input_shape_) > 1:
         raise CommandError(
             f"--model must be a model of feature rows, but {args.model} takes images. "
             "Call privfeat.load(DIR).predict(images) in Python."
         )
     names = persistence.load_class_names(args.model)
     split = common.open_split(args.features, preferred="test")
-    predicted = estimator.predict(split.X).tolist()
-    header, cells = _columns(estimator, predicted, names)
+    if network is not None:
+        classes, multilabel = getattr(network, "classes_", None), False
+        predicted = network.predict(split.X).tolist()
+    else:
+        classes, multilabel = model.classes, model.multilabel
+        predicted = model.predict(split.X).tolist()
+    header, cells = _columns(classes, multilabel, predicted, names)
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
@@ -49,15 +55,15 @@ def run(args: Namespace) -> None:
 
 
 def _columns(
-    estimator: Any, predicted: list[Any], names: list[str] | None
+    classes: Any, multilabel: bool, predicted: list[Any], names: list[str] | None
 ) -> tuple[list[Any], list[list[Any]]]:
     """Return the header and the cells of each row, without the number of the row."""
-    if not hasattr(estimator, "classes_"):
+    if classes is None:
         return ["prediction"], [[value] for value in predicted]
-    classes = estimator.classes_.tolist()
-    by_class = dict(zip(classes, names or [], strict=False))
-    if estimator.multilabel_:
-        return [by_class.get(label, label) for label in classes], predicted
+    labels = classes.tolist()
+    by_class = dict(zip(labels, names or [], strict=False))
+    if multilabel:
+        return [by_class.get(label, label) for label in labels], predicted
     if not by_class:
         return ["class"], [[label] for label in predicted]
     return ["class", "name"], [[label, by_class[label]] for label in predicted]

@@ -76,17 +76,13 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     if args.groups is not None:
         groups = read_users(args.groups, [below + file for file in files])
     params |= {"classes": range(len(names))}
-    params = {"verbose": int(common.shows_progress(args))} | params
+    params = {"verbose": int(not args.quiet)} | params
     clf = common.make_estimator(DPSGDClassifier(), params)
     begun.append(clf)
     persistence.written_before(clf, names)
     if args.restore:
         clf.restore()
     else:
-        if not args.quiet:
-            by_user = groups is not None and args.max_group_size is not None
-            n_units = len(set(groups or ()) if by_user else y)
-            print(_charge(clf, n_units), flush=True)
         common.progress(args, f"training {args.model} on {args.data} ...")
         clf.fit(X, y, groups=groups)
     common.save_model(args, clf, names, test)
@@ -143,23 +139,3 @@ def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
             f"{folder / names[place]} holds no image that was read. It stays a class, "
             "since folders are public: remove it everywhere if it is none."
         )
-
-
-def _charge(clf: Any, n_units: int) -> str:
-    """Return what the fit is going to cost, and which budget."""
-    from privfeat.core.accounting.calibration import DEFAULT_EPSILON
-    from privfeat.core.accounting.rounding import rounded_down, rounded_up
-
-    epsilon = clf.epsilon
-    if clf.noise_multiplier is not None:
-        epsilon = clf.planned(n_units).epsilon
-    epsilon = DEFAULT_EPSILON if epsilon is None else epsilon
-    cost = f"epsilon = {rounded_up(epsilon)} at delta = {clf.delta:g}"
-    if clf.ledger is None:
-        return f"this fit costs {cost}; no ledger is charged"
-    budget = clf.ledger.budget  # what is left takes minutes where records are sampled
-    return (
-        f"this fit costs {cost}, charged to {budget.dataset!r} (not again if it goes "
-        "on from a checkpoint), whose whole budget is epsilon = "
-        f"{rounded_down(budget.epsilon)}"
-    )

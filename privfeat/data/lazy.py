@@ -12,6 +12,8 @@ from privfeat._messages import without_data
 from privfeat.data.schema import FeatureFileError, refused_if_damaged
 from privfeat.data.shards import Part, open_parts
 
+_LINE_BYTES = 64
+
 
 class LazyFeatures:
     """Rows of one dataset of a feature file, read when they are asked for.
@@ -128,7 +130,7 @@ class LazyFeatures:
             raise IndexError(
                 f"rows must be some of those that there are, got {start} to {stop}."
             )
-        rows = without_data(np.empty, (stop - start, *self.shape[1:]), self.dtype)
+        rows = _aligned(stop - start, self.shape[1], self.dtype)
         with refused_if_damaged(self.path):
             for part in self._open():
                 first, last = max(start, part.start), min(stop, part.stop)
@@ -192,6 +194,14 @@ class LazyFeatures:
             )
             self._pid = os.getpid()
         return self._parts
+
+
+def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return memory for rows where a cache line begins: JAX copies it otherwise."""
+    n_bytes = n_rows * n_columns * dtype.itemsize
+    memory = without_data(np.empty, n_bytes + _LINE_BYTES, np.uint8)
+    start = -memory.ctypes.data % _LINE_BYTES
+    return memory[start : start + n_bytes].view(dtype).reshape(n_rows, n_columns)
 
 
 def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:

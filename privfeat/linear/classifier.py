@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,19 +12,24 @@ from privfeat._types import Loss, LossOption
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import replacement
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
-from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.estimation.labels import read_labels
-from privfeat.estimation.scores import (
-    ScoredClassifier,
+from privfeat.estimation.probabilities import (
+    best_classes,
     class_probabilities,
     label_probabilities,
+    loss_of_scores,
 )
+from privfeat.estimation.scores import ScoredClassifier
+from privfeat.linear.center import MEAN, mean_query, public_center
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
-from privfeat.linear.rows import MEAN, BoundedRows, mean_query, public_center
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.core.sums.totals import ExactSum
+    from privfeat.linear.rows import BoundedRows
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -61,8 +66,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         scores = self.decision_function(X)
         if self.multilabel_:
             return (self._label_probabilities(scores) > 0.5).astype(np.int64)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return best_classes(scores, self.classes_)
 
     def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return class probabilities, of shape (n_samples, n_classes).
@@ -106,14 +110,12 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     def _loss(self, *, multilabel: bool) -> Loss:
         """Return the loss of the scores: of the parameter ``loss``, if there is one."""
         loss: LossOption = getattr(self, "loss", "auto")
-        if loss == "auto":
-            return "sigmoid" if multilabel else "softmax"
         if loss == "softmax" and multilabel:
             raise ValueError(
                 "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. "
                 "Pass 'auto' or 'sigmoid'."
             )
-        return loss
+        return loss_of_scores(loss, multilabel=multilabel)
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
         """Return which of `_queries` is released in one stack with Gram matrices.
@@ -176,7 +178,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             queries=queries,
             budget_split=split,
             bounded=partial(
-                BoundedRows,
+                _bounded_rows,
                 row_scaling=self.row_scaling,
                 clip_norm=float(self.clip_norm),
                 intercept_scaling=constant if self.fit_intercept else None,
@@ -210,10 +212,10 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
 
     def _release(
         self,
-        mechanism: GaussianMechanism,
+        mechanism: "GaussianMechanism",
         shape: Shape,
         name: str,
-        exact: ExactSum,
+        exact: "ExactSum",
         *,
         symmetric: bool = False,
     ) -> Release:
@@ -244,3 +246,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         self.coef_ = coef[:, :n_features] * shape.radius
         constant = coef[:, n_features:] * shape.constant
         self.intercept_ = constant.sum(axis=1)
+
+
+def _bounded_rows(*args: Any, **options: Any) -> "BoundedRows":
+    from privfeat.linear.rows import BoundedRows  # imports JAX, for fits alone
+
+    return BoundedRows(*args, **options)

@@ -71,7 +71,9 @@ SHARED_TAIL = """random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
         and published experiments: it is marked in ``privacy_`` and warns.
     verbose : int, default=0
-        Positive shows a progress bar over the releases."""
+        Positive tells on stderr what the fit costs and shows its phases and steps: as
+        bars on a terminal or in a notebook, elsewhere as at most a line a minute. No
+        number of records is shown."""
 
 ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features)
         One row for two classes that exclude each other.

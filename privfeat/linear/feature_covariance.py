@@ -1,19 +1,26 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import phase, steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.noise.release import Release
-from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
-from privfeat.linear.problem import Shape
-from privfeat.linear.rows import BoundedRows
-from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
+from privfeat.linear.problem import GRAM_WEIGHT, Shape
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
+
+# The Gram matrix gets the budget of one step, but at most 2 % of rho: more takes more
+# from the gradients than the noise in the matrix costs. Of few steps it gets what it
+# gets beside class sums.
+_STEPS_OF_GRAM = 50
 
 
 @document
@@ -33,12 +40,12 @@ class DPFC(DPLinearClassifier):
     loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
         ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
         softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
-    n_iter : int, default=100
-        Number of noisy gradient steps, in [1, 100000].
-    learning_rate : float, default=4.0
-        > 0. The curvature of the softmax is at most ``G / 2`` (Böhning 1992), so steps
-        up to 4 cannot diverge. Smaller for the other losses: 1 is a Newton step for
-        the squared loss.
+    n_iter : int, optional
+        Number of noisy gradient steps, in [1, 100000]. Default: 20 for the softmax,
+        100 for the other losses; see *Steps and rate*.
+    learning_rate : float, optional
+        > 0. Default: ``max(4, 1.6 m)`` for the softmax of ``m`` classes, 4 for the
+        sigmoid, 1 for the squared loss, whose Newton step that is.
     ridge : float, optional
         Added to the diagonal of ``G``, in squared feature units, >= 0. Default: such
         that the noise of all steps moves no score by more than 0.75 (in stddev), that
@@ -65,36 +72,50 @@ class DPFC(DPLinearClassifier):
     ``gradient``, sensitivity ``gradient_clip_norm``, or the bound of the loss if that
     is less (twice that): ``sqrt(2) clip_norm`` for the softmax, ``sqrt(m) clip_norm``
     for the sigmoid with ``m`` outputs, ``2 clip_norm`` for the squared loss. With equal
-    noise multipliers ``s`` the fit is ``(n_iter + 1) / (2 s**2)``-zCDP, [1]_ Theorem
-    2.3.
+    noise multipliers ``s``, the default from 50 steps on, the fit is ``(n_iter + 1) /
+    (2 s**2)``-zCDP, [1]_ Theorem 2.3. Of fewer steps ``gram`` gets ``max(0.2, n_iter /
+    50)`` times the rho of one.
 
     {mean}
 
     {guarantees}
 
+    **Steps and rate.** The Hessian of the softmax is ``sum (diag(p) - p p^T) (x) x
+    x^T`` (Kronecker product). It is at most ``G / 2`` for every record ([2]_), so a
+    rate up to 4 cannot diverge, whatever the probabilities ``p``. Where all are ``1 /
+    m`` it is ``G / m`` on coefficients that sum to zero, and a rate of ``m`` is
+    Newton's step. Later it falls: its trace is the sum of ``p_j (1 - p_j)``, which is
+    largest at ``1 / m``. Hence 1.6 ``m``, below the ``2 m`` at which the first step
+    would overshoot as far as it came. A step then shrinks the error where ``G`` is far
+    above the ridge by a constant factor, whatever ``m``, and 20 are enough; where it is
+    far below, ``n_iter`` and the rate cancel (see `step_noise_ridge`). Twenty steps
+    have the noise of a hundred, but fewer passes: each gets five times the budget.
+
     **Source.** [1]_ Algorithm 4, in sums instead of means (``ridge`` is ``n`` times
     its lambda). Its exact setting: ``accounting="zcdp", row_scaling="clip",
     center=False, gram_noise="full", loss="sigmoid", intercept_scaling=1,
-    intercept_init=-10`` and chosen ``learning_rate``, ``ridge`` and clip norms.
+    intercept_init=-10`` and chosen ``n_iter``, ``learning_rate``, ``ridge``, clip norms
+    and ``budget_split``.
 
     References
     ----------
     .. [1] Mehta et al. Differentially Private Image Classification from Features. 2023.
+    .. [2] Böhning. Multinomial logistic regression algorithm. 1992.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from privfeat import DPFC
     >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DPFC(epsilon=8, classes=range(10), n_iter=20).fit(X, y)
+    >>> clf = DPFC(epsilon=8, classes=range(10)).fit(X, y)
     >>> clf.score(X, y) > 0.8
     True
     """
 
     intercept_init: float = 0.0
     loss: LossOption = "auto"
-    n_iter: int = 100
-    learning_rate: float = 4.0
+    n_iter: int | None = None
+    learning_rate: float | None = None
     ridge: float | None = None
     gram_clip_norm: float | None = None
     gradient_clip_norm: float = 1.0
@@ -109,10 +130,25 @@ class DPFC(DPLinearClassifier):
             self.adjacency,
             self.gradient_clip_norm,
         )
+        n_iter = self._n_iter(shape)
+        gram = sensitivity.gram(radius, self.adjacency)
+        weight = min(1.0, max(GRAM_WEIGHT, n_iter / _STEPS_OF_GRAM))
         return [
-            Query("gram", sensitivity.gram(radius, self.adjacency)),
-            Query("gradient", step, count=int(self.n_iter)),
+            Query("gram", gram, weight=weight),
+            Query("gradient", step, count=n_iter),
         ]
+
+    def _n_iter(self, shape: Shape) -> int:
+        if self.n_iter is not None:
+            return int(self.n_iter)
+        return 20 if shape.loss == "softmax" else 100
+
+    def _rate(self, shape: Shape) -> float:
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        if shape.loss == "softmax":
+            return max(4.0, 1.6 * shape.n_outputs)
+        return 4.0 if shape.loss == "sigmoid" else 1.0
 
     def _gram_radius(self) -> float | None:
         """Return the norm to which rows are clipped for ``G``; None for no further."""
@@ -120,30 +156,31 @@ class DPFC(DPLinearClassifier):
         return None if radius is None or radius >= self.clip_norm else float(radius)
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
-        gram = mechanism.release(
-            "gram",
-            exact_gram(rows, clip_norm=self._gram_radius()),
-            symmetric=self.gram_noise == "symmetric",
-        )
-        inverse = regularized_inverse(gram, ridge=self._ridge(gram, mechanism))
+        from privfeat.core.sums.statistics import exact_gradient, exact_gram
+        from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
+
+        symmetric = self.gram_noise == "symmetric"
+        with phase("Gram matrix"):
+            exact = exact_gram(rows, clip_norm=self._gram_radius())
+        gram = mechanism.release("gram", exact, symmetric=symmetric)
+        n_iter, rate, ridge = self._n_iter(shape), self._rate(shape), self.ridge
+        if ridge is None:
+            ridge = step_noise_ridge(
+                gram,
+                step_noise_stddev=mechanism.noise_stddevs["gradient"],
+                n_steps=n_iter,
+                learning_rate=rate,
+                row_norm=float(self.clip_norm),
+            )
+        with phase("inverse of the Gram matrix"):
+            inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = self._initial_coef(shape, self.intercept_init)
-        for _ in self._steps(int(self.n_iter)):
+        for _ in steps("gradients", n_iter):
             exact = exact_gradient(
                 rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )
             gradient = mechanism.release("gradient", exact)
-            coef -= float(self.learning_rate) * gradient.value @ inverse
+            coef -= rate * gradient.value @ inverse
         return coef
-
-    def _ridge(self, gram: Release, mechanism: GaussianMechanism) -> float:
-        if self.ridge is not None:
-            return float(self.ridge)
-        return step_noise_ridge(
-            gram,
-            step_noise_stddev=mechanism.noise_stddevs["gradient"],
-            n_steps=int(self.n_iter),
-            learning_rate=float(self.learning_rate),
-            row_norm=float(self.clip_norm),
-        )

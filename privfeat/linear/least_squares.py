@@ -2,26 +2,24 @@
 
 import math
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import phase, steps
 from privfeat._types import Loss, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
-from privfeat.core.sums.statistics import (
-    exact_class_grams,
-    exact_class_sums,
-    exact_gram,
-)
+from privfeat.estimation.probabilities import label_probabilities
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
-from privfeat.linear.rows import BoundedRows
-from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
-from privfeat.solvers.systems import solve_regularized, weighted_sum
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 @document
@@ -99,15 +97,8 @@ class DPLeastSquares(DPLinearClassifier):
         return "squared"
 
     def _label_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Undo the weight of the negatives in ``A_j + alpha G``.
-
-        Where a label has probability ``p``, the score that minimizes ``p (s - 1)^2 +
-        alpha s^2`` is ``s = p / (p + alpha)``.
-        """
-        if self.class_gram:
-            rest = np.maximum(1.0 - scores, np.finfo(float).tiny)
-            scores = np.minimum(float(self.alpha) * scores, rest) / rest
-        return super()._label_probabilities(scores)
+        weight = float(self.alpha) if self.class_gram else None
+        return label_probabilities("squared", scores, weight)
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius, adjacency = float(self.clip_norm), self.adjacency
@@ -130,18 +121,27 @@ class DPLeastSquares(DPLinearClassifier):
         return "class_sums", math.sqrt(shape.max_labels)
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        from privfeat.core.sums import statistics
+        from privfeat.solvers.spectrum import regularized_inverse
+        from privfeat.solvers.systems import solve_regularized, weighted_sum
+
         symmetric = self.gram_noise == "symmetric"
         release = partial(self._release, mechanism, shape)
-        gram = release("gram", exact_gram(rows), symmetric=symmetric)
-        sums = release("class_sums", exact_class_sums(rows, shape.n_outputs))
+        with phase("Gram matrix"):
+            exact = statistics.exact_gram(rows)
+        gram = release("gram", exact, symmetric=symmetric)
+        with phase("sums of the classes"):
+            exact = statistics.exact_class_sums(rows, shape.n_outputs)
+        sums = release("class_sums", exact)
         if not self.class_gram:
-            inverse = regularized_inverse(gram, ridge=self._ridge(gram))
+            with phase("inverse of the Gram matrix"):
+                inverse = regularized_inverse(gram, ridge=self._ridge(gram))
             return np.asarray(sums.value @ inverse.T)
         coef = np.empty((shape.n_outputs, shape.n_columns))
-        exact_blocks = exact_class_grams(rows, shape.n_outputs)
-        for label in self._steps(shape.n_outputs):
+        exact_blocks = statistics.exact_class_grams(rows, shape.n_outputs)
+        for label in steps("Gram matrices of classes", shape.n_outputs):
             block = release("class_grams", next(exact_blocks), symmetric=symmetric)
             matrix = weighted_sum(block, gram, float(self.alpha))
             coef[label] = solve_regularized(
@@ -150,6 +150,8 @@ class DPLeastSquares(DPLinearClassifier):
         return coef
 
     def _ridge(self, matrix: Release) -> float:
+        from privfeat.solvers.spectrum import noise_ridge
+
         if self.ridge is None:
             return noise_ridge(matrix, scale=1.0 if self.class_gram else 0.3)
         return float(self.ridge)

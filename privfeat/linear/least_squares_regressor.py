@@ -1,7 +1,7 @@
 """DPLeastSquaresRegressor: ridge regression from one noisy matrix."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,62 +9,22 @@ from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real, optional
 from privfeat._messages import without_data
+from privfeat._progress import phase
 from privfeat._types import RowScaling
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.sums.statistics import exact_gram
 from privfeat.data import LazyFeatures
+from privfeat.estimation.predictor import DEFAULT_BOUNDS
 from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.docs import document
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
-from privfeat.linear.rows import BoundedRows
-from privfeat.linear.scaling import unit_rows
-from privfeat.solvers.regression import centred_ridge
-from privfeat.solvers.spectrum import noise_ridge
 
-DEFAULT_BOUNDS = (-1.0, 1.0)
-
-
-class TargetRows(BoundedRows):
-    """Rows ``(x, s t, c)``: features, scaled target, constant, clipped as a whole.
-
-    Parameters
-    ----------
-    features : array or LazyFeatures of shape (n_samples, n_features)
-    targets : array of shape (n_samples,)
-        In [-1, 1].
-    unit_norm : float, optional
-        The norm to which the features of each row are scaled, in feature units.
-    target_scale : float
-        ``s``, in feature units.
-    clip_norm, intercept_scaling, team, kept, private
-        As for `BoundedRows`; ``intercept_scaling`` is ``c`` in feature units.
-    """
-
-    def __init__(
-        self,
-        features: Any,
-        targets: NDArray[np.float64],
-        *,
-        unit_norm: float | None,
-        target_scale: float,
-        **options: Any,
-    ) -> None:
-        no_labels = np.full((len(targets), 1), -1)
-        super().__init__(features, no_labels, row_scaling="clip", **options)
-        self.n_columns += 1
-        self._targets, self._unit_norm = target_scale * targets, unit_norm
-
-    def _read(self, start: int, stop: int) -> NDArray[np.floating]:
-        # rows in one piece: else the norm of one may depend on how many are beside it
-        features = np.ascontiguousarray(super()._read(start, stop), np.float64)
-        if self._unit_norm is not None:
-            features = self._unit_norm * unit_rows(features)
-        return np.column_stack([features, self._targets[start:stop]])
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 def _check_bounds(name: str, bounds: Any) -> None:
@@ -219,7 +179,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
             queries=self._queries(shape),
             budget_split=self.budget_split,
             bounded=partial(
-                TargetRows,
+                _target_rows,
                 unit_norm=unit if self.row_scaling == "unit" else None,
                 target_scale=unit * float(self.target_scaling),
                 clip_norm=self._radius(),
@@ -238,9 +198,15 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         return [Query("moments", sensitivity.gram(self._radius(), self.adjacency))]
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
-        moments = mechanism.release("moments", exact_gram(rows), symmetric=True)
+        from privfeat.core.sums.statistics import exact_gram
+        from privfeat.solvers.regression import centred_ridge
+        from privfeat.solvers.spectrum import noise_ridge
+
+        with phase("moments"):
+            exact = exact_gram(rows)
+        moments = mechanism.release("moments", exact, symmetric=True)
         ridge = noise_ridge(moments, scale=0.4) if self.ridge is None else self.ridge
         slopes, offset = centred_ridge(
             moments, n_features=self.n_features_in_, ridge=float(ridge)
@@ -256,3 +222,9 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         self.coef_ = half * unit * coef[0, :n_features]
         offset = np.sum(coef[0, n_features:]) * shape.constant
         self.intercept_ = np.float64(low + half * (1.0 + offset))
+
+
+def _target_rows(*args: Any, **options: Any) -> "BoundedRows":
+    from privfeat.linear.target_rows import TargetRows  # imports JAX, for fits alone
+
+    return TargetRows(*args, **options)

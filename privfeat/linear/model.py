@@ -1,35 +1,30 @@
 """The base class of linear models: parameters, one private fit, and scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfeat._compilation import kept_compiled_code
 from privfeat._messages import check_columns, without_data
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.noise.keys import KeyStream
-from privfeat.core.private_fit import private_fit
-from privfeat.core.sums.processes import current_team
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import FLOATS, seed_of, validated
 from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.predictor import PREDICT_ROWS, linear_scores
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
-from privfeat.linear.rows import BoundedRows
-from privfeat.linear.scaling import scaled_rows
-from privfeat.linear.team import check_team
 
-_PREDICT_ROWS = 2**14
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):
@@ -95,6 +90,13 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         FloatingPointError
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
+        from privfeat._compilation import kept_compiled_code
+        from privfeat.core.noise.keys import KeyStream
+        from privfeat.core.private_fit import private_fit
+        from privfeat.core.sums.processes import current_team
+        from privfeat.estimation.announcement import announced
+        from privfeat.linear.team import check_team
+
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
         keys = KeyStream(seed, team.index)
@@ -124,11 +126,12 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
+        shown = announced(self, fit.statement, first=team.index == 0)
         with kept_compiled_code():
             rows = problem.bounded(
                 features, problem.targets, team=team, kept=kept, private=plan.private
             )
-            with fit.drawing() as mechanism:
+            with fit.drawing() as mechanism, shown:
                 rows = rows.centred(problem.center, mechanism)
                 self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)
@@ -140,7 +143,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                     )
         for name, value in problem.fitted.items():
             setattr(self, name, value)
-        self.n_iter_ = int(getattr(self, "n_iter", 1))
+        self.n_iter_ = self._n_iter(problem.shape)
         self._store(coef, problem.shape)
         return self
 
@@ -154,7 +157,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
 
     @abstractmethod
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         """Return coefficients, (n_outputs, n_columns), from the planned releases."""
 
@@ -192,29 +195,24 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             facts.append(f"the number of {'records' if most is None else 'users'}")
         return tuple(facts)
 
+    def _n_iter(self, shape: Shape) -> int:
+        """Return how many noisy steps a fit takes."""
+        return int(getattr(self, "n_iter", 1))
+
     def _check_parameters(self) -> None:
         for name, check in self._ranges.items():
             if hasattr(self, name):
                 check(name, getattr(self, name))
 
-    def _steps(self, n_steps: int) -> Iterable[int]:
-        """Return the step numbers, behind a progress bar if ``verbose``."""
-        steps = range(n_steps)
-        if not self.verbose:
-            return steps
-        from tqdm.auto import tqdm
-
-        bar: Iterable[int] = tqdm(steps, desc=type(self).__name__, unit="step")
-        return bar
-
     def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
         check_is_fitted(self, "coef_")
         if isinstance(X, LazyFeatures):
-            starts = range(0, len(X), _PREDICT_ROWS)
-            ends = [min(start + _PREDICT_ROWS, len(X)) for start in starts]
+            starts = range(0, len(X), PREDICT_ROWS)
+            ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         check_columns(X=X)
         features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
-        rows = scaled_rows(features, self.center_, self.row_scaling)
-        return np.asarray(rows @ self.coef_.T + self.intercept_)
+        return linear_scores(
+            features, self.coef_, self.intercept_, self.center_, self.row_scaling
+        )

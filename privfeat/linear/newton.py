@@ -2,29 +2,25 @@
 
 import math
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_positive, optional
+from privfeat._checks import check_choice, optional
+from privfeat._progress import steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.release import Release
-from privfeat.core.sums.statistics import (
-    exact_curvature_grams,
-    exact_gradient,
-    exact_gram,
-)
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
-from privfeat.linear.ranges import IN_CLIP_RANGE, RANGES, Ranges
-from privfeat.linear.rows import BoundedRows
-from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
-from privfeat.solvers.systems import solve_regularized
+from privfeat.linear.ranges import IN_CLIP_RANGE, N_ITER, RANGES, Ranges
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.linear.rows import BoundedRows
 
 
 @document
@@ -120,7 +116,7 @@ class DPNewton(DPLinearClassifier):
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "loss": partial(check_choice, choices=("auto", "softmax", "sigmoid")),
-        "learning_rate": optional(check_positive),
+        "n_iter": N_ITER,
         "gradient_clip_norm": optional(IN_CLIP_RANGE),
     }
 
@@ -155,13 +151,15 @@ class DPNewton(DPLinearClassifier):
         return ("gradient", residual) if stacks else None
 
     def _solve(
-        self, rows: BoundedRows, mechanism: GaussianMechanism, shape: Shape
+        self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        from privfeat.core.sums.statistics import exact_gradient, exact_gram
+
         bound, residual = self._gradient_bound(shape), self._residual_bound(shape)
         release = partial(self._release, mechanism, shape)
         symmetric = self.hessian_noise == "symmetric"
         coef = self._initial_coef(shape, self.intercept_init)
-        for step in self._steps(int(self.n_iter)):
+        for step in steps("Newton steps", int(self.n_iter), passes=2):
             exact = exact_gradient(
                 rows,
                 coef,
@@ -207,6 +205,8 @@ class DPNewton(DPLinearClassifier):
 
     def _first_step(self, gradient: Release, gram: Release) -> NDArray[np.float64]:
         """Return the step where all blocks are ``(m - 1) / m**2`` times one matrix."""
+        from privfeat.solvers.spectrum import noise_ridge, regularized_inverse
+
         n_outputs = len(gradient.value)
         curvature = (n_outputs - 1) / n_outputs**2
         ridge = noise_ridge(gram, scale=0.3)
@@ -217,13 +217,17 @@ class DPNewton(DPLinearClassifier):
 
     def _step(
         self,
-        rows: BoundedRows,
-        mechanism: GaussianMechanism,
+        rows: "BoundedRows",
+        mechanism: "GaussianMechanism",
         gradient: Release,
         coef: NDArray[np.float64],
         shape: Shape,
     ) -> NDArray[np.float64]:
         """Return the step with one Hessian block for each output."""
+        from privfeat.core.sums.statistics import exact_curvature_grams
+        from privfeat.solvers.spectrum import noise_ridge
+        from privfeat.solvers.systems import solve_regularized
+
         step = np.empty_like(coef)
         blocks = exact_curvature_grams(rows, coef, loss=shape.loss)
         for output, exact_block in enumerate(blocks):

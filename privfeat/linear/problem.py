@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 from privfeat._types import Loss
 from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
-from privfeat.linear.rows import BoundedRows
+
+if TYPE_CHECKING:
+    from privfeat.linear.rows import BoundedRows
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2
@@ -88,5 +91,5 @@ class LinearProblem(Problem):
     shape: Shape
     queries: list[Query]
     budget_split: Mapping[str, float] | None
-    bounded: Callable[..., BoundedRows]
+    bounded: "Callable[..., BoundedRows]"
     center: NDArray[np.float64] | None

@@ -22,13 +22,15 @@ from privfeat._types import (
     MATRIX_NOISES,
     ROW_SCALINGS,
 )
-from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.bounds.grid import CLIP_RANGE
 
 Ranges = Mapping[str, Callable[[str, Any], object]]
 
 IN_CLIP_RANGE = partial(check_real, low=CLIP_RANGE[0], high=CLIP_RANGE[1])
 NOT_NEGATIVE = partial(check_real, low=0.0, include_high=False)
 MATRIX_NOISE = partial(check_choice, choices=MATRIX_NOISES)
+
+N_ITER = partial(check_int, low=1, high=100_000)
 
 RANGES: Ranges = {
     "alpha": NOT_NEGATIVE,
@@ -43,14 +45,14 @@ RANGES: Ranges = {
     "intercept_init": partial(check_real, low=-1e6, high=1e6),
     "intercept_scaling": partial(check_real, low=1e-6, high=1e6),
     "iterate": partial(check_choice, choices=ITERATES),
-    "learning_rate": check_positive,
+    "learning_rate": optional(check_positive),
     "loss": partial(check_choice, choices=LOSS_OPTIONS),
     "max_group_size": optional(partial(check_int, low=1)),
     "max_labels": optional(partial(check_int, low=1)),
-    "n_iter": partial(check_int, low=1, high=100_000),
+    "n_iter": optional(N_ITER),
     "ridge": optional(NOT_NEGATIVE),
     "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
-    # uniform draws have 52 bits: far smaller probabilities would round up
+    # uniform draws have 52 bits: far smaller probabilities would round to zero
     "sampling_prob": partial(check_real, low=1e-9, high=1.0),
     "verbose": partial(check_int, low=0),
 }

@@ -5,40 +5,35 @@ rows, which says nothing about its class. Subtracting it and scaling to unit nor
 makes what is left much larger, at the same sensitivity and noise.
 """
 
-import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from itertools import cycle, islice
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._types import Adjacency, RowScaling
-from privfeat.core.accounting.plan import Query
-from privfeat.core.bounds import replacement, sensitivity
-from privfeat.core.bounds.clipping import CLIP_RANGE
-from privfeat.core.bounds.grid import grid_step
+from privfeat._progress import passing, phase
+from privfeat._types import RowScaling
+from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk, rows_of_call
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
-from privfeat.linear.scaling import bounded_rows
+from privfeat.linear.center import COUNT_SCALE, MEAN
+from privfeat.linear.scaling import bounded_rows, shifted_rows
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
-# The release of the mean.
-MEAN = "feature_mean"
-# Part of rho that the mean gets: all other releases have 5 % more noise for it.
-SHARE = 0.1
-# The constant coordinate that counts records, in units of the norm of a row; it takes
-# 11 % of the norm from the features.
-COUNT_SCALE = 0.5
+# What is read of a file at once, about: each read has a cost, and chunks are small.
+_BLOCK_BYTES = 2**22
+_T = TypeVar("_T")
 
 
 class BoundedRows:
@@ -118,54 +113,83 @@ class BoundedRows:
 
     def chunks(self) -> Iterable[Chunk]:
         """Return all records that this process holds, in order."""
+        n = len(self._starts)
         if self._keep and self._cache is None:
-            self._cache = list(self._bounded_chunks())
-        return self._bounded_chunks() if self._cache is None else self._cache
+            self._cache = list(passing(self._bounded_chunks(), n))
+            return self._cache
+        return passing(
+            self._bounded_chunks() if self._cache is None else self._cache, n
+        )
 
     def _bounded_chunks(self) -> Iterator[Chunk]:
-        """Yield chunks; the next of each device is bounded while this one is used."""
-        devices = jax.local_devices()
-        numbers, n_rows = self._chunk_numbers, rows_of_call(self.n_columns)
-        with ThreadPoolExecutor(1) as ahead:
-            chunks = (
-                ahead.submit(self._chunk, CHUNK_ROWS * number, n_rows, device)
-                for number, device in zip(
-                    numbers[:: n_rows // CHUNK_ROWS], cycle(devices)
-                )
-            )
-            waiting: deque[Future[Chunk]] = deque(islice(chunks, len(devices)))
-            while waiting:
-                chunk = waiting.popleft().result()
-                waiting.extend(islice(chunks, 1))
-                yield chunk
+        """Yield chunks; others are read and bounded while one is used."""
+        devices, n_rows = cycle(jax.local_devices()), rows_of_call(self.n_columns)
+        starts = self._starts
+        at_once = 1
+        if isinstance(self._features, LazyFeatures):
+            row_bytes = self._features.shape[1] * self._features.dtype.itemsize
+            at_once = max(1, _BLOCK_BYTES // (n_rows * max(row_bytes, 1)))
+        blocks = _ahead(
+            (
+                partial(self._block, starts[first : first + at_once], n_rows)
+                for first in range(0, len(starts), at_once)
+            ),
+            depth=2,
+        )
+        chunks = (
+            partial(self._chunk, start, n_rows, rows, next(devices))
+            for block in blocks
+            for start, rows in block
+        )
+        return _ahead(chunks, depth=len(jax.local_devices()))
 
-    def _chunk(self, start: int, n_rows: int, device: jax.Device) -> Chunk:
+    @property
+    def _starts(self) -> range:
+        """The first row of each call: a device may be handed several chunks at once."""
+        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
+        step = rows_of_call(self.n_columns)
+        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, step)
+
+    def _block(
+        self, starts: range, n_rows: int
+    ) -> Iterable[tuple[int, NDArray[np.floating]]]:
+        """Return the rows of these calls, read at once."""
+        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
+        stop = min(starts[-1] + n_rows, end, self._features.shape[0])
+        rows = self._read(starts[0], stop)
+        parts = (rows[i : i + n_rows] for i in range(0, len(rows), n_rows))
+        return zip(starts, parts, strict=True)
+
+    def _chunk(
+        self, start: int, n_rows: int, rows: NDArray[np.floating], device: jax.Device
+    ) -> Chunk:
         """Return a chunk of one shape, whatever its place and the rows that follow.
 
         XLA compiles another shape to another order of operations, and a record's
         contribution must not depend on how many are beside it.
         """
-        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
-        stop = min(start + n_rows, end, self._features.shape[0])
-        rows = self._read(start, stop)
-        padding = ((0, n_rows - len(rows)), (0, 0))
-        kept = np.pad(self._kept[start:stop], padding[0])
-        labels = np.pad(self._labels[start:stop], padding, constant_values=-1)
-        if padding[0][1] or not rows.flags.c_contiguous:
-            rows = np.ascontiguousarray(np.pad(rows, padding))
-        with jax.enable_x64(True):
-            placed = jax.device_put((rows, self.center, kept, labels), device)
-            bounded, norms, finite = bounded_rows(
-                *placed[:3],
-                shifted=bool(np.any(self.center)),
+        kept = self._kept[start : start + len(rows)]
+        labels = self._labels[start : start + len(rows)]
+        if missing := n_rows - len(rows):
+            padding = ((0, missing), (0, 0))
+            kept, rows = np.pad(kept, padding[0]), np.pad(rows, padding)
+            labels = np.pad(labels, padding, constant_values=-1)
+        # handed over as they are, which is faster than to place them first
+        features: Any = np.ascontiguousarray(rows)
+        with jax.enable_x64(True), jax.default_device(device):
+            if np.any(self.center):
+                features = shifted_rows(features, self.center, self.row_scaling)
+            bounded = bounded_rows(
+                features,
+                kept,
                 row_scaling=self.row_scaling,
                 clip_norm=self.clip_norm,
                 intercept_scaling=self._intercept_scaling,
                 private=self._private,
             )
-            if not np.all(finite):
+            if not np.asarray(bounded.finite).all():
                 raise ValueError("X must not contain NaN or infinity.")
-            return Chunk(bounded, norms, placed[3])
+            return Chunk(bounded.rows, bounded.norms, jax.device_put(labels, device))
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
@@ -173,60 +197,15 @@ class BoundedRows:
         return self._features[start:stop]
 
 
-def public_center(
-    center: Any, n_features: int, row_scaling: RowScaling
-) -> NDArray[np.float64]:
-    """Return a center that is public, (n_features,): the array given, or zeros.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``center`` is neither a bool nor a finite array of this shape, or too long to
-        be a mean of rows of unit norm.
-    """
-    if isinstance(center, bool | np.bool_):
-        return np.zeros(n_features)
-    values = np.asarray(center)
-    if values.dtype.kind not in "iuf":
-        raise TypeError(
-            f"center must be a bool or an array of numbers, got {center!r}."
-        )
-    if values.shape != (n_features,):
-        raise ValueError(
-            f"center must have shape ({n_features},), got {values.shape}. Pass the "
-            "mean of public rows, or True."
-        )
-    norm = float(np.linalg.norm(values))
-    longest = 1.0 + 1e-6 if row_scaling == "unit" else CLIP_RANGE[1]
-    if not norm <= longest:
-        raise ValueError(
-            f"center must have norm at most {longest:.6g}, got {norm:.6g}. Divide each "
-            "public row by its norm before the mean, for row_scaling='unit'."
-        )
-    return values.astype(np.float64)
-
-
-def mean_query(
-    others: Sequence[Query],
-    clip_norm: float,
-    adjacency: Adjacency,
-    row_scaling: RowScaling,
-) -> Query:
-    """Return the query for the mean; ``others`` are the other releases of the fit.
-
-    The statistic is the sum of the bounded rows with their constant coordinate:
-    sensitivity ``clip_norm``, and twice that under replace-one, as of one class sum.
-    Next to a row of unit norm the constant is the same in every bounded row, and two of
-    them differ by less; a row that is clipped with its constant may have lost it.
-    A sampled release costs ``sampling_prob**2`` of a full one, to leading order.
-    """
-    cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
-    if row_scaling == "unit":
-        features = clip_norm / math.hypot(1.0, COUNT_SCALE)
-        bound = replacement.row_sum(features, COUNT_SCALE * features, adjacency)
-    else:
-        bound = sensitivity.class_sums(clip_norm, adjacency)
-    return Query(MEAN, bound, weight=SHARE / (1.0 - SHARE) * cost)
+def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:
+    """Yield the results of tasks, in order; one thread runs up to ``depth`` ahead."""
+    with ThreadPoolExecutor(1) as thread:
+        results = map(thread.submit, tasks)
+        waiting = deque(islice(results, depth))
+        while waiting:
+            result = waiting.popleft().result()
+            waiting.extend(islice(results, 1))
+            yield result
 
 
 def release_mean(
@@ -245,9 +224,9 @@ def release_mean(
     clip_norm = rows.clip_norm
     radius = 1.0 if rows.row_scaling == "unit" else clip_norm
     constant = max(COUNT_SCALE * radius, CLIP_RANGE[0])
-    released = mechanism.release(
-        MEAN, exact_class_sums(rows.with_constant(constant), 1)
-    )
+    with phase("mean of the features"):
+        exact = exact_class_sums(rows.with_constant(constant), 1)
+    released = mechanism.release(MEAN, exact)
     total, count = released.value[0, :-1], released.value[0, -1] / constant
     # of one row in the sum
     scale = clip_norm / np.hypot(1.0, constant / radius) / radius

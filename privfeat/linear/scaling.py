@@ -5,97 +5,85 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
-from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.rows import ClippedRows, clip_rows, short_rows
 from privfeat.core.sums.records import by_chunks
 
-
-def scaled_rows(
-    features: NDArray[np.floating], center: NDArray[np.float64], row_scaling: RowScaling
-) -> NDArray[np.float64]:
-    """Return rows as a model sees them, for predictions: not clipped, no constant."""
-    rows = shifted_rows(features, center, row_scaling)
-    return np.asarray(unit_rows(rows) if row_scaling == "unit" else rows)
+_PUBLIC = ("row_scaling", "clip_norm", "intercept_scaling", "private")
 
 
-def shifted_rows(
-    features: Any, center: Any, row_scaling: RowScaling, xp: Any = np
-) -> Any:
+@partial(jax.jit, static_argnames="row_scaling")
+def shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Array:
+    """Return what `_shifted_rows` does, a chunk at a time."""
+    shifted = partial(_shifted_rows, center=center, row_scaling=row_scaling)
+    rows: Array = by_chunks(shifted, features)
+    return rows
+
+
+def _shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Array:
     """Return each row, scaled to unit norm for ``"unit"``, minus ``center``.
 
-    In float64, by the array library ``xp``.
+    In float32, but for float64 rows that are not scaled: float32 may not hold them.
+    What is compiled with the clip could be computed twice, and round differently.
     """
-    rows = features.astype(xp.float64)
-    return (unit_rows(rows, xp) if row_scaling == "unit" else rows) - center[None, :]
-
-
-def unit_rows(rows: Any, xp: Any = np) -> Any:
-    """Return rows divided by their norms; zero rows stay zero."""
-    largest = xp.max(xp.abs(rows), axis=1, keepdims=True, initial=0.0)
-    rows = rows / xp.where(largest > 0.0, largest, 1.0)  # no overflow of squares
-    norms = xp.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / xp.where(norms > 0.0, norms, 1.0)
-
-
-_PUBLIC = ("shifted", "row_scaling", "clip_norm", "intercept_scaling", "private")
+    features = short_rows(features)
+    rows = features.astype(jnp.float64)
+    if row_scaling == "unit":
+        scale: float | Array = 1.0
+        if features.dtype == jnp.float64:  # squares of shorter types do not overflow
+            largest = jnp.max(jnp.abs(features), axis=1, keepdims=True, initial=0.0)
+            scale = 1.0 / jnp.clip(largest, 2.0**-1000, 2.0**1000)
+        squares = jnp.sum((rows * scale) ** 2, axis=1, keepdims=True)
+        filled = squares != 0.0  # NaN stays what it is
+        # entries are read twice, which is faster than to keep them in float64
+        rows = jnp.where(filled, features, 0.0).astype(jnp.float64) * scale
+        rows *= 1.0 / jnp.sqrt(jnp.where(filled, squares, 1.0))
+    wide = features.dtype == jnp.float64 and row_scaling == "clip"
+    return (rows - center[None, :]).astype(jnp.float64 if wide else jnp.float32)
 
 
 @partial(jax.jit, static_argnames=_PUBLIC)
-def bounded_rows(
-    features: Array, center: Array, kept: Array, **public: Any
-) -> tuple[Array, Array, Array]:
-    """Return bounded rows, their norms in feature units, and which chunks are finite.
+def bounded_rows(features: Array, kept: Array, **public: Any) -> ClippedRows:
+    """Return bounded rows with at least their norms, and which are finite.
 
     A chunk at a time, so that a row is bounded alike in calls of any size.
     """
-
-    def bounded(features: Array, kept: Array) -> tuple[Array, Array, Array]:
-        return _bounded_rows(features, center, kept, **public)
-
-    made: tuple[Array, Array, Array] = by_chunks(bounded, features, kept)
-    return made
+    found: ClippedRows = by_chunks(partial(_bounded_rows, **public), features, kept)
+    return found
 
 
 def _bounded_rows(
     features: Array,
-    center: Array,
     kept: Array,
     *,
-    shifted: bool,
     row_scaling: RowScaling,
     clip_norm: float,
     intercept_scaling: float | None,
     private: bool,
-) -> tuple[Array, Array, Array]:
-    """Return bounded rows, their norms in feature units, and if all was finite.
+) -> ClippedRows:
+    """Return bounded rows with at least their norms, and which are finite.
 
-    Slots that are not kept are empty: they have no constant coordinate either.
+    Without privacy in feature units; ``"clip"`` clips nothing then. Slots that are not
+    kept are empty: they have no constant coordinate either.
     """
-    finite = jnp.all(jnp.isfinite(features))
-    step = grid_step(clip_norm)
-    if shifted:
-        features = shifted_rows(features, center, row_scaling, jnp)
-    elif features.dtype == jnp.float16:
-        features = features.astype(jnp.float32)
     if private or row_scaling == "unit":
-        rows = clip_rows(
+        rows, norms, finite = clip_rows(
             features,
             clip_norm=clip_norm,
             row_scaling=row_scaling,
             intercept_scaling=intercept_scaling,
         )
         if not private:
-            rows, step = rows * jnp.float32(step), 1.0
+            rows = rows * jnp.float32(grid_step(clip_norm))
     else:
-        rows, step = features.astype(jnp.float32), 1.0
+        rows = features.astype(jnp.float32)
+        finite = jnp.all(jnp.isfinite(features), axis=1)
+        norms = jnp.full(len(rows), jnp.inf)  # clips nothing, and nobody asks
         if intercept_scaling is not None:
             constant = jnp.full((len(rows), 1), intercept_scaling, jnp.float32)
             rows = jnp.concatenate([rows, constant], axis=1)
     rows = jnp.where(kept[:, None], rows, jnp.float32(0.0))
-    # a float64 norm can round down, the clip factor allows for it
-    return rows, jnp.linalg.norm(rows.astype(jnp.float64), axis=1) * step, finite
+    return ClippedRows(rows, jnp.where(kept, norms, 0.0), finite)

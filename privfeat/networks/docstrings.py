@@ -99,7 +99,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         None takes entropy of the operating system. An integer is for tests: not
         private.
     verbose : int, default=0
-        Whether to show a bar of the steps; it tells nothing of the records."""
+        Positive tells on stderr what the fit costs and shows its steps: as a bar on a
+        terminal or in a notebook, elsewhere as at most a line a minute."""
 
 _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients,
     in units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``;

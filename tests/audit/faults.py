@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.rows import ClippedRows
 
 
 def halve_noise(plant):
@@ -25,6 +26,9 @@ def repeat_noise(plant):
 def drop_clip(plant):
     def unclipped(features, *, clip_norm, **_):
         whole = np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm))
-        return jnp.asarray(whole.astype(np.float32))
+        rows = jnp.asarray(whole.astype(np.float32))
+        return ClippedRows(
+            rows, jnp.full(len(rows), clip_norm), jnp.isfinite(rows[:, 0])
+        )
 
     plant("clip of rows", unclipped)

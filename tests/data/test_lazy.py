@@ -86,6 +86,15 @@ def test_read_returns_a_range_of_rows(lazy, matrix):
     assert lazy.read(4, 4).shape == (0, N_FEATURES)
 
 
+@pytest.mark.parametrize("n_rows", [0, 1, 3, 163, N_ROWS])
+def test_read_begins_where_a_cache_line_does(lazy, matrix, n_rows):
+    rows = lazy.read(0, n_rows)
+    assert rows.ctypes.data % 64 == 0
+    assert rows.flags.c_contiguous
+    assert rows.flags.writeable
+    np.testing.assert_array_equal(rows, matrix[:n_rows])
+
+
 @pytest.mark.parametrize(("start", "stop"), [(-1, 3), (5, 4), (0, N_ROWS + 1)])
 def test_read_refuses_rows_outside(lazy, start, stop):
     with pytest.raises(IndexError, match="rows must be some of those"):

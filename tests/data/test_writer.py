@@ -5,7 +5,12 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat.data import FeatureFileError, FeatureWriter, open_features
+from privfeat.data import (
+    FeatureFileError,
+    FeatureWriter,
+    open_features,
+    write_features,
+)
 from privfeat.data.writer import Position
 from tests.data.rows import write_rows
 
@@ -55,6 +60,18 @@ def test_overwriting_discards_earlier_parts_at_once(begin, arrays):
     killed.close(flush=False)
     with begin(arguments={"model": "big"}) as writer:
         assert not writer.resumed
+
+
+def test_write_features_keeps_nothing_of_a_call_that_was_killed(begin, arrays):
+    with begin(arguments={"writer": "write_features"}) as killed:
+        write_rows(killed, arrays, stop=2)
+    assert killed.partial.exists()
+    write_features(killed.path, arrays)
+    with open_features(killed.path) as file:
+        assert {name: len(split) for name, split in file.items()} == {
+            name: len(labels) for name, (_, labels) in arrays.items()
+        }
+    assert not killed.partial.exists()
 
 
 def test_feature_writer_lets_one_process_write(begin, arrays):

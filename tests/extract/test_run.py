@@ -224,7 +224,8 @@ def test_extract_takes_the_splits_asked_for(images, scatter, tmp_path):
     assert set(open_features(tmp_path / "out.h5")) == {"test"}
 
 
-def test_extract_shows_progress_and_speed(images, scatter, run, tmp_path):
+def test_extract_shows_progress_and_speed(images, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     argv = ("--data", images, "--model", "scattering", "--out", tmp_path / "a.h5")
     status, out, err = run(*argv)
     assert status == 0
@@ -232,6 +233,11 @@ def test_extract_shows_progress_and_speed(images, scatter, run, tmp_path):
     assert "images/s" in err
     assert "14 rows" in out
     assert "images/s" in out
+
+
+def test_extract_writes_no_bar_into_a_log(images, run, tmp_path):
+    argv = ("--data", images, "--model", "scattering", "--out", tmp_path / "a.h5")
+    assert run(*argv)[2] == ""  # in less than a minute
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The released mean of the rows: its bound, its noise, and what depends on it."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from privfeat.core.sums.statistics import (
     exact_gram,
 )
 from privfeat.linear import scaling
-from privfeat.linear.rows import BoundedRows, mean_query, release_mean
+from privfeat.linear.center import mean_query
+from privfeat.linear.rows import BoundedRows, release_mean
 from tests import reference
 from tests.linear.centers import Stub
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
@@ -150,6 +152,35 @@ def test_one_more_record_leaves_the_others_shifted_rows_alone(
     full, first, _, half = seen
     np.testing.assert_array_equal(full, first)
     np.testing.assert_array_equal(half[:500], first[:500])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+def test_rows_that_are_almost_the_center_are_bounded(row_scaling, dtype):
+    """What is left of them is the rounding of their difference."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(1, 33)), 400, axis=0)
+    X[1:] *= 1.0 + rng.integers(-8, 9, (399, 33)) * float(np.finfo(dtype).eps) / 4
+    X = X.astype(dtype)
+    center = X[0].astype(np.float64)
+    if row_scaling == "unit":
+        center /= np.linalg.norm(center)
+    rows = bounded(X, row_scaling=row_scaling).centred(center, Stub())
+    (chunk,) = rows.chunks()
+    found = np.asarray(chunk.rows).astype(np.int64)
+    assert np.all(np.sum(found**2, axis=1) * Fraction(rows.step) ** 2 <= 1)
+    assert np.any(found[1:400]) or row_scaling == "clip"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+def test_centred_rows_that_are_not_finite_are_refused(row_scaling, dtype, bad):
+    X = np.ones((4, 3), dtype)
+    X[2, 1] = bad
+    rows = bounded(X, row_scaling=row_scaling).centred(np.full(3, 0.1), Stub())
+    with pytest.raises(ValueError, match="X must not contain NaN or infinity"):
+        list(rows.chunks())
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

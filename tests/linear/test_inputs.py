@@ -92,6 +92,22 @@ def test_fit_tells_of_groups_that_it_does_not_use(estimator, rows, tmp_path):
     assert not heard(estimator, file["plain"].X, file["plain"].y)
 
 
+@pytest.mark.parametrize("cls", [DPLeastSquares, DPLeastSquaresRegressor])
+def test_a_split_without_records_is_refused(cls, rows, tmp_path):
+    path = tmp_path / "rows.h5"
+    write_features(path, {"train": rows, "none": (rows[0][:0], rows[1][:0])})
+    none = open_features(path)["none"]
+    with pytest.raises(ValueError, match="X must have at least 1 row, got 0"):
+        cls(epsilon=1.0).fit(none.X, none.y)
+
+
+def test_a_fit_whose_classes_are_read_has_no_plan_before(rows):
+    with pytest.raises(ValueError, match="classes must be given to plan a fit"):
+        DPFC(epsilon=1.0).planned(4)
+    clf = DPFC(epsilon=1.0, classes=range(3))
+    assert clf.planned(4).records == clf.fit(*rows).privacy_.releases
+
+
 def test_fit_with_its_groups_is_silent(rows, tmp_path):
     path = tmp_path / "users.h5"
     write_features(path, {"train": (*rows, np.arange(60) // 2)})

@@ -6,6 +6,7 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.rows import ClippedRows
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.totals import ExactSum
 from tests.linear.replaying import (
@@ -52,7 +53,8 @@ def test_check_independence_notices_one_key_for_all_steps(three_classes, spy, pl
 
 def unclipped(features, *, clip_norm, **_):
     whole = np.trunc(np.asarray(features, np.float64) / grid_step(clip_norm))
-    return jnp.asarray(whole.astype(np.float32))
+    rows = jnp.asarray(whole.astype(np.float32))
+    return ClippedRows(rows, jnp.full(len(rows), clip_norm), jnp.isfinite(rows[:, 0]))
 
 
 def test_check_sensitivity_notices_a_missing_clip(three_classes, spy, plant):

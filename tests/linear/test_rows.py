@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
-from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.rows import clip_rows
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CALL_ROWS, CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
@@ -53,7 +53,7 @@ def test_bounded_rows_holds_every_record_once_and_in_order(features, labels):
     rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
     chunks = list(rows.chunks())
     assert {len(chunk.rows) for chunk in chunks} == {CHUNK_ROWS}
-    expected = clip_rows(features, clip_norm=1.0, row_scaling="unit")
+    expected = clip_rows(features, clip_norm=1.0, row_scaling="unit").rows
     n_rows = len(features)
     found = gathered(chunks, "rows")
     np.testing.assert_array_equal(found[:n_rows], expected)
@@ -81,12 +81,13 @@ def test_bounded_rows_pads_with_zeros_even_with_an_intercept(
     assert np.all(np.asarray(chunk.rows)[:10, -1] > 0.0)
 
 
-def test_bounded_rows_states_the_norms(features, labels):
+def test_bounded_rows_states_the_norms_or_a_little_more(features, labels):
     rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
     for chunk in rows.chunks():
         expected = np.linalg.norm(np.asarray(chunk.rows, np.float64), axis=1)
         expected *= grid_step(1.0)
-        np.testing.assert_allclose(chunk.row_norms, expected, rtol=1e-12)
+        assert np.all(chunk.row_norms >= expected)
+        np.testing.assert_allclose(chunk.row_norms, expected, rtol=1e-5)
 
 
 def test_bounded_rows_without_privacy_keeps_raw_rows(features, labels):
@@ -132,10 +133,12 @@ def test_one_more_record_leaves_the_others_contributions_alone(
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 2**31])
+@pytest.mark.parametrize("block_bytes", [1, 2**22])
 def test_bounded_rows_of_a_file_equal_those_in_memory(
-    split, labels, cache_bytes, plant
+    split, labels, cache_bytes, block_bytes, plant
 ):
     plant("memory for bounded rows", cache_bytes)
+    plant("what is read at once", block_bytes)
     lazy = BoundedRows(split.X, labels[:, None], private=True, **OPTIONS)
     memory = BoundedRows(np.asarray(split.X), labels[:, None], private=True, **OPTIONS)
     for _ in range(2):

@@ -15,9 +15,8 @@ def make_records():
 def make_classifier(folder, **params):
     params = {"noise_multiplier": 1.0, "n_iter": 7, "expected_batch_size": 8} | params
     params = {"checkpoint_dir": folder, "checkpoint_every": 2} | params
-    params = {"ema_decay": 0.9} | params
+    params = {"ema_decay": 0.9, "model": "mlp"} | params
     return DPSGDClassifier(
-        model="mlp",
         classes=range(3),
         microbatch_size=4,
         **params,

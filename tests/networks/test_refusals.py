@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from privfeat import DPSGDRegressor
+from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.networks.engine.clipping import check_phases
 from privfeat.networks.engine.network import Network
 from privfeat.networks.images.color_jitter import grey
 from privfeat.networks.images.records import read_folder
 from privfeat.networks.layers.basic import Norm
+from privfeat.networks.models import MLP
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,28 @@ def test_groups_of_channels_must_be_equal():
 def test_a_model_must_be_a_module():
     with pytest.raises(TypeError, match=r"must be a flax.nnx.Module, got dict"):
         Network({})
+
+
+@pytest.mark.parametrize(
+    "y", [np.zeros((4, 2, 1)), [1.0, 2.0, np.nan, 3.0], [[np.inf], [0.0], [0.0], [0.0]]]
+)
+def test_targets_that_are_no_numbers_of_records_are_refused(y):
+    with pytest.raises(ValueError, match=r"or .n_samples, n_outputs. and be finite"):
+        DPSGDRegressor(noise_multiplier=1.0).fit(np.zeros((4, 3)), y)
+
+
+def test_labels_in_several_columns_are_refused():
+    clf = DPSGDClassifier(noise_multiplier=1.0, classes=range(2))
+    with pytest.raises(ValueError, match="y must be a 1d array"):
+        clf.fit(np.zeros((4, 3)), np.zeros((4, 1), int))
+
+
+def test_a_module_has_its_weights_already(rngs):
+    """They would be read for nothing."""
+    module = MLP((3,), 2, widths=(2,), rngs=rngs)
+    clf = DPSGDClassifier(model=module, noise_multiplier=1.0, weights="w.safetensors")
+    with pytest.raises(TypeError, match="weights must be None for a model that is a"):
+        clf.fit(np.zeros((4, 3)), [0, 1, 0, 1])
 
 
 def test_grey_leaves_an_image_of_one_channel_as_it_is():

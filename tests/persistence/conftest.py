@@ -1,5 +1,6 @@
 """A fitted model, and the folder that it is saved in."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -25,6 +26,13 @@ def fit(cls=DPLeastSquares, labels=(0, 1, 2), **params):
 
 
 @pytest.fixture(scope="module")
+def data():
+    """Return noise of three classes."""
+    draw = np.random.default_rng(0)
+    return draw.normal(size=(24, 4)), np.arange(24) % 3
+
+
+@pytest.fixture(scope="module")
 def fitted():
     return fit()
 
@@ -40,3 +48,21 @@ def rewrite(folder, **changes):
     document = json.loads((folder / "model.json").read_text()) | changes
     document["sha256"] = _model_files.digest(document)
     (folder / "model.json").write_text(json.dumps(document))
+
+
+def arrays_file(folder):
+    (found,) = folder.glob("arrays-*.npz")
+    return found
+
+
+def rewrite_arrays(folder, **changes):
+    """Replace arrays, or drop them where the new one is None, and sign again."""
+    with np.load(arrays_file(folder)) as file:
+        arrays = {key: file[key] for key in file.files} | changes
+    arrays = {key: array for key, array in arrays.items() if array is not None}
+    content = _model_files.npz(arrays)
+    digest = hashlib.sha256(content).hexdigest()
+    arrays_file(folder).unlink()
+    (folder / f"arrays-{digest[:16]}.npz").write_bytes(content)
+    entry = {"file": f"arrays-{digest[:16]}.npz", "sha256": digest, "objects": []}
+    rewrite(folder, arrays=entry)

@@ -8,14 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privfeat import _model_files
 from privfeat.persistence import ModelFileError, load, load_statement
-from tests.persistence.conftest import rewrite
-
-
-def arrays_file(folder):
-    (found,) = folder.glob("arrays-*.npz")
-    return found
+from tests.persistence.conftest import arrays_file, rewrite, rewrite_arrays
 
 
 @pytest.mark.parametrize("name", ["missing", "file"])
@@ -100,19 +94,6 @@ def test_load_refuses_a_forged_document(folder, changes, message):
     rewrite(folder, **changes)
     with pytest.raises(ModelFileError, match=message):
         load(folder)
-
-
-def rewrite_arrays(folder, **changes):
-    """Replace arrays, or drop them where the new one is None, and sign again."""
-    with np.load(arrays_file(folder)) as file:
-        arrays = {key: file[key] for key in file.files} | changes
-    arrays = {key: array for key, array in arrays.items() if array is not None}
-    content = _model_files.npz(arrays)
-    digest = hashlib.sha256(content).hexdigest()
-    arrays_file(folder).unlink()
-    (folder / f"arrays-{digest[:16]}.npz").write_bytes(content)
-    entry = {"file": f"arrays-{digest[:16]}.npz", "sha256": digest, "objects": []}
-    rewrite(folder, arrays=entry)
 
 
 def test_load_refuses_a_model_from_before_there_was_a_center(folder):

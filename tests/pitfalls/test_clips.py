@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privfeat import DPAdamLinear, DPLeastSquares
-from privfeat.core.bounds.clipping import clip_rows
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.rows import clip_rows
 from privfeat.core.sums.statistics import exact_gradient
 from tests.linear.replaying import check_sensitivity, replay
 from tests.pitfalls.whole import Records, unit_records
@@ -61,7 +61,8 @@ def test_03_notices_a_clip_that_one_option_skips(spy, make, three_classes, plant
         )
         if intercept_scaling is not None:
             return bounded
-        return jnp.trunc(features / grid_step(clip_norm)).astype(jnp.float32)
+        rows = jnp.trunc(features / grid_step(clip_norm)).astype(jnp.float32)
+        return bounded._replace(rows=rows)
 
     plant("clip of rows", skipping)
     check_03(spy, make, three_classes, OPTIONS[1])  # with an intercept all is well
@@ -88,8 +89,8 @@ def check_11(clip):
 def test_11_norms_hold_for_every_precision_of_the_input():
     for row_scaling in ("unit", "clip"):
         check_11(
-            lambda features, radius, scaling=row_scaling: clip_rows(
-                features, clip_norm=radius, row_scaling=scaling
+            lambda features, radius, scaling=row_scaling: (
+                clip_rows(features, clip_norm=radius, row_scaling=scaling).rows
             )
         )
 
@@ -121,7 +122,7 @@ def check_20(clip):
 
 def bounded(features):
     rows = clip_rows(features, clip_norm=1.0, row_scaling="clip", intercept_scaling=0.1)
-    return np.asarray(rows, np.float64) * grid_step(1.0)
+    return np.asarray(rows.rows, np.float64) * grid_step(1.0)
 
 
 def test_20_a_bad_record_becomes_zero_and_leaves_the_others_alone():

@@ -220,6 +220,20 @@ def test_an_error_of_any_type_becomes_ours(kind):
     assert type(error) in (TypeError, ValueError, MemoryError)
 
 
+def test_an_error_without_words_becomes_ours():
+    class Mute(TypeError):
+        def __str__(self):
+            raise KeyError(SECRET)
+
+    def fail():
+        raise Mute
+
+    with pytest.raises(TypeError, match="kept back") as caught:
+        without_data(fail)
+    assert type(caught.value) is TypeError
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
 def test_words_that_are_known_do_not_open_the_door():
     def fail():
         raise ValueError(

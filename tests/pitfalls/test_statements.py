@@ -141,12 +141,12 @@ def test_27_the_number_of_noisy_steps_does_not_depend_on_the_data(
 def test_27_notices_an_early_stop(spy, make, three_classes, plant):
     """The plan is then not complete, and the fit gives no model."""
 
-    def until_good_enough(self, n_steps):
+    def until_good_enough(what, n_steps):
         for step in range(n_steps):
             if step == 3:
                 return
             yield step
 
-    plant("steps of a linear fit", until_good_enough, of=DPAdamLinear)
+    plant("steps of Adam", until_good_enough)
     with pytest.raises((AssertionError, PrivacyError)):
         check_27(spy, make, three_classes)

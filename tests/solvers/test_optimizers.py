@@ -13,9 +13,9 @@ from privfeat.solvers.optimizers import (
 GRADIENTS = np.random.default_rng(0).normal(size=(4, 2, 3))
 
 
-def run(optimizer, learning_rate):
+def run(optimizer, learning_rate, n_steps=100):
     coef = np.ones((2, 3))
-    update = start_optimizer(optimizer, learning_rate, coef)
+    update = start_optimizer(optimizer, learning_rate, coef, n_steps)
     for gradient in GRADIENTS:
         coef = update(gradient, coef)
     return coef
@@ -33,15 +33,18 @@ def test_momentum_accumulates_gradients():
     np.testing.assert_allclose(run("momentum", 0.1), coef)
 
 
-@pytest.mark.parametrize("rate", [1.0, 0.1])
-def test_adam_follows_its_definition(rate):
+@pytest.mark.parametrize(
+    ("rate", "n_steps", "decay"),
+    [(1.0, 60, 0.9), (0.1, 1000, 0.9), (0.1, 20, 0.7), (0.1, 12, 0.5), (0.1, 1, 0.5)],
+)
+def test_adam_follows_its_definition_with_a_memory_of_a_sixth(rate, n_steps, decay):
     coef, first, second = np.ones((2, 3)), 0.0, 0.0
     for t, gradient in enumerate(GRADIENTS, start=1):
-        first = 0.9 * first + 0.1 * gradient
+        first = decay * first + (1.0 - decay) * gradient
         second = 0.999 * second + 0.001 * gradient**2
         root = np.sqrt(second / (1.0 - 0.999**t)) + 1e-8
-        coef = coef - rate * first / (1.0 - 0.9**t) / root
-    np.testing.assert_allclose(run("adam", rate), coef, rtol=1e-6)
+        coef = coef - rate * first / (1.0 - decay**t) / root
+    np.testing.assert_allclose(run("adam", rate, n_steps), coef, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,7 @@ def test_takes_unit_steps_knows_the_optimizers_that_ignore_the_scale(
 def test_unit_steps_do_not_depend_on_the_scale_of_the_gradients(optimizer, scale):
     coefs = []
     for factor in (1.0, scale):
-        update = start_optimizer(optimizer, 0.1, np.ones((2, 3)))
+        update = start_optimizer(optimizer, 0.1, np.ones((2, 3)), 50)
         coef = np.ones((2, 3))
         for gradient in GRADIENTS:
             coef = update(factor * gradient, coef)

@@ -6,8 +6,6 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from dp_accounting import GaussianDpEvent
-
 from privfeat._checks import check_choice, check_positive, check_real
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
 from privfeat.core.accounting import conversions as convert
@@ -151,6 +149,8 @@ def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> fl
         return convert.gaussian_mu(epsilon, delta)
     if accounting == "zcdp":
         return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
+    from dp_accounting import GaussianDpEvent
+
     noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
     return 1.0 / noise_multiplier
 
@@ -160,6 +160,8 @@ def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
         return convert.gaussian_epsilon(mu, delta)
     if accounting == "zcdp":
         return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
+    from dp_accounting import GaussianDpEvent
+
     return pld.finite_epsilon(GaussianDpEvent(1.0 / mu), delta)
 
 

@@ -9,20 +9,15 @@ holds a `ReleaseRecord` of each.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-
-from dp_accounting import (
-    ComposedDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    NonPrivateDpEvent,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
-)
+from typing import TYPE_CHECKING
 
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat._types import Accounting, Adjacency
 from privfeat.core.bounds import sensitivity
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 
 @dataclass(frozen=True)
@@ -37,8 +32,7 @@ class Query:
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
-        all records. With float64 noise the probability of a draw is rounded up to a
-        multiple of ``2**-52``: a relative 3e-7 at most.
+        all records. What is drawn is rounded down to a multiple of ``2**-52``.
     weight : float
         Part of rho that one release gets, relative to the other releases; > 0.
     """
@@ -93,14 +87,16 @@ class PlannedRelease:
             sampling_prob=query.sampling_prob,
         )
 
-    def event(self) -> DpEvent:
+    def event(self) -> "DpEvent":
         """Return the dp-accounting event of all ``count`` releases."""
+        import dp_accounting as dp
+
         if self.noise_multiplier == 0.0:
-            return NonPrivateDpEvent()
-        event: DpEvent = GaussianDpEvent(float(self.noise_multiplier))
+            return dp.NonPrivateDpEvent()
+        event: DpEvent = dp.GaussianDpEvent(float(self.noise_multiplier))
         if self.query.sampling_prob < 1.0:
-            event = PoissonSampledDpEvent(self.query.sampling_prob, event)
-        return SelfComposedDpEvent(event, self.query.count)
+            event = dp.PoissonSampledDpEvent(self.query.sampling_prob, event)
+        return dp.SelfComposedDpEvent(event, self.query.count)
 
 
 @dataclass(frozen=True)
@@ -137,8 +133,10 @@ class ReleaseRecord:
         return PlannedRelease(query, self.noise_multiplier)
 
 
-def composed_event(releases: Sequence[PlannedRelease]) -> DpEvent:
+def composed_event(releases: Sequence[PlannedRelease]) -> "DpEvent":
     """Return the dp-accounting event of a fit that draws these releases."""
+    from dp_accounting import ComposedDpEvent
+
     return ComposedDpEvent([release.event() for release in releases])
 
 
@@ -189,7 +187,7 @@ class ReleasePlan:
         records = tuple(release.record() for release in self.releases)
         object.__setattr__(self, "records", records)
 
-    def event(self) -> DpEvent:
+    def event(self) -> "DpEvent":
         """Return the dp-accounting event of the whole fit."""
         return composed_event(self.releases)
 

@@ -6,16 +6,17 @@ And Rényi bounds of the same events, for comparison with papers.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting import ComposedDpEvent, DpEvent, SelfComposedDpEvent, pld, rdp
-from dp_accounting.privacy_accountant import NeighboringRelation
 from jaxtyping import Float
-from scipy.optimize import brentq
 
 from privfeat.core.accounting.conversions import check_delta
 from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 _GRID = 1e-4
 # What the Fourier transforms of dp-accounting may take from a delta, for each step: it
@@ -26,7 +27,7 @@ _LOST_PER_STEP = 2.0**-51
 _ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
 
 
-def pld_epsilon(event: DpEvent, delta: float) -> float:
+def pld_epsilon(event: "DpEvent", delta: float) -> float:
     """Return the epsilon at ``delta`` that dp-accounting's PLD accountant proves.
 
     What its floating point may lose of ``delta`` is taken off first.
@@ -40,8 +41,11 @@ def pld_epsilon(event: DpEvent, delta: float) -> float:
     return epsilon
 
 
-def pld_epsilons(event: DpEvent, deltas: Iterable[float]) -> list[float]:
+def pld_epsilons(event: "DpEvent", deltas: Iterable[float]) -> list[float]:
     """Return `pld_epsilon` at several deltas, in the time that one takes."""
+    from dp_accounting import pld
+    from dp_accounting.privacy_accountant import NeighboringRelation
+
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     accountant = pld.PLDAccountant(relation, value_discretization_interval=_GRID)
     if not accountant.supports(event):
@@ -59,12 +63,14 @@ def pld_epsilons(event: DpEvent, deltas: Iterable[float]) -> list[float]:
     return epsilons
 
 
-def _lost(event: DpEvent) -> float:
+def _lost(event: "DpEvent") -> float:
     """Return by how much the accountant may take a delta of ``event`` for too small."""
     return _LOST_PER_STEP * _n_steps(event)
 
 
-def _n_steps(event: DpEvent) -> int:
+def _n_steps(event: "DpEvent") -> int:
+    from dp_accounting import ComposedDpEvent, SelfComposedDpEvent
+
     if isinstance(event, ComposedDpEvent):
         return sum(map(_n_steps, event.events))
     if isinstance(event, SelfComposedDpEvent):
@@ -72,7 +78,7 @@ def _n_steps(event: DpEvent) -> int:
     return 1
 
 
-def rdp_epsilon(event: DpEvent, delta: float) -> float:
+def rdp_epsilon(event: "DpEvent", delta: float) -> float:
     """Return the epsilon at ``delta`` by Rényi differential privacy, as in most papers.
 
     A bound for comparison: fits are accounted by `pld_epsilon`, which is about 7 %
@@ -80,6 +86,8 @@ def rdp_epsilon(event: DpEvent, delta: float) -> float:
     is far too large above an epsilon of about 30. ``event`` may be that of a statement:
     ``rdp_epsilon(clf.privacy_.event(), 1e-5)``.
     """
+    from dp_accounting import rdp
+
     divergences = rdp.RdpAccountant(_ORDERS).compose(event).rdp
     return epsilon_of_divergences(np.array(_ORDERS), divergences, delta)
 
@@ -91,6 +99,8 @@ def epsilon_of_divergences(
 
     Of divergences that were rounded away dp-accounting would make an epsilon of 0.
     """
+    from dp_accounting import rdp
+
     if not np.all(divergences > 0.0):
         return math.inf
     epsilon = float(rdp.compute_epsilon(orders, divergences, check_delta(delta))[0])
@@ -98,7 +108,7 @@ def epsilon_of_divergences(
 
 
 def pld_noise_multiplier(
-    make_event: Callable[[float], DpEvent], epsilon: float, delta: float
+    make_event: "Callable[[float], DpEvent]", epsilon: float, delta: float
 ) -> tuple[float, float]:
     """Return the least noise at which ``make_event`` costs at most ``epsilon``.
 
@@ -107,6 +117,8 @@ def pld_noise_multiplier(
     is a ValueError; too many steps for so small a ``delta`` are an
     UnsupportedEventError.
     """
+    from scipy.optimize import brentq
+
     if not _lost(make_event(1.0)) < check_delta(delta):
         raise UnsupportedEventError(
             "delta must be larger for so many steps of sampled records: floating point "
@@ -140,7 +152,7 @@ def pld_noise_multiplier(
     return min(pair for pair in costs.items() if pair[1] <= epsilon)
 
 
-def finite_epsilon(event: DpEvent, delta: float) -> float:
+def finite_epsilon(event: "DpEvent", delta: float) -> float:
     """Return `pld_epsilon`; raise UnsupportedEventError if it is not finite."""
     epsilon = pld_epsilon(event, delta)
     if not math.isfinite(epsilon):
@@ -166,7 +178,7 @@ def plan_sampled(
         )
         return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
 
-    def event(noise_multiplier: float) -> DpEvent:
+    def event(noise_multiplier: float) -> "DpEvent":
         return plan(noise_multiplier, 0.0).event()  # epsilon is not known yet
 
     if noise_multiplier is not None:

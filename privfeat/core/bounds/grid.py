@@ -7,6 +7,8 @@ from jaxtyping import Float, Float64
 
 GRID_BITS = 20
 COEF_BITS = 32
+# Of the norms to which anything is clipped.
+CLIP_RANGE = (1e-6, 1e6)
 
 
 def grid_step(bound: float) -> float:

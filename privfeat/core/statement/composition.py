@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dp_accounting import ComposedDpEvent
-from dp_accounting.rdp import RdpAccountant
 
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
@@ -153,6 +151,9 @@ def _compose(
     if len(mus) == len(fits):
         mu = math.hypot(*mus) * _ROUND_UP
         return gaussian_epsilon(mu, delta), mu, "exact curve of the composed Gaussians"
+    from dp_accounting import ComposedDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
     rest = ComposedDpEvent([fit.event() for fit in fits if fit.selection is None])
     if not selected:
         return pld_epsilon(rest, delta), None, "privacy loss distributions"

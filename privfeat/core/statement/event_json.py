@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-from dp_accounting import DpEvent
-
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
 
@@ -18,6 +16,8 @@ def event_json(statement: PrivacyStatement) -> str | None:
 
 
 def _fields(value: Any) -> Any:
+    from dp_accounting import DpEvent
+
     if isinstance(value, DpEvent):
         value = value.to_named_tuple()
     if hasattr(value, "_asdict"):

@@ -3,9 +3,7 @@
 import math
 from dataclasses import asdict, dataclass, fields
 from types import NoneType
-from typing import Any, Literal
-
-from dp_accounting import DpEvent
+from typing import TYPE_CHECKING, Any, Literal
 
 from privfeat._checks import check_bool, check_choice, check_real
 from privfeat._types import (
@@ -24,6 +22,9 @@ from privfeat.core.statement import serialization
 from privfeat.core.statement.selection import Selection
 from privfeat.core.statement.words import words
 from privfeat.exceptions import PrivacyError
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class PrivacyStatement:
         """Whether the fit has a finite epsilon and its noise cannot be reproduced."""
         return math.isfinite(self.epsilon) and not self.seeded
 
-    def event(self) -> DpEvent:
+    def event(self) -> "DpEvent":
         """Return the fit as a dp-accounting event, for accountants of its users.
 
         Raises

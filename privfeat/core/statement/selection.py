@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
-
-from dp_accounting import DpEvent, GaussianDpEvent, NonPrivateDpEvent
-from dp_accounting.dp_event import RepeatAndSelectDpEvent
+from typing import TYPE_CHECKING, Literal
 
 from privfeat._checks import check_choice, check_real
 from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.exceptions import UnsupportedEventError
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 SCORED_ON = {
     "holdout": "records kept from training, with noise",
@@ -48,8 +48,11 @@ class Selection:
         """The distribution of the number of runs."""
         return RunCount(self.eta, self.gamma)
 
-    def event(self) -> DpEvent:
+    def event(self) -> "DpEvent":
         """Return the selection as a dp-accounting event; there is none for eta < 0."""
+        from dp_accounting import GaussianDpEvent, NonPrivateDpEvent
+        from dp_accounting.dp_event import RepeatAndSelectDpEvent
+
         if self.eta < 0.0:
             raise UnsupportedEventError(
                 f"eta must be >= 0 for a dp-accounting event, got {self.eta!r}."

@@ -32,10 +32,10 @@ class Chunk:
     Attributes
     ----------
     rows : array of shape (n_rows, n_columns), float32
-        Bounded rows in units of the grid step, from ``clipping.clip_rows``; zero for
-        an empty slot.
+        Bounded rows in units of the grid step, from ``rows.clip_rows``; zero for an
+        empty slot.
     row_norms : array of shape (n_rows,), float64
-        Their norms in feature units.
+        At least their norms, in feature units.
     labels : array of shape (n_rows, max_labels), int32
         Class indices that a record carries, in any order, filled up with -1. Only those
         in ``[0, n_outputs)`` count, each once.
@@ -70,19 +70,14 @@ def by_chunks(function: Callable[..., Any], *arrays: Shaped[Array, "n ..."]) -> 
     """Return what a function makes of rows, `CHUNK_ROWS` at a time, inside a trace.
 
     Compilers order the sums over a row by the shape of the array. In one shape, what is
-    made of a row does not depend on the number of rows of a call. A result that has no
-    axis of rows becomes one for each chunk.
+    made of a row does not depend on the number of rows of a call.
     """
     n_rows = len(arrays[0])
     if n_rows <= CHUNK_ROWS:
-        return jax.tree.map(jnp.atleast_1d, function(*arrays))
+        return function(*arrays)
     parts = [part.reshape(-1, CHUNK_ROWS, *part.shape[1:]) for part in arrays]
     made = jax.lax.map(lambda part: function(*part), parts)
-
-    def joined(result: Shaped[Array, "k ..."]) -> Shaped[Array, "..."]:
-        return result.reshape(-1, *result.shape[2:]) if result.ndim > 1 else result
-
-    return jax.tree.map(joined, made)
+    return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), made)
 
 
 def full_chunks(

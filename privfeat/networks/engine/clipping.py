@@ -36,7 +36,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from privfeat._checks import check_real
-from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.bounds.grid import CLIP_RANGE
 
 ClipFactor = Literal["abadi", "automatic", "normalize", "global"]
 ClipStyle = Literal["flat", "layerwise", "blockwise"]

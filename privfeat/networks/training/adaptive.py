@@ -42,7 +42,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Shaped
 from numpy.typing import NDArray
 
-from privfeat.core.bounds.clipping import CLIP_RANGE
+from privfeat.core.bounds.grid import CLIP_RANGE
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.networks.engine.clipped_sums import RecordParts

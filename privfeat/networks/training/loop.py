@@ -12,6 +12,7 @@ import optax
 from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 
+from privfeat._progress import passing
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.totals import ExactSum
@@ -146,7 +147,9 @@ class Trainer:
         total = np.zeros(sum(parameters[name].size for name in self.names))
         key = self.keys.draw()  # one a step: draws do not depend on physical batches
         units, radius = self.units, jnp.float32(clip_norm)
-        for numbers, valid in physical_batches(drawn, self.microbatch_size):
+        batches = physical_batches(drawn, self.microbatch_size)
+        n_batches = -(-len(drawn) // self.microbatch_size)
+        for numbers, valid in passing(batches, n_batches):
             inputs = units.prepare(units.records[numbers], numbers, key)
             targets = jnp.asarray(units.targets[numbers])
             # some accelerators round factors to 10 bits: more than the margin covers

@@ -12,9 +12,11 @@ import numpy as np
 from privfeat._checks import check_int
 from privfeat._encoding import decode, encode
 from privfeat._extras import require
+from privfeat._progress import steps
 from privfeat._warnings import warn
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.estimation.announcement import announced
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
 from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
@@ -56,15 +58,11 @@ def run_to_end(
             _tell_what_was_found(state.step, n_iter)
             trainer.keys.skip_to(kept["position"])
             going_on = {"number": kept["charge"], "tokens": kept["tokens"]}
-        steps: Any = range(state.step, n_iter)
-        if estimator.verbose:
-            from tqdm.auto import tqdm
-
-            name, done = type(estimator).__name__, state.step
-            steps = tqdm(steps, desc=name, unit="step", initial=done, total=n_iter)
-        with fit.drawing(**going_on) as mechanism:
+        numbers = steps("gradients", n_iter, done=state.step)
+        shown = announced(estimator, fit.statement, charged=found is None)
+        with fit.drawing(**going_on) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
-            for state in trainer.run(mechanism, state, steps):  # noqa: B020
+            for state in trainer.run(mechanism, state, numbers):  # noqa: B020
                 if checkpoints is not None:
                     position, last = trainer.keys.position, state.step == n_iter
                     checkpoints.keep(state, position, fit.charge, last=last)

@@ -1,4 +1,5 @@
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
+from tests.teams import Board, Thread
 
 
 @pytest.fixture
@@ -137,13 +139,20 @@ def test_mechanism_returns_a_read_only_release(mechanism, exact):
         release.noise_stddev = 0.0
 
 
-def test_mechanism_without_privacy_returns_the_sum(queries):
+@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
+def test_mechanism_without_privacy_returns_the_sum(queries, arithmetic):
     plan = plan_releases(queries, epsilon=math.inf)
-    release = GaussianMechanism(plan, KeyStream(None)).release(
-        "gram", ExactSum(np.ones(3))
-    )
-    np.testing.assert_array_equal(release.value, np.ones(3))
+    mechanism = GaussianMechanism(plan, KeyStream(None), arithmetic)
+    release = mechanism.release("gram", ExactSum(np.ones(3, np.int64), 0.5))
+    np.testing.assert_array_equal(release.value, np.full(3, 0.5))
     assert release.noise_stddev == 0.0
+
+
+def test_a_private_mechanism_alone_needs_sums_that_are_exact(queries, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    with pytest.raises(PrivacyError, match="IEEE 754"):
+        GaussianMechanism(plan_releases(queries, epsilon=1.0), KeyStream(3))
+    GaussianMechanism(plan_releases(queries, epsilon=math.inf), KeyStream(3))
 
 
 def test_mechanism_samples_nothing_when_all_records_take_part(mechanism):
@@ -182,6 +191,15 @@ def test_mechanism_adds_noise_of_any_size(exact, l2_sensitivity, symmetric):
     assert 0.85 < spread / (l2_sensitivity * plan["gram"].noise_multiplier) < 1.15
 
 
+@pytest.mark.parametrize("stddev", [1.0, 2.0])
+@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
+def test_mechanism_adds_noise_of_a_round_stddev(plan, monkeypatch, stddev, arithmetic):
+    mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
+    monkeypatch.setitem(mechanism.noise_stddevs, "gram", stddev)
+    found = mechanism.release("gram", ExactSum(np.zeros((4, 4), np.int64), 2.0**-30))
+    assert np.count_nonzero(found.value) == 16
+
+
 def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, plant):
     """Before the first one's value is sent to all, the others hold the exact sum."""
 
@@ -198,6 +216,24 @@ class Alone(Team):
 
     def from_first(self, values, *_):
         return values
+
+
+def test_processes_release_their_total_with_one_noise(plan, plant):
+    """Bit for bit what one process releases of all records."""
+    parts = np.arange(6.0), np.full(6, 0.25)
+    whole = GaussianMechanism(plan, KeyStream(3)).release("gram", ExactSum(sum(parts)))
+    board, mechanisms = Board(), []
+    for index in range(2):
+        plant("team that draws noise", lambda i=index: Thread(i, 2, board=board))
+        mechanisms.append(GaussianMechanism(plan, KeyStream(3, index)))
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(
+            lambda mechanism, part: mechanism.release("gram", ExactSum(part)).value,
+            mechanisms,
+            parts,
+        )
+    for value in found:
+        np.testing.assert_array_equal(value, whole.value)
 
 
 @pytest.mark.parametrize("l2_sensitivity", [1e-3, 1.0, 1e3])

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -100,6 +101,10 @@ def test_the_numbers_are_hard_to_multiply():
         assert 0.45 < np.mean(numbers < 0) < 0.55
 
 
+class Clipped(NamedTuple):
+    rows: np.ndarray
+
+
 def overflown(rows):
     """As ``1 / largest`` taken first, and times the size of the grid, overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -114,7 +119,7 @@ def not_left_out(rows):
 
 @pytest.mark.parametrize("wrong", [overflown, not_left_out])
 def test_bounds_that_do_not_hold_are_refused(plant, wrong):
-    plant("clip that a device is tried with", lambda rows, **_: wrong(rows))
+    plant("clip that a device is tried with", lambda rows, **_: Clipped(wrong(rows)))
     devices.check_devices(private=False)
     with pytest.raises(PrivacyError, match="must compute as IEEE 754 says"):
         devices.check_devices(private=True)
@@ -131,7 +136,9 @@ def test_bounds_that_do_not_hold_are_refused(plant, wrong):
     ],
 )
 def test_bounds_hold_up_to_the_size_of_the_grid(plant, bounded, holds):
-    plant("clip that a device is tried with", lambda *_, **__: np.array(bounded))
+    plant(
+        "clip that a device is tried with", lambda *_, **__: Clipped(np.array(bounded))
+    )
     assert devices._bounds_hold() == holds
 
 

@@ -58,6 +58,20 @@ def test_colours_change_as_told():
     np.testing.assert_allclose(color_jitter.grey(turned), greys, atol=1e-3)
 
 
+@pytest.mark.parametrize("n_channels", [1, 2])
+def test_images_without_colours_change_in_brightness_and_contrast_alone(n_channels):
+    draw = np.random.default_rng(0)
+    image = jnp.asarray(draw.uniform(-0.2, 0.2, (4, 4, n_channels)), jnp.float32)
+    key = jax.random.key(0)
+    turned = color_jitter.jittered(key, image, 0.0, hue=0.5)
+    np.testing.assert_allclose(turned, image, atol=1e-6)
+    changed = np.asarray(color_jitter.jittered(key, image, 0.3))
+    slope, shift = np.polyfit(np.ravel(image), changed.ravel(), 1)
+    np.testing.assert_allclose(changed, slope * image + shift, atol=1e-5)
+    assert abs(slope - 1.0) > 0.01
+    assert abs(shift) > 0.01
+
+
 def test_votes_are_means_over_views_and_depend_on_the_image_alone():
     images = jnp.arange(2 * 36.0).reshape(2, 6, 6, 1) / 36.0
 

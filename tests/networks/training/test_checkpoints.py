@@ -9,7 +9,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from privfeat import PrivacyError, PrivacyLedger, load, save
+from privfeat.networks.models import build
 from privfeat.networks.training.checkpoints import open_checkpoints
+from privfeat.networks.training.loop import TrainState
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -69,6 +71,22 @@ def test_only_a_finished_fit_is_restored(tmp_path, records, interrupted, n_draws
         make_classifier(None).restore()
 
 
+class Made:
+    """Makes the network of a fit."""
+
+    def __call__(self, shape, n_outputs, *, rngs):
+        return build("mlp", shape, n_outputs, rngs=rngs)
+
+
+def test_a_model_that_is_a_function_is_known_by_its_class(tmp_path, records):
+    first = make_classifier(tmp_path, model=Made(), n_iter=1).fit(*records)
+    again = make_classifier(tmp_path, model=Made(), n_iter=1).restore()
+    assert np.array_equal(again.predict(records[0]), first.predict(records[0]))
+    for other in (Made().__call__, "mlp"):
+        with pytest.raises(ValueError, match="must hold a fit of these parameters"):
+            make_classifier(tmp_path, model=other, n_iter=1).restore()
+
+
 @pytest.mark.slow
 def test_checkpoints_of_another_fit_are_refused(tmp_path, records, interrupted, drawn):
     interrupted(make_classifier(tmp_path), 3)
@@ -115,6 +133,30 @@ def test_what_an_interrupted_write_left_is_removed(tmp_path, records, interrupte
     clf = make_classifier(tmp_path)
     interrupted(clf, 1)
     assert steps_in(tmp_path) == []
+
+
+def test_a_checkpoint_of_another_number_is_refused(tmp_path):
+    """A fit that went on from it would count steps as drawn that were not."""
+    state = TrainState(2, {"w": np.zeros(3)}, {}, None)
+    with open_checkpoints(tmp_path) as checkpoints:
+        checkpoints.keep(state, 9, None, last=True)
+        assert checkpoints.newest(state)[0].step == 2
+    (tmp_path / "2").rename(tmp_path / "4")
+    with (
+        open_checkpoints(tmp_path) as checkpoints,
+        pytest.raises(ValueError, match=r"that are whole, got number 4 damaged"),
+    ):
+        checkpoints.newest(state)
+
+
+def test_nothing_is_read_of_a_write_that_was_interrupted(tmp_path):
+    state = TrainState(2, {"w": np.zeros(3)}, {}, None)
+    with open_checkpoints(tmp_path) as checkpoints:
+        checkpoints.keep(state, 9, None, last=True)
+    (tmp_path / "2").rename(tmp_path / "2.orbax-checkpoint-tmp-7")
+    with open_checkpoints(tmp_path) as checkpoints:
+        assert checkpoints.newest(state) is None
+        assert steps_in(tmp_path) == []
 
 
 def test_a_folder_is_held_by_one_fit(tmp_path, records, drawn):

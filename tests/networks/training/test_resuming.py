@@ -75,10 +75,15 @@ def test_no_noise_comes_twice_without_a_seed(tmp_path, records, interrupted, dra
     assert abs(overlap).max() < 6 / np.sqrt(size)
 
 
-def test_a_fit_that_goes_on_says_so(tmp_path, records, interrupted):
+def test_a_fit_that_goes_on_says_so(tmp_path, records, interrupted, capsys):
     interrupted(make_classifier(tmp_path), 5)
+    capsys.readouterr()
     with pytest.warns(PrivacyWarning, match="holds 4 of 7 steps.*goes on from step 4"):
-        make_classifier(tmp_path).fit(*records)
+        make_classifier(tmp_path, verbose=1).fit(*records)
+    shown = capsys.readouterr().err
+    assert shown.lstrip("\r").startswith("DPSGDClassifier:  57%")
+    assert "4/7" in shown
+    assert "7/7" in shown
 
 
 def test_going_on_with_other_data_moves_no_step_by_more_than_declared(

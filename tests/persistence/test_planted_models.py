@@ -25,12 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
 
 
 @pytest.fixture(scope="module")
-def data():
-    draw = np.random.default_rng(0)
-    return draw.normal(size=(24, 4)), np.arange(24) % 3
-
-
-@pytest.fixture(scope="module")
 def models(data):
     """Return fits whose statements are made in all ways but by a selection."""
     return {
@@ -206,6 +200,8 @@ def test_load_refuses_archives_that_are_never_written(models, tmp_path, kind):
     [
         ({}, {"input_shape_": np.array([5])}),
         ({}, {"input_shape_": np.array([-4])}),
+        ({}, {"input_shape_": np.array([[4]])}),
+        ({}, {"classes_": np.arange(2)}),
         ({}, {"parameters_/more": np.zeros(3)}),
         ({"model": "simpleVGG-9(1)-9999999"}, {}),
         ({"model": "wrn_16_4"}, {}),

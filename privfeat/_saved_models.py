@@ -1,0 +1,185 @@
+"""Saved models as they are read: checked, but not yet estimators.
+
+Nothing here imports JAX or scikit-learn, so that statements and predictions come soon.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privfeat._checks import check_choice, check_real
+from privfeat._encoding import decode
+from privfeat._model_checks import agrees_with_its_releases, check_shapes, check_values
+from privfeat._model_files import (
+    Arrays,
+    ModelFileError,
+    PathLike,
+    damaged,
+    read_arrays,
+    read_document,
+)
+from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS
+from privfeat.exceptions import PrivacyError
+
+if TYPE_CHECKING:
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
+    from privfeat.estimation.predictor import LinearPredictor
+
+HOMES = {
+    "privfeat.linear": (
+        "DPFC",
+        "DPAdamLinear",
+        "DPLeastSquares",
+        "DPLeastSquaresRegressor",
+        "DPNewton",
+    ),
+    "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
+}
+# The fitted arrays and numbers of the estimators of each home.
+FITTED = {
+    "privfeat.linear": (
+        ("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
+        ("n_features_in_", "n_iter_", "multilabel_"),
+    ),
+    "privfeat.networks": (
+        ("classes_", "input_shape_", "pixel_scale_"),
+        ("n_outputs_", "n_iter_"),
+    ),
+}
+NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
+OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
+# The arrays of a network, by the names of its parameters.
+PARAMETER = "parameters_/"
+_REGRESSORS = ("DPLeastSquaresRegressor", "DPSGDRegressor")
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a folder holds, checked as far as that needs no estimator.
+
+    Attributes
+    ----------
+    name, home : str
+        The estimator, and the package that it is imported from.
+    document : dict
+        The whole ``model.json``.
+    arrays, parameters : dict of str to array
+        Fitted arrays, and those of a network by the names of its parameters.
+    fitted : dict
+        Fitted numbers.
+    params : dict
+        Constructor parameters.
+    """
+
+    name: str
+    home: str
+    document: dict[str, Any]
+    arrays: Arrays
+    parameters: Arrays
+    fitted: dict[str, Any]
+    params: dict[str, Any]
+
+
+def read_model(path: PathLike) -> SavedModel:
+    """Return what ``save`` wrote to a folder; its statement is not read.
+
+    What ``save`` cannot have written is a ModelFileError, as for `persistence.load`.
+    """
+    document = read_document(path)
+    name, home = document["estimator"], home_of(document["estimator"])
+    if home is None:
+        raise ModelFileError(
+            f"{str(path)!r} holds an estimator {name!r} that is not one of "
+            f"{known_names()}."
+        )
+    network = home == "privfeat.networks"
+    arrays = read_arrays(path, document["arrays"])
+    parameters = {
+        key.removeprefix(PARAMETER): arrays.pop(key)
+        for key in list(arrays)
+        if network and key.startswith(PARAMETER)
+    }
+    fitted = dict(document["fitted"])
+    if not all(type(value) is int and value >= 0 for value in fitted.values()):
+        raise damaged(path, "its counts are no whole numbers")
+    known = {name for names in FITTED[home] for name in names}
+    missing = known - {*arrays, *fitted} - OPTIONAL
+    if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
+        raise damaged(path, "the fitted attributes are not those of an estimator")
+    if ("classes_" in arrays) == (name in _REGRESSORS):
+        raise damaged(path, "classes are for a classifier, and it needs them")
+    if not network:
+        if "classes_" in arrays:
+            fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
+        check_shapes(path, arrays, fitted)
+    check_values(path, document["class_names"], arrays, parameters)
+    try:
+        params = {key: decode(value) for key, value in document["params"].items()}
+    except (TypeError, ValueError, KeyError, AttributeError, MemoryError) as error:
+        raise damaged(path, "the parameters do not fit the estimator") from error
+    planted = [key for key in NOT_WRITTEN if params.get(key) is not None]
+    if planted:
+        raise damaged(path, f"it holds {planted[0]}, which is never written")
+    return SavedModel(name, home, document, arrays, parameters, fitted, params)
+
+
+def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
+    """Return a linear model for predictions, from the parameters that they depend on.
+
+    Raises
+    ------
+    ModelFileError
+        If one of these is missing, or is none that a fit takes.
+    """
+    from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
+    from privfeat.estimation.probabilities import loss_of_scores
+
+    params, arrays = saved.params, saved.arrays
+    multilabel = saved.fitted.get("multilabel_", False)
+    try:
+        # least squares have no parameter of this name
+        loss = check_choice("loss", params.get("loss", "squared"), LOSS_OPTIONS)
+        weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
+        low, high = params.get("target_bounds") or DEFAULT_BOUNDS
+        return LinearPredictor(
+            name=saved.name,
+            coef=arrays["coef_"],
+            intercept=arrays["intercept_"],
+            center=arrays["center_"],
+            row_scaling=check_choice(
+                "row_scaling", params["row_scaling"], ROW_SCALINGS
+            ),
+            classes=arrays.get("classes_"),
+            multilabel=multilabel,
+            loss=loss_of_scores(loss, multilabel=multilabel),
+            negative_weight=weight if params.get("class_gram") else None,
+            bounds=(
+                check_real("target_bounds", low, low=-1e100),
+                check_real("target_bounds", high, low=-1e100),
+            ),
+        )
+    except (TypeError, ValueError, KeyError) as error:
+        raise damaged(path, "the parameters do not fit the estimator") from error
+
+
+def read_statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatement":
+    """Return the statement of a document, if its releases do not contradict it."""
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
+
+    try:
+        statement = PrivacyStatement.from_json(json.dumps(document["privacy"]))
+    except PrivacyError as error:
+        raise damaged(path, "it holds no privacy statement") from error
+    if not agrees_with_its_releases(statement):
+        raise damaged(path, "its statement promises more than its releases give")
+    return statement
+
+
+def home_of(name: str) -> str | None:
+    """Return the package of the estimator of this name, or None."""
+    return next((home for home, names in HOMES.items() if name in names), None)
+
+
+def known_names() -> str:
+    """Return the names of all estimators that can be saved, for messages."""
+    return ", ".join(name for names in HOMES.values() for name in names)

@@ -1,0 +1,93 @@
+"""What a fitted linear model makes of rows, in NumPy alone: no JAX, no scikit-learn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat._types import Loss, RowScaling
+from privfeat.data import LazyFeatures
+from privfeat.estimation.probabilities import best_classes, label_probabilities
+from privfeat.estimation.shifting import scaled_rows
+
+# Of targets, where a regressor is given none.
+DEFAULT_BOUNDS = (-1.0, 1.0)
+PREDICT_ROWS = 2**14
+
+
+def linear_scores(
+    features: NDArray[np.floating],
+    coef: NDArray[np.float64],
+    intercept: Any,
+    center: NDArray[np.float64],
+    row_scaling: RowScaling,
+) -> NDArray[np.float64]:
+    """Return ``Z coef^T + intercept`` of the scaled and centred rows ``Z``."""
+    rows = scaled_rows(features, center, row_scaling)
+    return np.asarray(rows @ coef.T + intercept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearPredictor:
+    """A fitted linear model as the numbers that predictions need.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator, for messages.
+    coef, intercept, center : arrays
+        Fitted attributes, without their underscores.
+    row_scaling : {"unit", "clip"}
+    classes : array of shape (n_classes,), optional
+        None for a regressor.
+    multilabel : bool
+        Whether a record may carry any number of labels.
+    loss : {"softmax", "sigmoid", "squared"}
+    negative_weight : float, optional
+        As for `label_probabilities`.
+    bounds : (float, float)
+        To which a regressor cuts its predictions.
+    """
+
+    name: str
+    coef: NDArray[np.float64]
+    intercept: Any
+    center: NDArray[np.float64]
+    row_scaling: RowScaling
+    classes: NDArray[Any] | None = None
+    multilabel: bool = False
+    loss: Loss = "squared"
+    negative_weight: float | None = None
+    bounds: tuple[float, float] = DEFAULT_BOUNDS
+
+    def predict(self, X: LazyFeatures) -> NDArray[Any]:
+        """Return what ``predict`` of the estimator returns for a feature file.
+
+        Raises
+        ------
+        ValueError
+            If the rows have another number of features, or a value is not finite.
+        """
+        width = len(self.center)
+        if X.shape[1] != width:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {self.name} is expecting {width} "
+                "features as input."
+            )
+        starts = range(0, len(X), PREDICT_ROWS)
+        ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
+        return np.concatenate(list(map(self._predicted, map(X.read, starts, ends))))
+
+    def _predicted(self, rows: NDArray[np.floating]) -> NDArray[Any]:
+        if not np.all(np.isfinite(rows)):
+            raise ValueError("X must not contain NaN or infinity.")
+        scores = linear_scores(
+            rows, self.coef, self.intercept, self.center, self.row_scaling
+        )
+        if self.classes is None:
+            return np.clip(scores, *self.bounds)
+        if not self.multilabel:
+            return best_classes(scores, self.classes)
+        probabilities = label_probabilities(self.loss, scores, self.negative_weight)
+        return (probabilities > 0.5).astype(np.int64)

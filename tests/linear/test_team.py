@@ -1,0 +1,106 @@
+"""What several processes must have in common, and what not; threads stand for them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from privfeat import DPFC, PrivacyError, PrivacyLedger
+from privfeat.linear.team import check_team
+from tests.teams import Board, Thread
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+X = np.arange(12.0).reshape(6, 2)
+Y = np.arange(6) % 3
+
+
+def said(rows, *differences):
+    """Return what two processes hear that differ in what they check as told."""
+    clf = DPFC(epsilon=1.0, n_iter=1, classes=range(3))
+    common = {"seed": 1, "statement": clf.fit(X, Y).privacy_, "grouped": False}
+    common |= {"features": X, "targets": Y, "classes_read": False, "params": {}}
+    board = Board()
+
+    def check(index):
+        own = common | differences[index]
+        targets, read = own.pop("targets"), own.pop("classes_read")
+        problem = SimpleNamespace(shape=(3, 2), targets=targets, classes_read=read)
+        estimator = DPFC(epsilon=1.0, n_iter=1, classes=range(3), **own.pop("params"))
+        team = Thread(index, 2, rows, board=board)
+        try:
+            check_team(team, estimator, problem=problem, **own)
+        except (PrivacyError, ValueError) as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(check, range(2))
+    assert first == second  # none goes on alone
+    return first
+
+
+def test_processes_share_rows():
+    assert said("shared", {}, {}) is None
+    for params in ({"center": np.zeros(2)}, {"budget_split": {"gram": 1.0}}):
+        assert said("shared", {"params": params}, {"params": params}) is None
+
+
+DIFFERENT = {
+    "seed": {"seed": 2},
+    "parameter": {"params": {"clip_norm": 2.0}},
+    "array": {"params": {"center": np.array([0.1, 0.2])}},
+    "mapping": {"params": {"budget_split": {"gram": 1.0, "gradient": 2.0}}},
+    "order": {"targets": Y[::-1]},
+    "features": {"features": X + 1.0},
+    "type": {"features": X.astype(np.float32)},
+    "number": {"features": np.concatenate([X, X])},
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_processes_that_share_rows_differ_in_nothing(name):
+    assert "all processes must have the same" in said("shared", {}, DIFFERENT[name])
+
+
+@pytest.mark.parametrize("params", [{"verbose": 1}, {"random_state": 3}])
+def test_processes_may_differ_in_what_no_release_depends_on(params):
+    """Of ``random_state``, the seed that was read from it is compared."""
+    assert said("shared", {}, {"params": params}) is None
+
+
+def test_processes_charge_one_ledger(tmp_path):
+    budget = {"epsilon": 9.0, "delta": 1e-3}
+    one, two = (
+        PrivacyLedger(tmp_path / name, dataset="x", **budget) for name in ("a", "b")
+    )
+    again = PrivacyLedger(tmp_path / "a", dataset="x")
+    ledgers = [{"params": {"ledger": ledger}} for ledger in (one, again, two)]
+    assert said("shared", *ledgers[:2]) is None
+    assert "the same fit" in said("shared", *ledgers[1:])
+    assert "the same fit" in said("shared", {}, ledgers[0])
+
+
+def test_processes_have_rows_of_their_own():
+    assert said("own", {}, {"features": X + 1.0}) is None
+    assert "got the same twice: every record would count twice" in said("own", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"classes_read": True}, "classes must be given if every process has its own"),
+        ({"grouped": True}, "groups must be None if every process has its own rows"),
+    ],
+)
+def test_own_rows_are_refused_where_a_process_cannot_know_those_of_others(own, message):
+    assert message in said("own", own, own | {"features": X + 1.0})
+    assert said("shared", own, own) is None
+
+
+def test_rows_of_all_processes_are_counted_together(plant):
+    plant("most rows of all processes", 11)
+    other = {"features": X + 1.0}
+    assert "all processes together must have at most 11" in said("own", {}, other)
+    plant("most rows of all processes", 12)
+    assert said("own", {}, other) is None
