@@ -10,6 +10,7 @@ import numpy as np
 from flax import nnx
 
 from privfeat.core.noise import draws
+from privfeat.core.sums.batches import BatchTotal
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
@@ -54,16 +55,18 @@ def make_step(
     )
 
     def step() -> None:
-        total = np.zeros(sum(leaf.size for leaf in network.initial.values()))
+        n_entries = sum(leaf.size for leaf in network.initial.values())
+        total = BatchTotal(True, n_entries, size, 1.0)
         for start in range(0, batch, size):
             rows = slice(start, start + size)
             found = compiled(network.initial, inputs[rows], labels[rows], *more)
             if private:
-                total += flatten(found, names)
+                total.add(flatten(found, names))
             else:
                 jax.block_until_ready(found)
         if private:
-            total += draws.gaussian(np.arange(4, dtype=np.uint64), total.shape, 1.0)
+            noise = draws.gaussian(np.arange(4, dtype=np.uint64), (n_entries,), 1.0)
+            noise += total.sum().value
 
     return step, needed / 2**20
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SPARSE = (
+SPARSE = (
     "X and y must not be sparse matrices here. Sparse input is refused: pass dense "
-    "arrays."
+    "arrays, or sparse rows to DPAdamLinear or DPLeastSquares with center=False, since "
+    "centred rows are dense."
 )
 # A part of their message, and what we raise instead. The estimator checks of
 # scikit-learn look for some of these words.
@@ -38,8 +39,8 @@ _REWORDED = {
     "target y is None": "fit requires y to be passed, but the target y is None.",
     "argument must be a string or a real number": "X and y must hold numbers: an "
     "argument must be a string or a real number, got another object.",
-    "sparse": _SPARSE,
-    "Sparse": _SPARSE,
+    "sparse": SPARSE,
+    "Sparse": SPARSE,
     "requires grad": "X and y must not require gradients. Pass tensor.detach().",
     "Unknown label type": "y must hold classes. Unknown label type: pass integers or "
     "strings, not continuous numbers.",

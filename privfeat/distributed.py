@@ -10,6 +10,9 @@ its host or its devices, start the same script everywhere::
     train = open_features("train.h5")["train"]
     with all_processes():
         clf = DPFC(epsilon=1, classes=range(10)).fit(train.X, train.y)
+
+`DPSGDClassifier` and `DPSGDRegressor` are fitted likewise. The processes of a network
+must have devices of one kind and number: it refuses others.
 """
 
 import atexit
@@ -44,8 +47,9 @@ def initialize(**arguments: Any) -> None:
     seconds; if it is the first, JAX may abort them before. A host that is cut off is
     noticed after ``heartbeat_timeout_seconds``, 30 unless given.
 
-    On CPUs the processes talk by gloo. Exact sums travel between them unencrypted and
-    without noise: the network must be trusted as the hosts are.
+    On CPUs the processes talk by gloo. Exact sums, and samples of the records, travel
+    between them unencrypted and without noise: the network must be trusted as the hosts
+    are.
     """
     import jax
 

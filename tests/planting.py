@@ -19,8 +19,6 @@ from typing import NamedTuple
 import pytest
 
 # Imported inside functions: what is first imported while a fault is there keeps it.
-import privfeat.linear.target_rows
-import privfeat.linear.team  # noqa: F401
 
 
 class Seam(NamedTuple):
@@ -51,6 +49,7 @@ SEAMS = {
         ".linear.scaling:clip_rows", compiled=".linear.rows:bounded_rows"
     ),
     "clip of residuals": _at(
+        ".core.sums.host:clip_residuals",
         ".core.sums.kernels:clip_residuals",
         compiled=".core.sums.kernels:gradient_of",
     ),
@@ -58,14 +57,24 @@ SEAMS = {
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
     # sums
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
-    "products of rows with others": _at(".core.sums.kernels:products_of"),
+    "products of rows with others": _at(".core.sums.host:products_of"),
+    "products of an accelerator": _at(".core.sums.kernels:products_of"),
+    "memory for joined chunks": _at(".core.sums.host:_JOINED_BYTES"),
+    "memory of a call": _at(".core.sums.records:_CALL_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
     "choice of slices": _at(".core.sums.slices:chosen"),
     "rates of products": _at(".core.sums.slices:measured_rates"),
     "sums of digits": _at(".core.sums.slices:digit_sums"),
+    # what a Gram matrix costs
+    "memory of the machine": _at(".linear.cost:memory_bytes"),
+    "memory limit of a container": _at(".linear.cost:_CGROUP"),
+    "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
+    "time of eigenvectors": _at(".linear.cost:time_of_eigenvectors"),
+    "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
+    "team of this context": _at(".core.sums.processes:_team"),
     # accounting
     "mu of a budget": _at(".core.accounting.conversions:gaussian_mu"),
     "cost of a user": _at(".core.accounting.plan:Query.per_user"),
@@ -147,7 +156,7 @@ SEAMS = {
     "read of bounded rows": _at(".linear.rows:BoundedRows._read"),
     "read of lazy features": _at(".data:LazyFeatures.read"),
     "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
-    "most rows of all processes": _at(".linear.team:MAX_ROWS"),
+    "most rows of all processes": _at(".estimation.team:MAX_ROWS"),
     "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
     "what is read at once": _at(".linear.rows:_BLOCK_BYTES"),
     # networks
@@ -167,6 +176,7 @@ SEAMS = {
     "step of training": _at(".networks.training.loop:Trainer.step"),
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),
+    "bytes of images in memory": _at(".networks.images.records:_IN_MEMORY"),
     "scale of pixels": _at(".networks.model:pixel_scale"),
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
     # selection

@@ -179,7 +179,11 @@ def first_order(
     iterate="last",
     noise=no_noise,
 ):
-    """Algorithm 1 with SGD, momentum 0.9, or Adam (Kingma & Ba 2015)."""
+    """Algorithm 1 with SGD, momentum 0.9, or Adam (Kingma & Ba 2015).
+
+    Adam's mean of gradients remembers a sixth of the steps.
+    """
+    decay = min(max(1.0 - 6.0 / n_iter, 0.5), 0.9)
     noisy = _Noisy(noise)
     first, second, iterates = np.zeros_like(coef), np.zeros_like(coef), []
     for t in range(1, n_iter + 1):
@@ -191,10 +195,10 @@ def first_order(
             first = 0.9 * first + gradient
             step = first
         else:
-            first = 0.9 * first + 0.1 * gradient
+            first = decay * first + (1.0 - decay) * gradient
             second = 0.999 * second + 0.001 * gradient**2
             corrected = second / (1.0 - 0.999**t)
-            step = first / (1.0 - 0.9**t) / (np.sqrt(corrected) + 1e-8)
+            step = first / (1.0 - decay**t) / (np.sqrt(corrected) + 1e-8)
         coef = coef - learning_rate * step
         iterates.append(coef)
     return np.mean(iterates, axis=0) if iterate == "average" else coef

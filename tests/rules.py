@@ -66,12 +66,18 @@ RULES = {
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
     **core_rules(),
     "privfeat/solvers": rule(
-        ["jax", "jaxtyping"],
+        ["jax", "jaxtyping", "threadpoolctl"],
         ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
     "privfeat/estimation": rule(
-        ["jaxtyping", "sklearn"],
-        ours=SHARED | {"privfeat.core", "privfeat.data", "privfeat.estimation"},
+        ["jax", "jaxtyping", "sklearn"],
+        ours=SHARED
+        | {
+            "privfeat._encoding",
+            "privfeat.core",
+            "privfeat.data",
+            "privfeat.estimation",
+        },
     ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
@@ -157,6 +163,7 @@ ALSO_ALLOWED = {
     "privfeat/core/accounting/calibration.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
     "privfeat/core/accounting/plan.py": {"dp_accounting"},
+    "privfeat/core/sums/records.py": {"threadpoolctl"},
     "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},
 }

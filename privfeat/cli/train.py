@@ -1,7 +1,8 @@
 """``privfeat train``: train a whole network on images by DP-SGD.
 
-Train a network on a folder of images with differential privacy, and save it with its
-privacy statement. Needs `pip install 'privfeat[train]'`.
+Train a network on images with differential privacy, and save it with its privacy
+statement. Images that take more than a gibibyte are read again as steps draw them.
+Needs `pip install 'privfeat[train]'`.
 """
 
 import warnings
@@ -10,23 +11,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privfeat.cli import common, options
+from privfeat.cli import common, job, options
 from privfeat.cli.common import CommandError
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = options.verb(verbs, run, options.fitted())
+    parser = options.verb(verbs, run, options.fitted(), job.options())
     add = parser.add_argument
     add(
         "--data",
         metavar="DIR",
         required=True,
         help="a folder with images train/CLASS/*, and test/ likewise if there is a "
-        "test set; or with CLASS/*. The names of the classes become public",
+        "test set; or with CLASS/*. Or an HDF5 file with train/images, train/labels, "
+        "likewise test/, and class_names. The names of the classes become public",
     )
     add("--model", default="wrn_16_4", help="name of a network (default wrn_16_4)")
-    add("--image-size", type=int, default=32, help="side of the images (default 32)")
+    add("--image-size", type=int, default=32, help=_SIDE)
     skip = "list images that cannot be decoded and go on, instead of stopping"
     add("--skip-bad", action="store_true", help=skip)
     add("--grey", action="store_true", help="one channel, no colours")
@@ -52,10 +54,15 @@ def add_parser(verbs: Any) -> None:
     add("--restore", action="store_true", help=restore)
 
 
+_SIDE = "side to which the images of a folder are resized (default 32)"
+
+
 def run(args: Namespace) -> None:
     """Train, save, and print accuracy and statement."""
+    if args.restore and args.distributed:
+        raise CommandError("--restore must run in one process, without --distributed.")
     try:
-        with common.model_folder(args) as begun:
+        with job.joined_job(args), common.model_folder(args) as begun:
             _run(args, begun)
     except KeyboardInterrupt as error:
         if args.checkpoint_dir is not None:
@@ -74,6 +81,11 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     below, (X, y, names, files), test = _read(args)
     groups = None
     if args.groups is not None:
+        if files is None:
+            raise CommandError(
+                f"--groups must be of the files of a folder, got {args.data!r}. Pass "
+                "groups to fit in Python."
+            )
         groups = read_users(args.groups, [below + file for file in files])
     params |= {"classes": range(len(names))}
     params = {"verbose": int(not args.quiet)} | params
@@ -82,24 +94,36 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     persistence.written_before(clf, names)
     if args.restore:
         clf.restore()
+        first = True
     else:
-        common.progress(args, f"training {args.model} on {args.data} ...")
-        clf.fit(X, y, groups=groups)
-    common.save_model(args, clf, names, test)
+        with job.all_of_job(args) as first:
+            common.progress(args, f"training {args.model} on {args.data} ...")
+            clf.fit(X, y, groups=groups)
+    if first:
+        common.save_model(args, clf, names, test)
 
 
 def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
     """Return the folder below DIR, its images, and those of ``test/`` if it is there.
+
+    Images are in memory, or read as they are used; of an HDF5 file they have no names.
 
     The person who has the files is warned of empty classes before anything is charged.
     """
     from privfeat.networks import read_folder
 
     root = Path(args.data)
+    if root.is_file():
+        return _read_file(root)
     if not root.is_dir():
-        raise CommandError(f"--data must be a folder, got {args.data!r}.")
-    mode = "L" if args.grey else "RGB"
-    read = partial(read_folder, size=args.image_size, mode=mode, skip_bad=args.skip_bad)
+        raise CommandError(f"--data must be a folder or a file, got {args.data!r}.")
+    read = partial(
+        read_folder,
+        size=args.image_size,
+        mode="L" if args.grey else "RGB",
+        skip_bad=args.skip_bad,
+        lazy=None,
+    )
     below = "train/" if (root / "train").is_dir() else ""
     found = read(root / below)
     _report_empty_classes(root / below, found.class_names, found.labels)
@@ -116,6 +140,24 @@ def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
         )
     _report_empty_classes(folder, found.class_names, test.labels)
     return below, found, (test.images, test.labels, folder)
+
+
+def _read_file(path: Path) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
+    """Return the images of an HDF5 file, as `_read` does those of a folder."""
+    from privfeat.data.images import has_images, open_images
+
+    X, y, names = open_images(path)
+    if names is None:
+        raise CommandError(
+            f"{path} must hold class_names: to read the classes from the labels would "
+            "not be private. Add them."
+        )
+    _report_empty_classes(path, names, y)
+    test = None
+    if has_images(path, "test/images"):
+        found = open_images(path, images="test/images", labels="test/labels")
+        test = found.images, found.labels, path / "test"
+    return "", (X, y, names, None), test
 
 
 def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -> None:

@@ -3,9 +3,11 @@
 ``open_features`` reads a file lazily and refuses one that is not complete.
 ``write_features`` saves arrays as such a file; ``FeatureWriter`` does so in pieces
 and survives being killed. ``join_features`` joins such files without copying them.
+``open_images`` gives the images of an HDF5 file, which are read as they are used.
 """
 
 from privfeat.data.arrays import write_features
+from privfeat.data.images import ImageFile, LazyImages, open_images
 from privfeat.data.joining import join_features
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.reader import FeatureFile, FeatureSplit, open_features
@@ -19,8 +21,11 @@ __all__ = [
     "FeatureFileError",
     "FeatureSplit",
     "FeatureWriter",
+    "ImageFile",
     "LazyFeatures",
+    "LazyImages",
     "join_features",
     "open_features",
+    "open_images",
     "write_features",
 ]

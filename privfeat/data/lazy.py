@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from privfeat._messages import without_data
-from privfeat.data.schema import FeatureFileError, refused_if_damaged
+from privfeat.data.schema import FeatureFileError, chunk_rows, refused_if_damaged
 from privfeat.data.shards import Part, open_parts
 
 _LINE_BYTES = 64
@@ -173,7 +173,7 @@ class LazyFeatures:
             for part in self._open():
                 here = np.flatnonzero((index >= part.start) & (index < part.stop))
                 if here.size:
-                    rows[here] = _gather(part.dataset, index[here] - part.start)
+                    rows[here] = gathered(part.dataset, index[here] - part.start)
         return rows
 
     def close(self) -> None:
@@ -204,14 +204,19 @@ def _aligned(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     return memory[start : start + n_bytes].view(dtype).reshape(n_rows, n_columns)
 
 
-def _gather(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:
-    """Read arbitrary rows chunk by chunk: far faster than HDF5's own selection."""
-    rows = np.empty((len(index), dataset.shape[1]), dataset.dtype)
+def gathered(dataset: h5py.Dataset, index: NDArray[np.intp]) -> NDArray[Any]:
+    """Read arbitrary rows chunk by chunk: far faster than HDF5's own selection.
+
+    Of a dataset without chunks, rows that are close together are read at once.
+    """
+    rows = np.empty((len(index), *dataset.shape[1:]), dataset.dtype)
     order = np.argsort(index, kind="stable")
     wanted = index[order]
-    block = (dataset.chunks or (1024,))[0]
+    row_bytes = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+    block = (dataset.chunks or (chunk_rows(1024, row_bytes),))[0]
     cuts = np.flatnonzero(np.diff(wanted // block)) + 1
     for part in np.split(np.arange(len(wanted)), cuts):
-        first, last = wanted[part[0]], wanted[part[-1]]
-        rows[order[part]] = dataset[first : last + 1][wanted[part] - first]
+        if part.size:
+            first, last = wanted[part[0]], wanted[part[-1]]
+            rows[order[part]] = dataset[first : last + 1][wanted[part] - first]
     return rows

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
+from scipy.sparse import issparse
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._messages import check_columns, list_of, without_data
+from privfeat._messages import SPARSE, check_columns, list_of, without_data
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
 
@@ -56,10 +57,29 @@ def validated(
             raise ValueError("X must have at least 1 row, got 0.")
         estimator.n_features_in_ = X.shape[1]
     else:
-        X, y = without_data(
-            validate_data, estimator, X, y, dtype=FLOATS, multi_output=True
-        )
+        X, y = read_rows(estimator, X, y=y, multi_output=True)
     return X, y, check_users(groups, estimator.max_group_size, X.shape[0], X)
+
+
+def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
+    """Return what ``validate_data`` makes of rows; sparse ones are copied and checked.
+
+    Raises
+    ------
+    TypeError
+        If they are sparse, and the estimator takes no such rows.
+    """
+    accepted: str | bool = issparse(X) and "csr"
+    if accepted:
+        if not get_tags(estimator).input_tags.sparse:
+            raise TypeError(SPARSE)
+        # imports JAX, for sparse rows alone
+        from privfeat.core.bounds.sparse import canonical_rows
+
+        X = canonical_rows(X)
+    return without_data(
+        validate_data, estimator, X, dtype=FLOATS, accept_sparse=accepted, **options
+    )
 
 
 def seed_of(random_state: Any) -> int | None:

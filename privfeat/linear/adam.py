@@ -118,6 +118,7 @@ class DPAdamLinear(DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
+    _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "ridge": NOT_NEGATIVE,
@@ -126,6 +127,9 @@ class DPAdamLinear(DPLinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_optimizer(self.optimizer, self.learning_rate)
+
+    def _check_size(self, n_columns: int) -> None:
+        """Take rows of any length: no matrix is summed."""
 
     def _plan(self, problem: LinearProblem) -> ReleasePlan:
         shape = problem.shape

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,6 @@ from privfeat.linear.problem import LinearProblem, Shape, Stack
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
     from privfeat.core.sums.totals import ExactSum
-    from privfeat.linear.rows import BoundedRows
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -38,6 +37,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     classes: ArrayLike | None = None
     max_labels: int | None = None
     center: bool | ArrayLike = True
+
+    _sums_sparse_rows: ClassVar[bool] = False
+    _few_columns: ClassVar[str] = "Use DPAdamLinear, which needs no such matrix."
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return scores ``Z coef_^T + intercept_`` of scaled and centred rows ``Z``.
@@ -105,6 +107,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
+        centred = not isinstance(self.center, bool | np.bool_) or bool(self.center)
+        tags.input_tags.sparse = self._sums_sparse_rows and not centred
         return tags
 
     def _loss(self, *, multilabel: bool) -> Loss:
@@ -248,7 +252,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         self.intercept_ = constant.sum(axis=1)
 
 
-def _bounded_rows(*args: Any, **options: Any) -> "BoundedRows":
-    from privfeat.linear.rows import BoundedRows  # imports JAX, for fits alone
+def _bounded_rows(*args: Any, **options: Any) -> Any:
+    from privfeat.linear.sparse_rows import bounded_rows  # imports JAX, for fits alone
 
-    return BoundedRows(*args, **options)
+    return bounded_rows(*args, **options)

@@ -52,6 +52,7 @@ SHARED_PARAMETERS = (
         unit norm again. True: the mean of the rows, released first, with their number,
         for a tenth of rho. An array is a mean of **public** rows (of unit norm for
         ``row_scaling="unit"``) and costs nothing, which helps most at a small epsilon.
+        Sparse rows take False alone: centred they would be dense.
     row_scaling : {"unit", "clip"}, default="unit"
         Scale every row to norm ``clip_norm``, also when predicting, or clip only the
         rows that are longer.

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,8 @@ class DPLeastSquares(DPLinearClassifier):
     alpha: float = 1.0
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
+
+    _sums_sparse_rows: ClassVar[bool] = True
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from privfeat._messages import check_columns, without_data
+from privfeat._messages import check_columns
 from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
@@ -16,9 +16,10 @@ from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import FLOATS, seed_of, validated
+from privfeat.estimation.inputs import read_rows, seed_of, validated
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import PREDICT_ROWS, linear_scores
+from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
 
@@ -53,6 +54,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     verbose: int = 0
 
     _ranges: ClassVar[Ranges] = RANGES
+    # what helps if rows are too long for a Gram matrix
+    _few_columns: ClassVar[str] = "Pass fewer features."
 
     @fitted_apart
     def fit(
@@ -63,7 +66,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
-            One row per protected record, in feature units. Sensitive.
+            One row per protected record, in feature units. Sensitive. `DPAdamLinear`
+            and `DPLeastSquares` take sparse rows as well, in CSR format, and keep them
+            sparse.
         y : array-like of shape (n_samples,), or (n_samples, n_classes) of 0 and 1
             What to predict; an indicator matrix (also a sparse one) for records that
             may carry several labels. Sensitive.
@@ -82,9 +87,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         TypeError, ValueError
             If a parameter is out of range, no noise level meets the budget, or the
             data has a wrong shape, NaN, infinity, one class, or a label outside
-            ``classes``, or only one of ``groups`` and ``max_group_size`` is given.
-            Nothing has been released then. A refusal itself depends on the data;
-            its message shows none.
+            ``classes``, a Gram matrix has no room in memory, or only one of ``groups``
+            and ``max_group_size`` is given. Nothing has been released then. A refusal
+            itself depends on the data; its message shows none.
         BudgetExceededError, LedgerError
             If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         FloatingPointError
@@ -95,7 +100,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
         from privfeat.estimation.announcement import announced
-        from privfeat.linear.team import check_team
+        from privfeat.estimation.team import check_team
 
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
@@ -104,6 +109,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         n_samples, n_features = features.shape
         problem = self._problem(targets, n_features)
         plan = self._plan(problem)
+        self._check_size(problem.shape.n_columns)
         # every process takes part, whether or not it has users
         n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
         fit = private_fit(
@@ -119,7 +125,16 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         )
         if team.size > 1:
             grouped = users is not None
-            check_team(team, self, seed, fit.statement, problem, features, grouped)
+            check_team(
+                team,
+                self,
+                seed,
+                fit.statement,
+                problem,
+                features,
+                grouped,
+                about=str(problem.shape),
+            )
         kept = None
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
@@ -204,6 +219,10 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             if hasattr(self, name):
                 check(name, getattr(self, name))
 
+    def _check_size(self, n_columns: int) -> None:
+        """Refuse, or warn of, rows too long for a Gram matrix."""
+        check_gram_cost(type(self).__name__, n_columns, self._few_columns)
+
     def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
         check_is_fitted(self, "coef_")
@@ -212,7 +231,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
             return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
         check_columns(X=X)
-        features = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+        features = read_rows(self, X, reset=False)
         return linear_scores(
             features, self.coef_, self.intercept_, self.center_, self.row_scaling
         )

@@ -41,7 +41,7 @@ class BoundedRows:
 
     Parameters
     ----------
-    features : array or LazyFeatures of shape (n_samples, n_features)
+    features : array, LazyFeatures or CSR array of shape (n_samples, n_features)
     labels : int array of shape (n_samples, max_labels)
         Indices of the outputs that a record belongs to, filled up with -1.
     row_scaling, clip_norm, intercept_scaling
@@ -54,9 +54,11 @@ class BoundedRows:
         False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
     """
 
+    sparse = False
+
     def __init__(
         self,
-        features: NDArray[np.floating] | LazyFeatures,
+        features: Any,
         labels: NDArray[np.integer],
         *,
         row_scaling: RowScaling,
@@ -84,7 +86,7 @@ class BoundedRows:
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
         self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
-        self._cache: list[Chunk] | None = None
+        self._cache: list[Any] | None = None
 
     def centred(
         self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism
@@ -111,7 +113,7 @@ class BoundedRows:
         rows._keep, rows._cache = False, None
         return rows
 
-    def chunks(self) -> Iterable[Chunk]:
+    def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         n = len(self._starts)
         if self._keep and self._cache is None:
@@ -121,9 +123,9 @@ class BoundedRows:
             self._bounded_chunks() if self._cache is None else self._cache, n
         )
 
-    def _bounded_chunks(self) -> Iterator[Chunk]:
+    def _bounded_chunks(self) -> Iterator[Any]:
         """Yield chunks; others are read and bounded while one is used."""
-        devices, n_rows = cycle(jax.local_devices()), rows_of_call(self.n_columns)
+        devices, n_rows = cycle(jax.local_devices()), self._call_rows
         starts = self._starts
         at_once = 1
         if isinstance(self._features, LazyFeatures):
@@ -147,8 +149,11 @@ class BoundedRows:
     def _starts(self) -> range:
         """The first row of each call: a device may be handed several chunks at once."""
         first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        step = rows_of_call(self.n_columns)
-        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, step)
+        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, self._call_rows)
+
+    @property
+    def _call_rows(self) -> int:
+        return rows_of_call(self.n_columns)
 
     def _block(
         self, starts: range, n_rows: int
@@ -194,7 +199,7 @@ class BoundedRows:
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
-        return self._features[start:stop]
+        return np.asarray(self._features[start:stop])
 
 
 def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:

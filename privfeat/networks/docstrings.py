@@ -92,7 +92,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         A folder for checkpoints, of this fit alone. Where it holds one of an
         interrupted fit, ``fit`` warns and goes on from there, charged once; it must be
         given the same parameters, and the same data if it is to be their model. Where
-        it holds a finished fit, ``fit`` is an error, and ``restore()`` returns it.
+        it holds a finished fit, ``fit`` is an error, and ``restore()`` returns it. Of
+        several processes the first alone uses it.
     checkpoint_every : int, default=100
         Steps between checkpoints; there is one at the end as well.
     random_state : int, RandomState or None, default=None
@@ -109,8 +110,15 @@ _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients
 
     **Public.** See ``privacy_.public``.
 
-    **Not protected.** Timing and memory, which tell how many records a step drew; the
-    low bits of floating-point noise, and rounding of float32 sums within a physical
+    **Several processes.** Inside `privfeat.distributed.all_processes` they share the
+    batches of every step: the network is that of one process with the same seed, bit
+    for bit where each has as many devices and cores as that one, and the cost the same.
+    All must have devices of one kind and number. Exact sums and samples travel between
+    them.
+
+    **Not protected.** Timing and memory, which tell how many records a step drew, and
+    reads from disk, which tell whose they are, of records that are read late; the low
+    bits of floating-point noise, and rounding of float32 sums within a physical
     batch (`privfeat.networks.engine.clipping` has what margins cover); seeds; tuning
     over many fits."""
 

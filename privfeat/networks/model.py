@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfeat._compilation import kept_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
-from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.keys import KeyStream, SharedKeys
 from privfeat.core.private_fit import private_fit
+from privfeat.core.sums.processes import check_alone, current_team
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
@@ -31,14 +32,17 @@ from privfeat.networks.images.augment import Views, to_inputs, voted
 from privfeat.networks.images.records import (
     TO_UNIT_RANGE,
     as_records,
+    blank,
     pixel_scale,
 )
 from privfeat.networks.models import build
 from privfeat.networks.parameters import DPSGDParameters
+from privfeat.networks.team import check_same_training
 from privfeat.networks.training.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.networks.training.federated import whole_users
 from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.resuming import finished_run, run_to_end
+from privfeat.networks.training.together import first_of
 from privfeat.networks.training.units import Units, fitting_microbatch, single_records
 from privfeat.networks.weights import load_timm_weights
 
@@ -63,9 +67,9 @@ class DPSGDModel(DPSGDParameters, ABC):
         ----------
         X : array-like of shape (n_samples, height, width, channels)
             Also (n_samples, height, width), a list of images of one shape, or rows of
-            shape (n_samples, n_features). Bytes are mapped to [-1, 1], or to what
-            the ``weights`` of a known network were made for; floats are used as they
-            are. Sensitive.
+            shape (n_samples, n_features). Bytes are mapped to [-1, 1], or to what the
+            ``weights`` of a known network were made for; floats are used as they are.
+            Of `LazyImages` and `LazyFeatures` a step reads what it draws. Sensitive.
         y : array-like of shape (n_samples,), or (n_samples, n_outputs)
             Sensitive.
         groups : array-like of shape (n_samples,), optional
@@ -86,11 +90,15 @@ class DPSGDModel(DPSGDParameters, ABC):
             released then. Messages hold no data.
         BudgetExceededError, LedgerError
             If ``ledger`` has too little left, or cannot be used. Nothing was charged.
+        PrivacyError
+            If processes (`privfeat.distributed`) do not train one network on records
+            that count once, or one of them ended.
         FloatingPointError
             If the parameters overflow. The budget is spent; ``privacy_`` says so.
         """
         self._check_parameters()
-        keys = KeyStream(seed_of(self.random_state))
+        team, seed = current_team(), seed_of(self.random_state)
+        keys = SharedKeys(seed, team)
         records, problem = as_records(X), self._problem(y)
         shape, targets = records.shape[1:], problem.targets
         if len(targets) != len(records):
@@ -106,16 +114,16 @@ class DPSGDModel(DPSGDParameters, ABC):
             "n_outputs_": problem.n_outputs,
             "pixel_scale_": pixel_scale(self.model, self.weights),
         }
-        named = isinstance(self.model, str)
         with kept_compiled_code():
             network = self._network(shape, problem.n_outputs, keys)
             frozen = network.frozen_names(self.frozen)
             units, microbatch = self._units(
                 network, records, problem, fitted["pixel_scale_"], users, keys
             )
-            plan, n_iter, batch_size = self._plan(units.n_units)
+            n_units = units.number_in(team)
+            plan, n_iter, batch_size = self._plan(n_units)
             fitted["n_iter_"], private = n_iter, plan.private
-            optimizer = self._optimizer(n_iter, units, keys)
+            vouched = units.engine == "fast" and not isinstance(self.model, str)
             fit = private_fit(
                 self,
                 plan,
@@ -126,10 +134,10 @@ class DPSGDModel(DPSGDParameters, ABC):
                     "all constructor parameters but random_state",
                     "the initial parameters of the network",
                     *units.public,
-                    *(() if named or units.engine != "fast" else (_VOUCHED,)),
+                    *((_VOUCHED,) if vouched else ()),
                     "that all values are finite",
                 ),
-                n_units=units.n_units,
+                n_units=n_units,
                 forget=("parameters_",),
                 unit=units.kind,
                 classes_read=problem.classes_read,
@@ -143,21 +151,25 @@ class DPSGDModel(DPSGDParameters, ABC):
             trainer = Trainer(
                 clipped_sum=over_devices(clipped_sum(parts, factor)),
                 units=units,
-                optimizer=optimizer,
+                optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
                 names=names,
                 expected_batch_size=batch_size,
                 microbatch_size=microbatch,
                 clip_phases=phases,
+                private=private,
                 n_iter=n_iter,
                 ema_decay=self.ema_decay,
                 keys=keys,
+                team=team,
             )
+            if team.size > 1:
+                given = problem, records, network
+                check_same_training(trainer, self, seed, fit.statement, *given)
             if private and self.clipping == "adaptive":
-                of_one = records[:1], targets[:1], problem.n_outputs
-                trainer, initial = with_adaptive_bounds(
-                    trainer, parts, factor, style, initial, *of_one
-                )
-            start = trainer.start(initial)
+                how = parts, factor, style, initial
+                like = blank(records), targets[:1], problem.n_outputs
+                trainer, initial = with_adaptive_bounds(trainer, *how, *like)
+            start = trainer.start(first_of(team, initial, "initial parameters"))
             parameters = run_to_end(self, trainer, start, fit, fitted)
         return self._with_model(parameters, fitted)
 
@@ -174,11 +186,11 @@ class DPSGDModel(DPSGDParameters, ABC):
         ValueError
             If the folder holds no finished fit of these parameters.
         PrivacyError
-            If a fit holds the folder.
+            If a fit holds the folder, or several processes call this together.
         """
+        check_alone("restore")
         self._check_parameters()
-        parameters, statement, fitted = finished_run(self)
-        self.privacy_ = statement
+        parameters, self.privacy_, fitted = finished_run(self)
         return self._with_model(parameters, fitted)
 
     def planned(self, n_units: int) -> ReleasePlan:
@@ -192,8 +204,7 @@ class DPSGDModel(DPSGDParameters, ABC):
     def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
         """Set the attributes of a fit."""
         parameters.pop(BOUNDS, None)
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        self.__dict__.update(fitted)
         self.parameters_ = {n: np.asarray(leaf) for n, leaf in parameters.items()}
         return self
 
@@ -231,7 +242,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         keys: KeyStream,
     ) -> tuple[Units, int]:
         """Return what is protected as one, and how many of it are worked on at once."""
-        inputs, targets = to_inputs(records[:1]), problem.targets
+        inputs, targets = to_inputs(blank(records)), problem.targets
         tape, trial = dry_run(network, inputs), None
         if not isinstance(self.model, str):
             check_scores(network, inputs, problem.n_outputs)

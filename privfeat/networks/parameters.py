@@ -22,16 +22,19 @@ from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums.processes import check_alone
 from privfeat.estimation.parameters import Parameters
 from privfeat.networks.engine.choice import Engine
 from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_phases
 from privfeat.networks.images.augment import Augmentation
 from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
-from privfeat.networks.training.optimizers import Optimizer, Schedule, make_optimizer
+from privfeat.networks.training.optimizers import (
+    Optimizer,
+    Schedule,
+    make_optimizer,
+    with_plain_state,
+)
 from privfeat.networks.training.resuming import check_folder
-from privfeat.networks.training.units import Units
 
 Model = str | nnx.Module | Callable[..., nnx.Module]
 Clipping = Literal["fixed", "adaptive"]
@@ -95,7 +98,6 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
 
     def _check_parameters(self) -> None:
         """Check the parameters that nothing else does; nothing is stored."""
-        check_alone(type(self).__name__)
         for name, allowed in _CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
         for name, high in _COUNTS.items():
@@ -191,19 +193,22 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         )
         return plan, n_iter, batch_size
 
-    def _optimizer(self, n_iter: int, units: Units, keys: KeyStream) -> Optimizer:
+    def _optimizer(
+        self, n_iter: int, unit: Unit, n_units: int, keys: KeyStream
+    ) -> Optimizer:
         optimizer, rate = self.optimizer, self.learning_rate
         if optimizer is None:
-            optimizer = _DEFAULT_OPTIMIZERS[units.kind]
+            optimizer = _DEFAULT_OPTIMIZERS[unit]
             # the mean of the updates is what the parameters move by
-            rate = 1.0 if rate is None and units.kind == "user" else rate
-        return make_optimizer(
+            rate = 1.0 if rate is None and unit == "user" else rate
+        made = make_optimizer(
             optimizer,
             learning_rate=rate,
             schedule=self.schedule,
             warmup_steps=self.warmup_steps,
             n_iter=n_iter,
             weight_decay=self.weight_decay,
-            n_records=units.n_units,
+            n_records=n_units,
             draw_key=keys.draw,
         )
+        return with_plain_state(made)

@@ -65,6 +65,34 @@ def test_fit_of_two_plain_shells_saves_one_model(features, tmp_path):
     assert persistence.load(out).privacy_.epsilon <= 20
 
 
+@pytest.mark.slow
+def test_train_of_two_plain_shells_saves_one_model(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    for place, name in enumerate(["a", "b"]):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for i in range(12):
+            image = Image.new("L", (8, 8), 20 * i + place)
+            image.save(tmp_path / "images" / name / f"{i}.png")
+    words = "--model mlp --image-size 8 --grey --noise-multiplier 1 --batch 24"
+    words += " --set n_iter=2 --set microbatch_size=4 --quiet --distributed"
+    place = ["--data", tmp_path / "images", "--out", tmp_path / "model"]
+    with held_port() as port:
+        job = ["--coordinator", f"localhost:{port}", "--processes", "2"]
+        started = [
+            subprocess.Popen(
+                [*COMMAND, "train", *place, *words.split(), *job, "--process", str(i)],
+                env={**os.environ, "JAX_PLATFORMS": "cpu"},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for i in range(2)
+        ]
+        errors = [process.communicate(timeout=900)[1] for process in started]
+    assert not any(process.returncode for process in started), errors
+    (release,) = persistence.load(tmp_path / "model").privacy_.releases
+    assert release.count == 2
+
+
 def test_a_process_that_fails_ends_the_other_with_a_sentence(features, tmp_path):
     """The second cannot read its file, and does not wait for the first either."""
     out = tmp_path / "model"

@@ -5,6 +5,7 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.cli import main
+from privfeat.networks import read_folder
 
 pytest.importorskip("flax")
 Image = pytest.importorskip("PIL.Image")
@@ -219,3 +220,59 @@ def test_train_protects_users(folder, capsys):
     model = str(folder / "model")
     assert main(["audit", "--model", model, *few.split()]) == 0
     assert "without the user of the longest row" in capsys.readouterr().out
+
+
+def write_file(folder, *names, **more):
+    """Write the images of the folder as an HDF5 file."""
+    h5py = pytest.importorskip("h5py")
+    path = folder / "images.h5"
+    with h5py.File(path, "w") as file:
+        for split in names:
+            images, labels, classes, _ = read_folder(folder / split, size=8)
+            file[f"{split}/images"], file[f"{split}/labels"] = images, labels
+        for name, values in ({"class_names": classes} | more).items():
+            if values is not None:
+                file[name] = values
+    return path
+
+
+def test_train_on_a_file_is_that_on_its_folder(folder, capsys):
+    path = write_file(folder, "train", "test")
+    same = ("--seed", "1", "--batch", "24")
+    assert command(folder, *same) == 0
+    first = load(folder / "model")
+    said = capsys.readouterr().out.replace("test accuracy", "").split(" on ")[0]
+    assert command(folder, *same, "--data", str(path), "--overwrite") == 0
+    assert said == capsys.readouterr().out.replace("test accuracy", "").split(" on ")[0]
+    second = load(folder / "model")
+    assert first.privacy_ == second.privacy_
+    for name, leaf in first.parameters_.items():
+        assert np.array_equal(second.parameters_[name], leaf)
+
+
+def test_train_reads_large_folders_late(folder, plant):
+    fits, fit = [], plant.genuine("fit of a network")
+
+    def watched(self, X, y, **options):
+        fits.append(type(X).__name__)
+        return fit(self, X, y, **options)
+
+    plant("fit of a network", watched)
+    few = ("--batch", "24", "--overwrite")
+    assert command(folder, *few) == 0
+    plant("bytes of images in memory", 24 * 8 * 8 * 3 - 1)
+    assert command(folder, *few) == 0
+    assert fits == ["ndarray", "FolderImages"]
+
+
+def test_train_refuses_a_file_that_it_cannot_use(folder, capsys):
+    path = write_file(folder, "train", class_names=None)
+    for more, message in (
+        ([], "must hold class_names"),
+        (["--restore", "--distributed"], "--restore must run in one process"),
+    ):
+        assert command(folder, "--data", str(path), *more) == 1
+        assert message in capsys.readouterr().err
+    path = write_file(folder, "train")
+    assert command(folder, "--data", str(path), "--groups", "users.csv") == 1
+    assert "--groups must be of the files of a folder" in capsys.readouterr().err

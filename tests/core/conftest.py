@@ -23,7 +23,7 @@ class GridRows:
     """
 
     def __init__(self, rows, labels, *, step, chunk_rows=CHUNK_ROWS, private=True):
-        self.step = step if private else None
+        self.step, self.sparse = step if private else None, False
         self.n_columns = rows.shape[1]
         self._rows, self._unit = rows, step
         self._labels = labels if labels.ndim == 2 else labels[:, None]

@@ -1,10 +1,6 @@
 """Several devices and processes give what one gives, and add the noise once."""
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -14,12 +10,10 @@ from sklearn.base import clone
 import privfeat
 from privfeat.core.sums.processes import Team, all_processes, check_alone, current_team
 from privfeat.data import write_features
+from privfeat.estimation.team import _described
 from privfeat.exceptions import PrivacyError
-from privfeat.linear.team import _described
+from tests.jobs import run_job
 from tests.linear import processes
-from tests.ports import held_port
-
-ROOT = Path(privfeat.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +33,10 @@ def alone(data):
 def run(folder, data, case, *, size=2, flags=""):
     """Run ``case`` in real processes and return what each found."""
     write_features(folder / "features.h5", {"train": data})
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
-    environment["JAX_PLATFORMS"] = "cpu"
-    command = [sys.executable, processes.__file__, str(folder)]
-    with held_port() as port:
-        started = [
-            subprocess.Popen(
-                [*command, str(index), str(size), str(port), case],
-                env=environment,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for index in range(size)
-        ]
-        errors = [process.communicate(timeout=900)[1] for process in started]
+    statuses, errors = run_job(processes.__file__, folder, case, size=size, flags=flags)
     if case == "killed":
-        return str(np.load(folder / "0.npz")["message"]), started[0].returncode
-    assert not any(process.returncode for process in started), errors
+        return str(np.load(folder / "0.npz")["message"]), statuses[0]
+    assert not any(statuses), errors
     return [dict(np.load(folder / f"{index}.npz")) for index in range(size)]
 
 
@@ -186,7 +167,6 @@ def test_all_processes_ends_with_an_error_in_the_block():
     "make",
     [
         lambda: privfeat.DPRandomizedSearch(privfeat.DPFC(), {"n_iter": [1, 2]}),
-        lambda: privfeat.DPSGDClassifier(model="mlp"),
         lambda: privfeat.TemperatureScaling(privfeat.DPFC()),
     ],
 )

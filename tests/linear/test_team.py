@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPFC, PrivacyError, PrivacyLedger
-from privfeat.linear.team import check_team
+from privfeat.estimation.team import check_team
 from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -25,11 +25,11 @@ def said(rows, *differences):
     def check(index):
         own = common | differences[index]
         targets, read = own.pop("targets"), own.pop("classes_read")
-        problem = SimpleNamespace(shape=(3, 2), targets=targets, classes_read=read)
+        problem = SimpleNamespace(targets=targets, classes_read=read)
         estimator = DPFC(epsilon=1.0, n_iter=1, classes=range(3), **own.pop("params"))
         team = Thread(index, 2, rows, board=board)
         try:
-            check_team(team, estimator, problem=problem, **own)
+            check_team(team, estimator, problem=problem, about="", **own)
         except (PrivacyError, ValueError) as error:
             return str(error)
         return None

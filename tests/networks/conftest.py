@@ -11,6 +11,7 @@ from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import MLP
+from tests.networks.teams import Teams
 from tests.networks.tiny import UNOPTIMIZED
 
 
@@ -109,3 +110,9 @@ def released(plant):
 
     plant("release of a sum", release)
     return sums
+
+
+@pytest.fixture
+def together(plant):
+    """Run a function in several threads, as if they were processes of one job."""
+    return Teams(plant)

@@ -6,8 +6,7 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier
-from privfeat.core.sums.processes import Team
-from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.exceptions import PrivacyWarning
 from privfeat.networks.layers import Dense
 from tests.networks.tiny import TINY
 
@@ -106,13 +105,6 @@ def test_a_network_may_be_a_single_layer(records):
     assert set(fits[0].parameters_) == {"bias", "kernel"}
     for name, leaf in fits[0].parameters_.items():
         np.testing.assert_allclose(fits[1].parameters_[name], leaf, atol=1e-5)
-
-
-def test_several_processes_are_refused(records, released, plant):
-    plant("team of this process", lambda: Team(index=0, size=2))
-    with pytest.raises(PrivacyError, match="must run in one process"):
-        DPSGDClassifier(**TINY).fit(*records)
-    assert not released
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])

@@ -1,6 +1,7 @@
+import jax
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, stats
 
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
@@ -8,6 +9,7 @@ from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import (
     noise_edge,
     noise_ridge,
+    positive_part,
     regularized_inverse,
     step_noise_ridge,
 )
@@ -131,3 +133,74 @@ def test_regularized_inverse_takes_a_full_noise_matrix_as_it_is():
 def test_regularized_inverse_refuses_a_singular_matrix(symmetric):
     with pytest.raises(FloatingPointError, match="ridge must make"):
         regularized_inverse(release(np.zeros((2, 2)), symmetric=symmetric), ridge=0.0)
+
+
+def noisy_gram(size=600, stddev=2.0):
+    """Return the Gram matrix of few strong directions and noise: half is negative."""
+    rows = np.random.default_rng(0).normal(size=(300, size)) * np.exp(-np.arange(size))
+    noise = draws.symmetric_gaussian(KeyStream(2).draw_noise_key(), size, stddev)
+    return release(10.0 * rows.T @ rows + noise, stddev=stddev)
+
+
+def inverse_of_projection(matrix, ridge):
+    values, vectors = np.linalg.eigh(matrix.value)
+    return (vectors / (np.maximum(values, 0.0) + ridge)) @ vectors.T
+
+
+@pytest.mark.parametrize("scale", [0.3, 1e-5])
+def test_regularized_inverse_of_many_rows_rounds_far_below_noise_and_ridge(scale):
+    """With the smaller ridge, float32 would be off by more than the inverse itself."""
+    matrix = noisy_gram()
+    ridge = scale * noise_edge(2.0, 600)
+    found = regularized_inverse(matrix, ridge=ridge)
+    expected = inverse_of_projection(matrix, ridge)
+    assert np.linalg.norm(found - expected, 2) < 1e-4 * np.linalg.norm(expected, 2)
+    strongest = np.linalg.eigh(matrix.value)[1][:, -1]
+    gap = (found - expected) @ strongest
+    assert np.linalg.norm(gap) < 1e-4 * np.linalg.norm(expected @ strongest)
+
+
+def test_regularized_inverse_of_many_rows_is_exact_without_noise():
+    rows = np.random.default_rng(0).normal(size=(40, 600))
+    matrix = release(rows.T @ rows - 0.1 * np.eye(600), stddev=0.0)
+    expected = inverse_of_projection(matrix, 1e-3)
+    found = regularized_inverse(matrix, ridge=1e-3)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_cholesky_and_eigenvectors_agree_where_both_hold(plant):
+    rows = np.random.default_rng(0).normal(size=(20, 6))
+    matrix = release(rows.T @ rows)
+    found, part = regularized_inverse(matrix, ridge=0.5), positive_part(matrix)
+    np.testing.assert_array_equal(found, found.T)
+    plant("factor of a Gram matrix", lambda *_: None)
+    np.testing.assert_allclose(
+        found, regularized_inverse(matrix, ridge=0.5), atol=1e-12
+    )
+    np.testing.assert_allclose(part, positive_part(matrix), atol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [0.5, 2.0])
+def test_the_cut_is_left_out_only_where_it_changes_nothing(depth):
+    """An eigenvalue ``2**-20`` of the ridge below zero is the limit."""
+    ridge = 4.0
+    vectors = linalg.hilbert(3)
+    vectors, _ = np.linalg.qr(vectors)
+    values = np.array([-depth * 2.0**-20 * ridge, 1.0, 2.0])
+    found = regularized_inverse(release(vectors * values @ vectors.T), ridge=ridge)
+    kept = 1.0 / (np.maximum(values, 0.0) + ridge)
+    np.testing.assert_allclose(found, vectors * kept @ vectors.T, atol=1e-6 / ridge)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_regularized_inverse_refuses_a_matrix_that_is_not_finite(value):
+    with pytest.raises(FloatingPointError, match="ridge must make"):
+        regularized_inverse(release(np.full((3, 3), value)), ridge=1.0)
+
+
+def test_eigenvectors_on_an_accelerator_are_those_of_a_cpu(monkeypatch):
+    matrix = noisy_gram(12)
+    expected = regularized_inverse(matrix, ridge=0.3)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    found = regularized_inverse(matrix, ridge=0.3)
+    np.testing.assert_allclose(found, expected, atol=1e-10)

@@ -9,7 +9,9 @@ Rounding never lifts a value over its bound: norms are taken in float64, the sca
 factor is lowered by ``2**-36``, and values are rounded towards zero.
 """
 
-import jax.numpy as jnp
+from typing import Any
+
+import numpy as np
 from jaxtyping import Array, Float
 
 from privfeat.core.bounds.grid import grid_step
@@ -18,18 +20,18 @@ SHRINK = 1.0 - 2.0**-36
 
 
 def clip_residuals(
-    residuals: Float[Array, "n m"],
-    row_norms: Float[Array, " n"],
+    residuals: Float[Array | np.ndarray, "n m"],
+    row_norms: Float[Array | np.ndarray, " n"],
     *,
     clip_norm: float,
     radius: float,
     largest: float,
-) -> Float[Array, "n m"]:
+) -> Float[Any, "n m"]:
     """Scale residuals so that each gradient ``r x^T`` has norm at most ``clip_norm``.
 
     The gradient of a linear model is the outer product of residual ``r`` and row ``x``,
     with norm ``norm(r) norm(x)``: clipping it is one factor per record, and no
-    per-record gradient is formed. Called inside a float64 trace.
+    per-record gradient is formed. For arrays of NumPy, and of JAX in a float64 trace.
 
     Parameters
     ----------
@@ -56,10 +58,13 @@ def clip_residuals(
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.
     """
-    norms = jnp.linalg.norm(residuals, axis=1)
-    finite = jnp.isfinite(norms)
-    norms = jnp.where(finite, norms, 0.0)
-    limit = jnp.minimum(radius, clip_norm / jnp.maximum(row_norms, 1e-300))
-    factor = jnp.minimum(1.0, limit / jnp.maximum(norms, 1e-300)) * SHRINK
-    kept = jnp.where(finite[:, None], residuals, 0.0) * factor[:, None]
-    return jnp.trunc(jnp.clip(kept, -largest, largest) / grid_step(largest))
+    xp, step = residuals.__array_namespace__(), grid_step(largest)
+    norms = xp.sqrt(xp.sum(residuals * residuals, axis=1))
+    finite = xp.isfinite(norms)
+    norms = xp.where(finite, norms, 0.0)
+    limit = xp.minimum(radius, clip_norm / xp.maximum(row_norms, 1e-300))
+    factor = xp.minimum(1.0, limit / xp.maximum(norms, 1e-300)) * (SHRINK / step)
+    kept = xp.where(finite[:, None], residuals, 0.0) * factor[:, None]
+    whole = xp.trunc(xp.minimum(xp.maximum(kept, -largest / step), largest / step))
+    clipped: Float[Any, "n m"] = whole
+    return clipped

@@ -8,43 +8,55 @@ function:
 - ``"squared"``: ``sum_j (z_j - y_j)^2 / 2``.
 
 The first derivative is ``p - y`` with ``p = softmax(z)``, ``s(z)`` or ``z``.
+
+All functions take arrays of JAX or of NumPy, and return the same.
 """
 
-import jax
-import jax.numpy as jnp
+from typing import Any
+
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from privfeat._types import Loss
 
 
 def residuals(
-    loss: Loss, scores: Float[Array, "n m"], labels: Int[Array, "n k"]
-) -> Float[Array, "n m"]:
+    loss: Loss,
+    scores: Float[Array | np.ndarray, "n m"],
+    labels: Int[Array | np.ndarray, "n k"],
+) -> Float[Any, "n m"]:
     """Return ``p - y`` for records that carry up to ``k`` labels each."""
     indicators = label_indicators(labels, scores.shape[1])
     return _predictions(loss, scores) - indicators.astype(scores.dtype)
 
 
 def label_indicators(
-    labels: Int[Array, "n k"], n_outputs: int
-) -> Bool[Array, "n {n_outputs}"]:
+    labels: Int[Array | np.ndarray, "n k"], n_outputs: int
+) -> Bool[Any, "n {n_outputs}"]:
     """Return which labels a record carries: outside ``[0, n_outputs)`` is none.
 
     Each label counts once however often it is named, so no entry exceeds one.
     """
-    return jnp.any(
-        labels[:, :, None] == jnp.arange(n_outputs, dtype=labels.dtype)[None, None, :],
-        axis=1,
-    )
+    xp = labels.__array_namespace__()
+    outputs = xp.arange(n_outputs, dtype=labels.dtype)
+    indicators: Bool[Any, "n {n_outputs}"]
+    indicators = xp.any(labels.T[:, None, :] == outputs[None, :, None], axis=0).T
+    return indicators
 
 
-def curvatures(loss: Loss, scores: Float[Array, "n m"]) -> Float[Array, "n m"]:
+def curvatures(
+    loss: Loss, scores: Float[Array | np.ndarray, "n m"]
+) -> Float[Any, "n m"]:
     """Return ``p_j (1 - p_j)``, the diagonal of the Hessian by the scores."""
     probabilities = _predictions(loss, scores)
     return probabilities * (1.0 - probabilities)
 
 
-def _predictions(loss: Loss, scores: Float[Array, "n m"]) -> Float[Array, "n m"]:
+def _predictions(
+    loss: Loss, scores: Float[Array | np.ndarray, "n m"]
+) -> Float[Any, "n m"]:
+    xp = scores.__array_namespace__()
     if loss == "softmax":
-        return jax.nn.softmax(scores, axis=1)
-    return jax.nn.sigmoid(scores) if loss == "sigmoid" else scores
+        powers = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        return powers / xp.sum(powers, axis=1, keepdims=True)
+    return 1.0 / (1.0 + xp.exp(-scores)) if loss == "sigmoid" else scores

@@ -162,7 +162,7 @@ def _clip_rows(
     factor, bounds = radius / norms, jnp.full(len(norms), clip_norm)
     if row_scaling == "clip":
         factor = jnp.minimum(factor, scale)
-        bounds = jnp.minimum(bounds, (norms * scale / SHRINK)[:, 0])
+        bounds = jnp.minimum(bounds, (norms * scale / SHRINK).ravel())
     # 0 * NaN is NaN, so mask before scaling. Entries are read twice, which is faster
     # than to keep them in float64.
     scaled = jnp.where(kept, features, 0.0).astype(jnp.float64) * inverse
@@ -171,7 +171,7 @@ def _clip_rows(
         constant = radius if appended is None else factor * inverse
         constant = jnp.where(finite, constant * intercept_scaling / step, 0.0)
         rows = jnp.append(rows, jnp.trunc(constant).astype(jnp.float32), axis=1)
-    return ClippedRows(rows, bounds, finite[:, 0])
+    return ClippedRows(rows, bounds, finite.ravel())
 
 
 def short_rows(features: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Key, UInt64
 
 from privfeat.core.noise.threefish import NoiseKey
+from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyError
 
 MAX_DRAWS = 2**32
@@ -107,6 +108,26 @@ class KeyStream:
         if not self._drawn < MAX_DRAWS:
             raise PrivacyError("a stream must give at most 2**32 keys. Fit anew.")
         self._drawn += 1
+
+
+class SharedKeys(KeyStream):
+    """A stream of one of several processes, in which ``draw`` is the same for all.
+
+    For what all must draw alike and is no noise, such as initial parameters. Every
+    process must call it at the same places. The keys are those of the first process,
+    with a seed those of a `KeyStream` of one process. Keys and words of noise remain
+    those of the process itself.
+    """
+
+    def __init__(self, seed: int | None, team: Team) -> None:
+        super().__init__(seed, team.index)
+        self._team = team
+
+    def draw(self) -> Key[Array, ""]:
+        """Return the key of 64 bits that the first process draws."""
+        high, low = np.asarray(jax.random.key_data(super().draw())).tolist()
+        own = np.array(high << 32 | low, np.uint64).view(np.int64)
+        return _key(int(self._team.from_first(own, "key").view(np.uint64)))
 
 
 def _key(bits: int) -> Key[Array, ""]:

@@ -1,14 +1,18 @@
 """The arithmetic of one chunk, compiled: scores, residuals, and products of them.
 
-Everything is in units of the grids of ``grid``, and exact as ``statistics`` says.
-``sliced`` makes products of whole numbers of ``slices``; they are the same.
+Everything is in units of the grids of ``grid``, and exact as ``statistics`` says, for
+accelerators; ``host`` has faster ones of the same names for CPUs, and what has no
+products is here for all. ``sliced`` makes products of whole numbers of ``slices``; they
+are the same.
 """
 
 import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Num
 
 from privfeat._types import Loss
@@ -40,10 +44,10 @@ def class_sums_of(
 @partial(jax.jit, static_argnames=("loss", "clip_norm", "radius", "sliced"))
 def gradient_of(
     chunk: Chunk,
-    whole: Float64[Array, "m c"],
-    unit: float | Float[Array, ""],
     kept: Bool[Array, " b"] | None = None,
     *,
+    whole: Float64[Array, "m c"],
+    unit: float | Float[Array, ""],
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
@@ -60,16 +64,17 @@ def gradient_of(
         labels: Int[Array, "b k"],
         row_norms: Float64[Array, " b"],
     ) -> Float64[Array, "b m"]:
+        residual: Float64[Array, "b m"]
         residual = losses.residuals(loss, scores, labels).astype(jnp.float64)
-        if clip_norm is None:
-            return residual
-        return clip_residuals(
-            residual,
-            row_norms,
-            clip_norm=clip_norm,
-            radius=min(radius, residual_norm(loss, len(whole))),
-            largest=largest_residual(loss),
-        )
+        if clip_norm is not None:
+            residual = clip_residuals(
+                residual,
+                row_norms,
+                clip_norm=clip_norm,
+                radius=min(radius, residual_norm(loss, len(whole))),
+                largest=largest_residual(loss),
+            )
+        return residual
 
     scores = _scores(wide, whole, unit, sliced)
     residual = by_chunks(residuals_of, scores, chunk.labels, chunk.row_norms)
@@ -86,18 +91,31 @@ def root_curvatures_of(
     loss: Loss,
     sliced: bool = False,
 ) -> Float64[Array, "b m"]:
-    """Return ``sqrt(p (1 - p))``, 0 for NaN, cut to the bound of `curvature_norm`."""
-    # float32 probabilities may exceed the real bound by a rounding error
-    limit = curvature_norm(loss, len(whole)) * SHRINK
+    """Return ``sqrt(p (1 - p))``, bounded."""
 
     def roots_of(scores: Float32[Array, "b m"]) -> Float64[Array, "b m"]:
-        weights = losses.curvatures(loss, scores).astype(jnp.float64)
-        weights = jnp.clip(jnp.nan_to_num(weights, nan=0.0), 0.0, 0.25)
-        norms = jnp.linalg.norm(weights, axis=1, keepdims=True)
-        return jnp.sqrt(weights * (limit / jnp.maximum(norms, limit)))
+        roots: Float64[Array, "b m"]
+        roots = bounded_roots(losses.curvatures(loss, scores), loss)
+        return roots
 
     scores = _scores(_wide(chunk.rows, sliced), whole, unit, sliced)
     roots: Float64[Array, "b m"] = by_chunks(roots_of, scores)
+    return roots
+
+
+def bounded_roots(
+    weights: Float[Array | np.ndarray, "b m"], loss: Loss
+) -> Float64[Any, "b m"]:
+    """Return the roots of weights, 0 for NaN, after a cut to `curvature_norm`.
+
+    For arrays of JAX, inside a float64 trace, and of NumPy.
+    """
+    xp = weights.__array_namespace__()
+    weights = xp.nan_to_num(weights.astype(xp.float64), nan=0.0).clip(0.0, 0.25)
+    norms = xp.linalg.norm(weights, axis=1, keepdims=True)
+    # float32 probabilities may exceed the real bound by a rounding error
+    limit = curvature_norm(loss, weights.shape[1]) * SHRINK
+    roots: Float64[Any, "b m"] = xp.sqrt(weights * (limit / xp.maximum(norms, limit)))
     return roots
 
 
@@ -138,28 +156,25 @@ def _scores(
     unit: float | Float[Array, ""],
     sliced: bool,
 ) -> Float32[Array, "b m"]:
+    return (_product(wide, whole, sliced) * unit).astype(jnp.float32)
+
+
+def _product(
+    wide: Float[Array, "b c"], whole: Float64[Array, "m c"], sliced: bool
+) -> Float64[Array, "b m"]:
+    """Return ``wide whole^T``."""
     if sliced:
-        products = slices.scores(wide, whole)
-    else:
-        products = jnp.matmul(wide, _copied(whole.T), precision=EXACT)
-    return (products * unit).astype(jnp.float32)
+        return slices.scores(wide, whole)
+    return jnp.matmul(wide, _copied(whole.T), precision=EXACT)
 
 
 def _transposed_product(
-    wide: Float[Array, "b c"], narrow: Float64[Array, "b m"], sliced: bool = False
+    wide: Float[Array, "b c"], narrow: Float64[Array, "b m"], sliced: bool
 ) -> Num[Array, "m c"]:
-    """Return ``narrow^T wide``: in int64 if ``sliced``, else in float64.
-
-    On a CPU from transposed copies: XLA sums over rows three times as slowly as over
-    columns.
-    """
+    """Return ``narrow^T wide``: in int64 if ``sliced``, else in float64."""
     if sliced:
         return slices.product(narrow.T, wide.T)
-    if jax.default_backend() != "cpu":
-        return jnp.matmul(narrow.T, wide, precision=EXACT)
-    flat, tall = _copied(narrow.T), _copied(wide.T)
-    contract = (((1,), (1,)), ((), ()))
-    return jax.lax.dot_general(flat, tall, contract, precision=EXACT)
+    return jnp.matmul(narrow.T, wide, precision=EXACT)
 
 
 @partial(jax.jit, static_argnames="sliced")
@@ -181,12 +196,9 @@ def products_of(
     sliced: bool = False,
 ) -> tuple[Num[Array, "m c"], Float64[Array, "b m"]]:
     """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
-    wide = _wide(rows, sliced)
-    short = jnp.floor(rows.astype(jnp.float64) / 32.0)
-    sums = _transposed_product(wide, narrow, sliced)
-    if sliced:
-        return sums, slices.scores(short, coef)
-    return sums, jnp.matmul(_copied(short), _copied(coef.T), precision=EXACT)
+    short = _copied(jnp.floor(rows.astype(jnp.float64) / 32.0))
+    sums = _transposed_product(_wide(rows, sliced), narrow, sliced)
+    return sums, _product(short, coef, sliced)
 
 
 @partial(jax.jit, donate_argnames="total")

@@ -1,14 +1,23 @@
-"""How a fit hands its records to the core: chunks of one shape, any number of times."""
+"""How a fit hands its records to the core: chunks of one shape, any number of times.
 
-from collections.abc import Callable, Iterable, Iterator
+The cores of a CPU share the chunks of a sum; an accelerator is handed several at once.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial, wraps
+from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32, Float64, Int, Shaped
+from scipy.sparse import csr_array
+from threadpoolctl import ThreadpoolController
 
 # Functions of one row always see so many at once (`by_chunks`).
 CHUNK_ROWS = 2**10
@@ -18,6 +27,10 @@ CALL_ROWS = 2**13
 _CALL_BYTES = 2**28
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
 MAX_ROWS = 2**32
+
+_lock = Lock()
+_threads_of_sums: list[int] = []  # of each that runs
+_limit = ExitStack()
 
 
 @partial(
@@ -44,6 +57,28 @@ class Chunk:
     rows: Float32[Array, "b c"]
     row_norms: Float64[Array, " b"]
     labels: Int[Array, "b k"]
+
+
+@dataclass(frozen=True)
+class SparseChunk:
+    """A `Chunk` on the host, of rows of which only some entries are stored. Sensitive.
+
+    Attributes
+    ----------
+    matrix : CSR array of shape (n_rows, n_columns), float64
+        Bounded rows, from ``bounds.sparse``.
+    row_norms, labels
+        As of `Chunk`.
+    """
+
+    matrix: csr_array
+    row_norms: Float64[np.ndarray, " b"]
+    labels: Int[np.ndarray, "b k"]
+
+    @property
+    def rows(self) -> Float32[np.ndarray, "b c"]:
+        """All entries of this chunk, zeros as well."""
+        return np.asarray(self.matrix.toarray(), np.float32)
 
 
 def rows_of_call(n_columns: int) -> int:
@@ -107,11 +142,79 @@ class Rows(Protocol):
         The grid step of the rows, in feature units; None without privacy.
     n_columns : int
         Of every row.
+    sparse : bool
+        Whether chunks are `SparseChunk`.
     """
 
     step: float | None
     n_columns: int
+    sparse: bool
 
-    def chunks(self) -> Iterable[Chunk]:
+    def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         ...
+
+
+def in_order(
+    function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+) -> Generator[Any]:
+    """Yield what ``function`` returns for each call, in the order of the calls.
+
+    On a CPU in as many threads as the products of NumPy have, which ``OMP_NUM_THREADS``
+    or ``threadpoolctl`` may limit; an accelerator works through its queue by itself.
+    Arguments are drawn in this thread, one call after the other, few ahead of the
+    results. 64-bit types are on.
+    """
+    result = with_64_bits(function)
+    if jax.default_backend() != "cpu":
+        yield from (result(*arguments) for arguments in calls)
+        return
+    waiting: deque[Future[Any]] = deque()
+    with _one_core_each() as n_threads, ThreadPoolExecutor(n_threads) as pool:
+        for arguments in calls:
+            waiting.append(pool.submit(result, *arguments))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as called with 64-bit types, in whatever thread."""
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        with jax.enable_x64(True):
+            return function(*arguments)
+
+    return called
+
+
+@contextmanager
+def _one_core_each() -> Iterator[int]:
+    """Keep a product of NumPy to the core that asks for it; give its threads before.
+
+    They are a setting of the process: the first of several sums sets it, and the last
+    one sets it back.
+    """
+    with _lock:
+        if not _threads_of_sums:
+            blas = _controller().select(user_api="blas")
+            _threads_of_sums[:] = [
+                max([1, *(library.num_threads for library in blas.lib_controllers)])
+            ]
+            _limit.enter_context(blas.limit(limits=1))
+        else:
+            _threads_of_sums.append(_threads_of_sums[0])
+    try:
+        yield _threads_of_sums[0]
+    finally:
+        with _lock:
+            if len(_threads_of_sums) == 1:
+                _limit.close()
+            _threads_of_sums.pop()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

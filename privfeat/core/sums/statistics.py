@@ -1,15 +1,16 @@
 """Exact sums over records, in chunks; no noise.
 
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
-``clipping``). A product of two is at most ``2**40``, a call on ``2**13`` of them at
-most ``2**53``, so its float64 matrix products are exact in any order of summation, and
-so are those of ``slices``, in integers; both are the same. So are ``totals``: int64
-words of 40 bits with carries. Scores are exact as well (`whole_coef`). Functions of one
-row (the softmax, in float32) always see chunks of one shape, however many there are in
-a call; that they treat a row alike wherever it stands in its chunk is supposed.
-Hence what a record contributes depends on that record and on releases alone, not on its
-neighbours in the chunk, on chunks, threads, devices or processes, and one record moves
-a sum by exactly its own contribution.
+``clipping``). A product of two is at most ``2**40``, a sum of ``2**13`` of them at most
+``2**53``, so float64 matrix products of up to eight chunks are exact in any order of
+summation, by blocks of rows as well, and so are those of ``slices``, in integers; both
+are the same. So are ``totals``: int64 words of 40 bits with carries. Scores are exact
+as well (`whole_coef`). Functions of one row (the softmax, in float32) always see blocks
+of one shape, however many there are in a call; that they treat a row alike wherever it
+stands in its block is tried on a CPU (``devices``), and supposed elsewhere. Hence what
+a record contributes depends on that record and on releases alone, not on its neighbours
+in the chunk, on chunks, threads, devices or processes, and one record moves a sum by
+exactly its own contribution.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
@@ -27,8 +28,8 @@ from jaxtyping import Array, Bool, Float, Num
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import kernels, slices
-from privfeat.core.sums.records import Chunk, Rows, placed, rows_of_call
+from privfeat.core.sums import host, kernels, slices, sparse
+from privfeat.core.sums.records import Rows, placed, rows_of_call, with_64_bits
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
@@ -44,18 +45,17 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     """
     # known without a row: a process of a team may have none, and releases the sum
     unit = step = rows.step or 1.0
+    factors: Iterator[Float[Array, "b c"]] = (chunk.rows for chunk in rows.chunks())
+    if rows.step is not None and clip_norm is not None:
+        radius, unit = float(clip_norm), grid_step(float(clip_norm))
+        reclipped = partial(kernels.reclipped_rows_of, step=step, clip_norm=radius)
+        factors = map(with_64_bits(reclipped), rows.chunks())
+    total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
+    joined = host.joined(factors, rows.n_columns) if arithmetic() is host else factors
     sliced = _sliced(rows)
-    shape = (rows.n_columns, rows.n_columns)
-    if rows.step is None or clip_norm is None:
-        return exact_sum(
-            rows, shape, unit**2, lambda chunk: gram_of(chunk.rows, sliced)
-        )
-    radius, unit = float(clip_norm), grid_step(float(clip_norm))
-
-    def reclipped_gram(chunk: Chunk) -> Num[Any, "c c"]:
-        return gram_of(kernels.reclipped_rows_of(chunk, step, radius), sliced)
-
-    return exact_sum(rows, shape, unit**2, reclipped_gram)
+    for block in joined:
+        total.add(gram_of(block, sliced))
+    return total.sum(unit**2)
 
 
 def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
@@ -89,7 +89,9 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(kernels.class_sums_of, n_outputs=n_outputs, sliced=_sliced(rows))
+    part_of = partial(
+        arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs, **_options(rows)
+    )
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
@@ -123,23 +125,16 @@ def exact_gradient(
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
     gradient_of = partial(
-        kernels.gradient_of,
-        whole=placed(whole),
+        arithmetic(rows.sparse).gradient_of,
+        whole=whole if rows.sparse else placed(whole),
         unit=unit * step,
         loss=loss,
         clip_norm=float(clip_norm) if private else None,
         radius=float(residual_clip_norm),
-        sliced=_sliced(rows),
+        **_options(rows),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0
-    if sampler is None:
-        return exact_sum(rows, coef.shape, grid * step, gradient_of)
-    return exact_sum(
-        rows,
-        coef.shape,
-        grid * step,
-        lambda chunk: gradient_of(chunk, kept=sampler(len(chunk.rows))),
-    )
+    return exact_sum(rows, coef.shape, grid * step, gradient_of, sampler)
 
 
 def exact_curvature_grams(
@@ -152,16 +147,21 @@ def exact_curvature_grams(
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     whole, unit = whole_coef(coef, private)
-    whole, sliced = placed(whole), _sliced(rows)
+    roots_of = partial(
+        arithmetic().root_curvatures_of,
+        whole=placed(whole),
+        unit=unit * step,
+        loss=loss,
+        **_options(rows),
+    )
+    sliced = _sliced(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
         totals = {output: Total(private, (size, size)) for output in outputs}
         for chunk in rows.chunks():
             with jax.enable_x64(True):
-                roots = kernels.root_curvatures_of(
-                    chunk, whole, unit * step, loss, sliced
-                )
+                roots = roots_of(chunk)
                 for output, total in totals.items():
                     root = roots[:, output]
                     weighted = kernels.weighted_rows(chunk.rows, root, private)
@@ -169,6 +169,11 @@ def exact_curvature_grams(
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
             yield totals.pop(output).sum((step / 2.0) ** 2)
+
+
+def _options(rows: Rows) -> dict[str, bool]:
+    """Return what the functions of `kernels` take beside those of other modules."""
+    return {"sliced": _sliced(rows)} if arithmetic(rows.sparse) is kernels else {}
 
 
 def _sliced(rows: Rows) -> bool:
@@ -179,11 +184,11 @@ def _sliced(rows: Rows) -> bool:
 def gram_of(
     rows: Float[Array | np.ndarray, "b c"], sliced: bool = False
 ) -> Num[Any, "c c"]:
-    """Return ``rows^T rows`` of at most the rows of a call.
+    """Return ``rows^T rows`` of a call; on a CPU of up to `host.most_rows`.
 
     On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
     """
-    if jax.default_backend() == "cpu" and not sliced:
+    if jax.default_backend() == "cpu":
         host = np.asarray(rows).astype(np.float64, copy=False)
         return np.asarray(host.T @ host)
     missing = rows_of_call(rows.shape[1]) - len(rows)
@@ -192,3 +197,10 @@ def gram_of(
         rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
     with jax.enable_x64(True):
         return kernels.gram_product_of(jnp.asarray(rows), sliced)
+
+
+def arithmetic(of_sparse_rows: bool = False) -> Any:
+    """Return the module with the arithmetic of a chunk for the devices of a process."""
+    if of_sparse_rows:
+        return sparse
+    return host if jax.default_backend() == "cpu" else kernels

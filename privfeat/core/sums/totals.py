@@ -1,16 +1,17 @@
 """Totals of chunk sums: exact, whatever their order, devices and processes."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float64, Int64, Num, Shaped
+from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
 from privfeat.core.sums import kernels
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import Chunk, Rows
+from privfeat.core.sums.records import Chunk, Rows, in_order, with_64_bits
 
 # Sums of a call are at most 2**53: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
@@ -75,18 +76,24 @@ def exact_sum(
     rows: Rows,
     shape: tuple[int, ...],
     unit: float,
-    part_of: Callable[[Chunk], Num[Any, "p q"]],
+    part_of: Callable[..., Num[Any, "p q"]],
+    sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
 ) -> ExactSum:
     """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
 
     ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
-    privacy whole numbers of at most ``2**53``.
+    privacy whole numbers of at most ``2**53``. On a CPU several threads call it. What
+    ``sampler`` draws for a chunk, in the order of chunks, is its second argument.
     """
+
+    @with_64_bits
+    def drawn(chunk: Chunk) -> tuple[Any, ...]:
+        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.rows)))
+
     total = Total(rows.step is not None, shape)
-    for chunk in rows.chunks():
-        with jax.enable_x64(True):
-            part = part_of(chunk)
-        total.add(part)
+    with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
+        for part in parts:
+            total.add(part)
     return total.sum(unit)
 
 
@@ -103,7 +110,7 @@ class Total:
         self._n_parts = 0
         self._carry: Any = None
 
-    def add(self, part: Num[Any, "p q"]) -> None:
+    def add(self, part: Num[Any, "..."]) -> None:
         """Add the sum of a call: whole, at most ``2**53``, with privacy."""
         where = getattr(part, "device", None)
         with jax.enable_x64(True):

@@ -25,7 +25,8 @@ products. What cancellation takes from a norm by Gram matrices is added beforeha
 float32 sum: the proof is for real numbers there. Its error is at most ``2**-24``, times
 the number of terms, of the sum of absolute values; but a record that is added moves
 others to other batches, and no small multiple of the clip norm bounds what rounding
-may change in all of these together.
+may change in all of these together. Batch sums are added without error
+(`core.sums.batches`).
 """
 
 import math

@@ -33,7 +33,7 @@ def to_inputs(
 ) -> NDArray[np.float32]:
     """Return records as the network takes them: bytes scaled, floats as they are."""
     if records.dtype != np.uint8:
-        return records
+        return records.astype(np.float32, copy=False)
     scaled: NDArray[np.float32] = (records.astype(np.float32) - scale[0]) / scale[1]
     return scaled
 

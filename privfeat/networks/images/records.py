@@ -2,8 +2,10 @@
 
 import os
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +13,40 @@ from numpy.typing import NDArray
 from privfeat._checks import check_choice
 from privfeat._extras import require
 from privfeat._messages import array_of, without_data
+from privfeat.data import LazyFeatures
+from privfeat.data.images import FolderImages, LazyImages, squared
 from privfeat.data.networks import KNOWN_NETWORKS
-from privfeat.data.pixels import BadImageError, converted, decode, list_images
+from privfeat.data.pixels import BadImageError, list_images
 
+_AT_ONCE = 256  # files that are decoded together
+_IN_MEMORY = 2**30  # bytes
 # Bytes minus the first, over the second, are numbers in [-1, 1].
 TO_UNIT_RANGE = np.full((2, 1), 127.5, np.float32)
 
 
-def as_records(X: Any) -> NDArray[Any]:
+# What is read from disk as it is used.
+Lazy: TypeAlias = LazyImages | LazyFeatures
+
+
+def as_records(X: Any) -> Any:
     """Return records as an array of shape (n_samples, ...), uint8 or float32.
 
     Parameters
     ----------
     X : array, or sequence of arrays of one shape
         Images (height, width, channels), images of one channel (height, width), or rows
-        of numbers. Whole numbers must be bytes.
+        of numbers. Whole numbers must be bytes. `LazyImages` and `LazyFeatures` stay as
+        they are: records that are read when they are indexed.
 
     Raises
     ------
     TypeError, ValueError
         If the records are not numbers, differ in shape, or hold NaN or infinity.
     """
+    if isinstance(X, Lazy):
+        if not len(X):
+            raise ValueError("X must have at least 1 record, got 0.")
+        return X
     if isinstance(X, str | os.PathLike):
         raise TypeError(
             "X must hold images, got a path. Pass what "
@@ -70,6 +85,11 @@ def as_records(X: Any) -> NDArray[Any]:
     return records[..., None] if records.ndim == 3 else records
 
 
+def blank(records: Any) -> NDArray[Any]:
+    """Return one record of zeros in the shape and type of ``records``."""
+    return np.zeros((1, *records.shape[1:]), records.dtype)
+
+
 def _mode(record: Any) -> str:
     """Return the mode of an image of Pillow; "L" of an array."""
     mode: str = getattr(record, "mode", "L")
@@ -93,7 +113,7 @@ class ImageFolder(NamedTuple):
 
     Attributes
     ----------
-    images : array of shape (n_samples, size, size, channels), uint8
+    images : array or LazyImages of shape (n_samples, size, size, channels), uint8
         Sensitive.
     labels : array of shape (n_samples,)
         Places in ``class_names``. Sensitive.
@@ -102,7 +122,7 @@ class ImageFolder(NamedTuple):
         ``class/.../name`` of every image. Sensitive.
     """
 
-    images: NDArray[np.uint8]
+    images: NDArray[np.uint8] | LazyImages
     labels: NDArray[np.int64]
     class_names: list[str]
     files: list[str]
@@ -114,6 +134,7 @@ def read_folder(
     size: int = 32,
     mode: str = "RGB",
     skip_bad: bool = False,
+    lazy: bool | None = False,
 ) -> ImageFolder:
     """Return the images of ``path/<class>/``, their labels, class names and files.
 
@@ -130,6 +151,10 @@ def read_folder(
         Colours or grey levels.
     skip_bad : bool
         Leave out images that cannot be decoded, with a warning that names each.
+    lazy : bool or None
+        Decode all images once, to find the bad ones while nothing is spent, but keep
+        none: a fit decodes those again that a step draws. For folders that are larger
+        than memory; fits are the same. None: where they take more than a gibibyte.
 
     Raises
     ------
@@ -138,8 +163,6 @@ def read_folder(
         The message names its file: it is for the person who has the files.
     """
     require("read_folder", "PIL", extra="train")
-    from PIL import ImageOps
-
     check_choice("mode", mode, ("RGB", "L"))
     names, folders = list_images(path)
     class_names = [folder for folder in folders if "/" not in folder]
@@ -148,27 +171,43 @@ def read_folder(
             f"{os.fspath(path)!r} must hold a folder for each of at least 2 classes, "
             f"got {len(class_names)}."
         )
-    number = {name: label for label, name in enumerate(class_names)}
-    images, labels, files = [], [], []
-    for file in names:
-        folder, slash, _ = file.partition("/")
-        if not slash:  # beside the class folders
-            continue
-        place = Path(path, file)
-        try:
-            image = converted(decode(place), mode)
-        except BadImageError as error:
-            if not skip_bad:
-                raise BadImageError(
-                    f"{place} must be an image, but cannot be decoded ({error}). "
-                    "Repair or remove it, or skip bad images (--skip-bad)."
-                ) from error
-            warnings.warn(f"skipped {place}: {error}", stacklevel=2)
-            continue
-        images.append(np.asarray(ImageOps.fit(image, (size, size)), np.uint8))
-        labels.append(number[folder])
+    names = [file for file in names if "/" in file]  # not beside the class folders
+    if lazy is None:
+        lazy = len(names) * size**2 * len(mode) > _IN_MEMORY
+    images, files = [], []
+    for file, image in _decoded(Path(path), names, size, mode, skip_bad):
+        images.extend([] if lazy else [image])
         files.append(file)
-    if not images:
+    if not files:
         raise ValueError(f"{os.fspath(path)!r} must hold images, got none.")
-    stacked = np.stack(images).reshape(len(images), size, size, -1)
-    return ImageFolder(stacked, np.array(labels), class_names, files)
+    number = {name: label for label, name in enumerate(class_names)}
+    labels = np.array([number[file.partition("/")[0]] for file in files])
+    found = FolderImages(path, files, size, mode) if lazy else np.stack(images)
+    return ImageFolder(found, labels, class_names, files)
+
+
+def _decoded(
+    root: Path, files: list[str], size: int, mode: str, skip_bad: bool
+) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Yield every file that can be decoded, and its image; several are in work."""
+
+    def decoded(file: str) -> NDArray[np.uint8] | BadImageError:
+        try:
+            return squared(root / file, size=size, mode=mode)
+        except BadImageError as error:
+            return error
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for start in range(0, len(files), _AT_ONCE):
+            block = files[start : start + _AT_ONCE]
+            for file, image in zip(block, pool.map(decoded, block), strict=True):
+                if not isinstance(image, BadImageError):
+                    yield file, image
+                elif skip_bad:
+                    warnings.warn(f"skipped {root / file}: {image}", stacklevel=3)
+                else:
+                    raise BadImageError(
+                        f"{root / file} must be an image, but cannot be decoded "
+                        f"({image}). Repair or remove it, or skip bad images "
+                        "(--skip-bad)."
+                    ) from image

@@ -39,6 +39,9 @@ and `DPSGDModel.restore` returns its model. Hence:
 - Of a charged fit only the newest checkpoint can be gone on with, and only once,
   whatever copies of the folder there are: `privfeat.core.ledger.charging`.
 
+Of processes that train together the first alone has a folder, and passes on what it
+holds; if it cannot, all of them end. Another number of processes may go on with it.
+
 This cannot see a copied folder of a fit without a ledger: gone on with twice, it is two
 fits. What an interrupted write left, which nobody may have read, is removed.
 """
@@ -180,7 +183,8 @@ class Checkpoints:
     def _save(self, state: TrainState, kept: dict[str, Any]) -> None:
         from orbax.checkpoint import args
 
-        written = args.StandardSave(vars(state)), args.JsonSave(kept)
+        arrays = jax.tree.map(_on_host, vars(state))
+        written = args.StandardSave(arrays), args.JsonSave(kept)
         items = dict(zip(("state", "public"), written, strict=True))
         self.manager.save(state.step, args=args.Composite(**items))
 
@@ -188,12 +192,11 @@ class Checkpoints:
         """Return one item, the state as the tree ``like``, or as it was written."""
         from orbax.checkpoint import args
 
+        like = jax.tree.map(_on_host, like)
         item = args.JsonRestore() if name == "public" else args.StandardRestore(like)
         tree = self.manager.restore(step, args=args.Composite(**{name: item}))[name]
         # free of the devices that orbax has put them on
-        return jax.tree.map(
-            lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, tree
-        )
+        return jax.tree.map(_on_host, tree)
 
 
 @contextmanager
@@ -215,11 +218,21 @@ def open_checkpoints(
         for entry in path.iterdir():
             if _UNFINISHED in entry.name:
                 shutil.rmtree(entry)
+        here = jax.process_index()  # of several processes this one waits for no other
         options = orbax.CheckpointManagerOptions(
-            max_to_keep=1, enable_async_checkpointing=False
+            max_to_keep=1,
+            enable_async_checkpointing=False,
+            create=False,
+            multiprocessing_options=orbax.options.MultiprocessingOptions(
+                primary_host=here, active_processes={here}
+            ),
         )
         with orbax.CheckpointManager(path, options=options) as manager:
             yield Checkpoints(manager, **about)
+
+
+def _on_host(leaf: Any) -> Any:
+    return np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf
 
 
 def _shapes(state: TrainState) -> list[Any]:

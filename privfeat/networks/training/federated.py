@@ -171,6 +171,10 @@ class Slots:
     def __len__(self) -> int:
         return len(self._counts)
 
+    def tobytes(self) -> bytes:
+        """Return whose every record is, as far as it counts."""
+        return self._places.tobytes() + self._counts.tobytes()
+
     def filled(self, users: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which slots of these users hold a record."""
         return self._slots < self._counts[users][:, None]
@@ -191,7 +195,9 @@ class ByUser:
 
     def __getitem__(self, users: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of these users, (n, n_slots, ...)."""
-        return self.values[self.slots.records(users)]
+        places = self.slots.records(users)
+        found: NDArray[Any] = self.values[places.ravel()]
+        return found.reshape(*places.shape, *found.shape[1:])
 
 
 def whole_users(

@@ -1,26 +1,33 @@
 """The training loop: sample, sum clipped gradients, release, update."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
 from privfeat._progress import passing
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.sums.batches import BatchTotal
+from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.optimizers import Optimizer
+from privfeat.networks.training.together import sampled
 from privfeat.networks.training.units import Units
 
 GRADIENT = "gradient"
+_AHEAD = 2  # batches that are read before they are used
 
 
 @dataclass
@@ -61,15 +68,24 @@ class Trainer:
     microbatch_size : int
     clip_phases : sequence of (start, clip_norm)
         Start as a share of all steps, from 0 upwards.
+    private : bool
+        Whether gradients are clipped, and their sums exact.
     n_iter : int
     ema_decay : float or None
     keys : KeyStream
+    team : Team
+        The processes that train together.
 
     Notes
     -----
     **Guarantee.** Each step releases one sum, of sensitivity 1 (2 under replace-one)
     since every unit's part is at most the clip norm by which the sum is divided. An
     empty step releases noise. All else is computed from releases and public values.
+
+    **Several processes.** Which units a step draws, and how they are dealt into
+    physical batches, is as in one process. Each batch is summed by one of them, and
+    batch sums are whole numbers on a grid: their total is that of one process, bit for
+    bit, if all have the same devices and cores. Noise is added to it once.
     """
 
     clipped_sum: Callable[..., Parameters]
@@ -79,9 +95,11 @@ class Trainer:
     expected_batch_size: float
     microbatch_size: int
     clip_phases: Sequence[tuple[float, float]]
+    private: bool
     n_iter: int
     ema_decay: float | None
     keys: KeyStream
+    team: Team
 
     def start(self, parameters: Parameters) -> TrainState:
         """Return the state before the first step.
@@ -114,7 +132,7 @@ class Trainer:
         """
         sampler, n = mechanism.sampler(GRADIENT), self.units.n_units
         for _ in steps:
-            drawn = np.arange(n) if sampler is None else np.flatnonzero(sampler(n))
+            drawn = np.flatnonzero(sampled(self.team, sampler, n))
             state = self.step(mechanism, state, drawn)
             yield state
 
@@ -143,22 +161,42 @@ class Trainer:
     def _exact(
         self, parameters: Parameters, drawn: NDArray[np.intp], clip_norm: float
     ) -> ExactSum:
-        """Return the sum of the clipped gradients, divided by the clip norm."""
-        total = np.zeros(sum(parameters[name].size for name in self.names))
+        """Return the sum of this process's clipped gradients, over the clip norm."""
+        size = sum(parameters[name].size for name in self.names)
+        total = BatchTotal(self.private, size, self.microbatch_size, clip_norm)
         key = self.keys.draw()  # one a step: draws do not depend on physical batches
+        if self.team.rows == "own":  # whose numbers others have as well
+            key = jax.random.fold_in(key, self.team.index)
+        batches = [*physical_batches(drawn, self.microbatch_size)]
+        batches = [batches[place] for place in self.team.part(len(batches))]
         units, radius = self.units, jnp.float32(clip_norm)
-        batches = physical_batches(drawn, self.microbatch_size)
-        n_batches = -(-len(drawn) // self.microbatch_size)
-        for numbers, valid in passing(batches, n_batches):
-            inputs = units.prepare(units.records[numbers], numbers, key)
+        read = read_ahead(units.records, batches)
+        for numbers, valid, records in passing(read, len(batches)):
+            inputs = units.prepare(records, numbers, key)
             targets = jnp.asarray(units.targets[numbers])
             # some accelerators round factors to 10 bits: more than the margin covers
             with jax.default_matmul_precision("highest"):
-                part = self.clipped_sum(
+                found = self.clipped_sum(
                     parameters, inputs, targets, jnp.asarray(valid), radius
                 )
-            total += flatten(part, self.names)
-        return ExactSum(total / clip_norm)
+            total.add(flatten(found, self.names))
+        return total.sum()
+
+
+def read_ahead(
+    records: Any, batches: Sequence[tuple[Any, Any]]
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the batches with their records; the next are read while one is used.
+
+    Only records that a batch names are read, and those of `_AHEAD` batches at a time.
+    """
+    with ThreadPoolExecutor(1) as reader:
+        reads = (reader.submit(records.__getitem__, numbers) for numbers, _ in batches)
+        waiting: deque[Future[Any]] = deque(islice(reads, _AHEAD))
+        for numbers, valid in batches:
+            found = waiting.popleft().result()
+            waiting.extend(islice(reads, 1))
+            yield numbers, valid, found
 
 
 def physical_batches(
@@ -167,19 +205,19 @@ def physical_batches(
     """Yield the units in batches of one size; none for none. Sensitive.
 
     A batch is the numbers of its units, and which of its slots hold one: the last batch
-    is filled up with any unit.
+    is filled up with its last unit.
     """
     for start in range(0, len(drawn), microbatch_size):
         part = drawn[start : start + microbatch_size]
         empty, valid = (0, microbatch_size - len(part)), np.ones(len(part), bool)
-        yield np.pad(part, empty), np.pad(valid, empty)
+        yield np.pad(part, empty, mode="edge"), np.pad(valid, empty)
 
 
-def flatten(parameters: Parameters, names: tuple[str, ...]) -> NDArray[np.float64]:
+@partial(jax.jit, static_argnames="names")
+def flatten(parameters: Parameters, names: tuple[str, ...]) -> Float[Array, " p"]:
     """Return the named arrays as one vector, in that order."""
-    return np.concatenate(
-        [np.asarray(parameters[name], np.float64).ravel() for name in names]
-    )
+    leaves = [parameters[name].ravel().astype(jnp.float32) for name in names]
+    return jnp.concatenate(leaves)
 
 
 def unflatten(

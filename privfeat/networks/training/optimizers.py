@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
+import jax
 import jax.numpy as jnp
 import optax
 
@@ -85,6 +86,40 @@ def make_optimizer(
     if optimizer == "sgld":
         return optax.chain(*decay, _langevin(rate, n_records, draw_key()))
     return optax.chain(*decay, _FACTORIES[optimizer](rate))
+
+
+def with_plain_state(optimizer: Optimizer) -> Optimizer:
+    """Return an optimizer whose state holds plain arrays in the place of random keys.
+
+    So that a checkpoint can hold it, and processes can pass it on.
+    """
+
+    def init(parameters: Any) -> Any:
+        return jax.tree.map(_plain, optimizer.init(parameters))
+
+    def update(updates: Any, state: Any, parameters: Any = None) -> Any:
+        kinds = optimizer.init(parameters)  # of which nothing is computed
+        state = jax.tree.map(_as_it_was, kinds, state)
+        updates, state = optimizer.update(updates, state, parameters)
+        return updates, jax.tree.map(_plain, state)
+
+    return optax.GradientTransformation(init, update)
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(
+        leaf.dtype, jax.dtypes.prng_key
+    )
+
+
+def _plain(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _as_it_was(kind: Any, leaf: Any) -> Any:
+    if not _is_key(kind):
+        return leaf
+    return jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(kind))
 
 
 def _langevin(rate: Any, n_records: int, key: Any) -> Optimizer:

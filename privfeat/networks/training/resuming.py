@@ -2,7 +2,8 @@
 
 import json
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from privfeat.estimation.announcement import announced
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
 from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
+from privfeat.networks.training.together import by_first, first_of
 
 # What an interrupted fit may find changed. The seed must not be written anywhere.
 _NOT_COMPARED = (
@@ -41,34 +43,70 @@ def run_to_end(
     """Return the parameters after all steps, those of an interrupted run included.
 
     The fit is charged before its first step, or was when it was interrupted. ``fitted``
-    are the public attributes that the estimator will have.
+    are the public attributes that the estimator will have. Of several processes the
+    first alone reads and writes checkpoints, and the others go on from what it has.
 
     Raises
     ------
     ValueError
         If ``checkpoint_dir`` holds another fit, a finished or a damaged one.
+    PrivacyError
+        In the other processes, if the first raises any of these.
     FloatingPointError
         If the parameters overflow.
     """
-    state, n_iter, going_on = start, trainer.n_iter, {}
-    with _checkpoints_of(estimator, start, fit.statement, fitted) as checkpoints:
-        found = checkpoints.newest(start) if checkpoints is not None else None
+    state, n_iter, team = start, trainer.n_iter, trainer.team
+    with ExitStack() as stack:
+
+        def find() -> tuple[Checkpoints | None, Any]:
+            checkpoints = stack.enter_context(
+                _checkpoints_of(estimator, start, fit.statement, fitted)
+            )
+            found = None if checkpoints is None else checkpoints.newest(start)
+            if found is not None:
+                _tell_what_was_found(found[0].step, n_iter)
+            return checkpoints, found
+
+        checkpoints, found = by_first(team, "use checkpoint_dir", find) or (None, None)
+        going_on: dict[str, Any] = {}
         if found is not None:
             state, kept = found
-            _tell_what_was_found(state.step, n_iter)
-            trainer.keys.skip_to(kept["position"])
             going_on = {"number": kept["charge"], "tokens": kept["tokens"]}
+        kept_step, position, is_kept = first_of(
+            team,
+            [state.step, kept["position"] if found else 0, checkpoints is not None],
+            "checkpoint",
+        )
+        if kept_step:
+            arrays = state.parameters, state.optimizer, state.average
+            state = TrainState(int(kept_step), *first_of(team, arrays, "state"))
+            trainer.keys.skip_to(int(position))
         numbers = steps("gradients", n_iter, done=state.step)
-        shown = announced(estimator, fit.statement, charged=found is None)
+        shown = announced(
+            estimator, fit.statement, charged=not kept_step, first=team.index == 0
+        )
         with fit.drawing(**going_on) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
-                if checkpoints is not None:
-                    position, last = trainer.keys.position, state.step == n_iter
-                    checkpoints.keep(state, position, fit.charge, last=last)
+                last = state.step == n_iter
+                if is_kept and (last or state.step % estimator.checkpoint_every == 0):
+                    keep = partial(_keep, checkpoints, state, trainer, fit.charge, last)
+                    by_first(team, "write a checkpoint", keep)
             parameters = state.parameters | (state.average or {})
+            parameters = first_of(team, parameters, "trained parameters")
             _check_finite(parameters)
     return parameters
+
+
+def _keep(
+    checkpoints: Checkpoints | None,
+    state: TrainState,
+    trainer: Trainer,
+    charge: int | None,
+    last: bool,
+) -> None:
+    if checkpoints is not None:
+        checkpoints.keep(state, trainer.keys.position, charge, last=last)
 
 
 def finished_run(

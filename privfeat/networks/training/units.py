@@ -9,6 +9,7 @@ import jax
 from numpy.typing import NDArray
 
 from privfeat._types import Unit
+from privfeat.core.sums.processes import Team
 from privfeat.networks.engine.clipped_sums import UsedEngine
 from privfeat.networks.engine.network import Network
 from privfeat.networks.images.augment import Views
@@ -26,7 +27,7 @@ class Units:
     ----------
     kind : {"record", "user"}
     n_units : int
-        Public, since samples are drawn by it.
+        That this process has. Public, since samples are drawn by it.
     records, targets : array, or what is indexed like one
         The numbers of some units give what they hold, one slice each. Sensitive.
     prepare : callable
@@ -48,6 +49,10 @@ class Units:
     engine: UsedEngine
     alone: Callable[[Any, Any], tuple[Any, Any]]
     public: tuple[str, ...]
+
+    def number_in(self, team: Team) -> int:
+        """Return the number of units of all processes together."""
+        return sum(team.each(self.n_units)) if team.rows == "own" else self.n_units
 
 
 def single_records(

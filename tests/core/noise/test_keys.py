@@ -5,7 +5,8 @@ import jax
 import numpy as np
 import pytest
 
-from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.keys import KeyStream, SharedKeys
+from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyError
 
 
@@ -173,3 +174,33 @@ def test_key_stream_ends(draw):
     stream.skip_to(2**32)
     with pytest.raises(PrivacyError, match="at most"):
         getattr(stream, draw)()
+
+
+class Echo(Team):
+    """A process that hears what the first has drawn, under one seed."""
+
+    def from_first(self, values, what="value", unit=1.0):
+        if self.index == 0:
+            heard.append(values.copy())
+            return values
+        return heard.pop(0)
+
+
+heard = []
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_shared_keys_are_those_of_the_first_process(seed):
+    first, second = (SharedKeys(seed, Echo(index, 2)) for index in range(2))
+    for _ in range(5):
+        assert words(first.draw()) == words(second.draw())
+    assert first.draw_noise_key().tolist() != second.draw_noise_key().tolist()
+    assert first.position == second.position == 6
+
+
+def test_shared_keys_of_one_process_are_its_keys():
+    plain, shared = KeyStream(7), SharedKeys(7, Team())
+    for _ in range(3):
+        assert words(plain.draw()) == words(shared.draw())
+        assert plain.draw_words(4).tolist() == shared.draw_words(4).tolist()
+    assert plain.draw_integer() == shared.draw_integer()

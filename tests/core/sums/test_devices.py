@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import product
 from typing import NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices
+from privfeat.core.sums import devices, host
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -22,28 +23,28 @@ from privfeat.exceptions import PrivacyError
 @pytest.fixture(autouse=True)
 def fresh():
     """Forget what earlier checks found, and what planted devices did."""
-    for checked in (devices._is_exact, devices._bounds_hold):
+    for checked in (devices._is_exact, devices._bounds_hold, host.rows_are_alike):
         checked.cache_clear()
     yield
-    for checked in (devices._is_exact, devices._bounds_hold):
+    for checked in (devices._is_exact, devices._bounds_hold, host.rows_are_alike):
         checked.cache_clear()
 
 
-def shared_scale(product, bits=44):
+def shared_scale(found, bits=44):
     """Return a product that keeps so many bits below its largest entry alone."""
-    unit = 2.0 ** (np.floor(np.log2(np.max(np.abs(product)))) - bits)
-    return np.round(np.asarray(product) / unit) * unit
+    unit = 2.0 ** (np.floor(np.log2(np.max(np.abs(found)))) - bits)
+    return np.round(np.asarray(found) / unit) * unit
 
 
-def one_off(product):
+def one_off(found):
     """Return a product that is wrong by one at one place."""
-    wrong = np.array(product)
+    wrong = np.array(found)
     wrong[-1, -1] += 1.0
     return wrong
 
 
-def not_whole(product):
-    wrong = np.array(product)
+def not_whole(found):
+    wrong = np.array(found)
     wrong[0, -1] += 0.25
     return wrong
 
@@ -52,17 +53,32 @@ def test_this_machine_is_exact():
     check_exact_products()
 
 
+def test_products_of_accelerators_are_those_that_are_tried(monkeypatch, plant):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    plant("products of rows with others", None)
+    check_exact_products()
+    genuine = plant.genuine("products of an accelerator")
+    plant("products of an accelerator", lambda *rows: map(one_off, genuine(*rows)))
+    devices._is_exact.cache_clear()
+    with pytest.raises(PrivacyError, match="products must be exact"):
+        check_exact_products()
+
+
 @pytest.mark.parametrize("wrong", [shared_scale, one_off, not_whole])
-@pytest.mark.parametrize("place", ["gram", "sums", "scores"])
-def test_a_wrong_product_is_found_and_refused(plant, place, wrong):
+@pytest.mark.parametrize(
+    ("place", "n_outputs"), [("gram", 0), *product(["sums", "scores"], [1, 4, 128])]
+)
+def test_a_wrong_product_is_found_and_refused(plant, place, n_outputs, wrong):
     gram = plant.genuine("product of rows with themselves")
     products = plant.genuine("products of rows with others")
     if place == "gram":
         plant("product of rows with themselves", lambda rows, _: wrong(gram(rows)))
     else:
 
-        def planted(*numbers):
-            sums, scores = products(*numbers)
+        def planted(rows, narrow, coef):
+            sums, scores = products(rows, narrow, coef)
+            if len(coef) != n_outputs:
+                return sums, scores
             return (wrong(sums), scores) if place == "sums" else (sums, wrong(scores))
 
         plant("products of rows with others", planted)
@@ -76,9 +92,25 @@ def test_the_numbers_are_as_large_as_a_fit_has_them():
     rows, narrow, coef = devices._hard_numbers()
     assert rows.size == 2**20
     assert np.max(np.abs(rows)) == np.max(np.abs(narrow)) == 2.0**20
-    assert np.max(np.abs(narrow[:, 0] @ rows)) == 2.0**50
+    assert np.max(np.abs(narrow[:, 0] @ rows)) == 2.0**50 - 2.0**30
+    assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**50
+    tall = devices._hard_rows(2**13)
+    assert tall.size == 2**20
+    assert tall[:, 0] @ tall[:, 0] == 2.0**53
     norms = np.linalg.norm(coef, axis=1)
     assert 2.0**31 < np.max(norms) <= 2.0**32
+    assert np.max(np.abs(rows // 32)) == 2.0**15
+
+
+def test_the_numbers_are_as_large_as_an_accelerator_has_them(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    rows, narrow, coef = devices._hard_numbers()
+    assert rows.shape == (2**13, 2**7)
+    assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**53
+    assert np.all(narrow[:, 0] % 2 == 1)
+    norms = np.linalg.norm(coef, axis=1)
+    assert 2.0**31 < np.max(norms) <= 2.0**32
+    assert np.max(np.abs(coef)) == 2.0**32 - 1.0
     assert np.max(np.abs(rows // 32)) == 2.0**15
 
 
@@ -92,7 +124,7 @@ def test_the_numbers_are_hard_to_multiply():
     assert np.median(np.abs(rows[::2, 2:])) > 2.0**18
     assert set(np.abs(coef[1])) == {2.0**27}
     assert set(np.abs(coef[2])) == {0.0, 2.0**32 - 1.0}
-    others = coef[[0, 3, 4]]
+    others = coef[[0, *range(3, len(coef))]]
     assert np.all(others % 2 == 1)
     assert np.median(np.abs(others)) > 0.9 * 2.0**26
     assert len(np.unique(np.abs(others))) > 0.99 * others.size
@@ -123,6 +155,24 @@ def test_bounds_that_do_not_hold_are_refused(plant, wrong):
     devices.check_devices(private=False)
     with pytest.raises(PrivacyError, match="must compute as IEEE 754 says"):
         devices.check_devices(private=True)
+
+
+def last_row_apart(loss, scores, labels):
+    """As code for the rest of a vector, which rounds otherwise."""
+    found = np.array(scores)
+    found[-1] = np.nextafter(found[-1], np.float32(np.inf))
+    return found
+
+
+def columns_apart(loss, scores, labels):
+    return scores + np.float32(np.sum(scores[0]))
+
+
+@pytest.mark.parametrize("wrong", [last_row_apart, columns_apart])
+def test_rows_that_depend_on_their_place_are_refused(plant, wrong):
+    plant("residuals of the loss", wrong)
+    with pytest.raises(PrivacyError, match="NumPy must treat all rows"):
+        check_exact_products()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +215,7 @@ def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """
 import jax, numpy as np
-from privfeat.core.sums import devices
+from privfeat.core.sums import devices, host
 from tests.planting import Plant
 plant = Plant()
 genuine = plant.genuine("products of rows with others")

@@ -1,15 +1,23 @@
-"""That sums of so many rows are exact, and their rounding within the margin."""
+"""Threads, and that sums of so many rows are exact, rounded within the margin."""
 
+import threading
+import time
+
+import jax
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from privfeat.core.bounds.grid import GRID_BITS
 from privfeat.core.bounds.sensitivity import ROUNDING
-from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks
+from privfeat.core.sums.host import most_rows
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks, in_order
 
 
-def test_products_of_a_whole_chunk_add_up_exactly_in_float64():
-    assert (2**GRID_BITS) ** 2 * CHUNK_ROWS <= 2**53
+def test_products_of_all_rows_of_a_call_add_up_exactly_in_float64():
+    assert (2**GRID_BITS) ** 2 * most_rows(1) <= 2**53
+    assert most_rows(1) == 8 * CHUNK_ROWS
+    assert most_rows(150_000) == CHUNK_ROWS
 
 
 def test_the_margin_covers_the_rounding_of_the_largest_sums():
@@ -34,3 +42,58 @@ def test_rows_come_alone_in_the_same_number_of_slots():
     alone = list(full_chunks(rows, alone=True))
     assert [each.shape for each in alone] == [(1, 2)] * CHUNK_ROWS
     np.testing.assert_array_equal(np.concatenate(alone), next(full_chunks(rows)))
+
+
+def test_results_come_in_the_order_of_the_calls():
+    drawn = []
+
+    def calls():
+        for number in range(9):
+            drawn.append(number)
+            yield number, 1
+
+    def slow(number, one):
+        time.sleep(0.01 * (number % 3))
+        return number + one, jax.config.jax_enable_x64
+
+    found = []
+    for result, wide in in_order(slow, calls()):
+        # arguments are drawn a few calls ahead of the results, not all at once
+        assert len(drawn) - len(found) <= 2 + blas_threads()[0]
+        assert wide
+        found.append(result)
+    assert found == list(range(1, 10))
+
+
+def blas_threads():
+    """The threads of a product before sums, at least one."""
+    info = threadpool_info()
+    return [lib["num_threads"] for lib in info if lib["user_api"] == "blas"] or [1]
+
+
+def test_a_product_has_one_core_while_sums_run_and_all_after_the_last():
+    before = blas_threads()
+    first, second = (in_order(lambda _: blas_threads(), [(0,), (0,)]) for _ in range(2))
+    assert set(next(first)) == set(next(second)) == {1}
+    first.close()
+    assert set(blas_threads()) == {1}
+    second.close()
+    assert blas_threads() == before
+
+
+def test_products_have_their_cores_back_after_an_error():
+    before = blas_threads()
+
+    def fail(_):
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        list(in_order(fail, [(0,)]))
+    assert blas_threads() == before
+
+
+def test_accelerators_are_called_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    main = threading.get_ident()
+    found = list(in_order(lambda x: (x, threading.get_ident()), [(1,), (2,)]))
+    assert found == [(1, main), (2, main)]

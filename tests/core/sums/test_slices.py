@@ -40,15 +40,15 @@ coefficients = st.one_of(
 
 
 @pytest.fixture
-def sliced(plant):
-    """Make products of slices, as an accelerator may."""
-    plant("choice of slices", lambda: True)
+def accelerator(monkeypatch):
+    """Compute as on an accelerator, in calls that are as large."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
 
 
 @pytest.fixture
-def accelerator(monkeypatch):
-    """Let calls be as large as on an accelerator."""
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+def sliced(accelerator, plant):
+    """Make products of slices, as an accelerator may."""
+    plant("choice of slices", lambda: True)
 
 
 def python_product(left, right):
@@ -144,11 +144,12 @@ def sums(part, coef, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_sums_of_slices_are_those_of_float64(grid_rows, plant, loss):
+def test_sums_of_slices_are_those_of_float64(grid_rows, accelerator, plant, loss):
     rows, labels = bounded(1500, 6)
     rows[1::2] = hard_rows(1500)[1::2]
     coef = np.random.default_rng(1).normal(size=(3, 6)) * 4.0
     part = grid_rows(rows, labels, step=STEP)
+    plant("choice of slices", lambda: False)
     expected = list(sums(part, coef, loss))
     plant("choice of slices", lambda: True)
     for one, two in zip(sums(part, coef, loss), expected, strict=True):
@@ -165,8 +166,19 @@ def test_sums_without_privacy_are_not_sliced(grid_rows, sliced):
     )
 
 
+def test_sums_on_a_cpu_are_not_sliced(grid_rows, plant):
+    rows, labels = bounded(30, 6)
+    part = grid_rows(rows, labels, step=STEP)
+    for fault in ("choice of slices", "sums of digits"):
+        plant(fault, lambda *_: True)
+    np.testing.assert_array_equal(
+        exact_gram(part).value, (rows.T @ rows).astype(float) * STEP**2
+    )
+    for one in sums(part, np.ones((3, 6)), "softmax"):
+        assert np.all(np.isfinite(one))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", [True, False])
 @pytest.mark.parametrize(
     "clf",
     [
@@ -179,19 +191,30 @@ def test_sums_without_privacy_are_not_sliced(grid_rows, sliced):
     ids=lambda clf: f"{type(clf).__name__} {clf.epsilon}",
 )
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-def test_fits_on_an_accelerator_are_those_on_a_cpu(plant, monkeypatch, clf, choice):
-    """Bit for bit with privacy, in calls of eight chunks, by slices or by float64."""
+def test_fits_on_an_accelerator_are_those_on_a_cpu(plant, monkeypatch, clf):
+    """Bit for bit with privacy, in calls of any size, by slices or by float64.
+
+    On a CPU softmax is another function, in its last bits.
+    """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(CHUNK_ROWS + 200, 5)), rng.integers(0, 3, CHUNK_ROWS + 200)
     clf.set_params(classes=[0, 1, 2], random_state=0)
-    expected = clf.fit(X, y).coef_
-    plant("choice of slices", lambda: choice)
+    on_cpu = clf.fit(X, y).coef_
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    found = clf.fit(X, y).coef_
-    if math.isinf(clf.epsilon):
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
-    else:
-        np.testing.assert_array_equal(found, expected)
+    found = []
+    for call_bytes in (1, 2**28):
+        plant("memory of a call", call_bytes)
+        for choice in (True, False):
+            plant("choice of slices", lambda choice=choice: choice)
+            found.append(clf.fit(X, y).coef_)
+    for coef in found[1:]:
+        if math.isinf(clf.epsilon):
+            np.testing.assert_allclose(coef, found[0], rtol=1e-9)
+        else:
+            np.testing.assert_array_equal(coef, found[0])
+    np.testing.assert_allclose(
+        found[0], on_cpu, rtol=1e-4, atol=1e-4 * np.abs(on_cpu).max()
+    )
 
 
 def test_coefficients_are_moved_to_an_accelerator_once(monkeypatch):
@@ -279,7 +302,7 @@ def test_sums_of_digits_in_float32_are_noticed(plant):
 
 
 @pytest.mark.slow
-def test_a_wrong_sum_of_digits_is_refused(accelerator, sliced, plant):
+def test_a_wrong_sum_of_digits_is_refused(sliced, plant):
     """By one, in short sums alone; and only where slices are used."""
     devices._is_exact.cache_clear()
     devices.check_exact_products()

@@ -137,6 +137,37 @@ def test_one_record_moves_a_sum_by_exactly_its_contribution(grid_rows, loss, n_r
         np.testing.assert_array_equal(alone + without, together)
 
 
+@pytest.mark.parametrize("n_rows", [0, 5, 3 * CHUNK_ROWS, 17 * CHUNK_ROWS + 3])
+@pytest.mark.parametrize("memory", [1, 3 * 8 * 2 * CHUNK_ROWS, 2**28])
+def test_grams_of_joined_chunks_are_exact(grid_rows, plant, n_rows, memory):
+    plant("memory for joined chunks", memory)
+    rows = np.random.default_rng(0).choice([-LIMIT, LIMIT - 1, LIMIT], (n_rows, 2))
+    made = grid_rows(rows, np.zeros(n_rows), step=1.0)
+    found = exact_gram(made)
+    np.testing.assert_array_equal(found.total, rows.T @ rows)
+    clipped = exact_gram(made, clip_norm=2.0**20)
+    assert np.trace(clipped.value) <= n_rows * 2.0**40
+
+
+def test_samplers_draw_in_the_order_of_the_chunks(grid_rows):
+    rows, labels = bounded(700, 5)
+    coef = np.random.default_rng(1).normal(size=(3, 5))
+    draws = [
+        np.random.default_rng(place).random(CHUNK_ROWS) < 0.5 for place in range(7)
+    ]
+
+    def gradient(rows, labels, masks):
+        part = grid_rows(rows, labels, step=STEP, chunk_rows=100)
+        options = {"loss": "softmax", "clip_norm": 0.3}
+        left = iter(masks)
+        return exact_gradient(part, coef, sampler=lambda _: next(left), **options).value
+
+    kept = np.concatenate([mask[:100] for mask in draws])
+    every = np.ones_like(draws)
+    expected = gradient(rows[kept], labels[kept], every)
+    np.testing.assert_array_equal(gradient(rows, labels, draws), expected)
+
+
 def test_class_grams_multiply_a_chunk_at_a_time(grid_rows, plant):
     """More rows would not have room in a float64; five times 205 is one too many."""
     rows = np.random.default_rng(0).integers(-9, 9, (2255, 3))
@@ -183,7 +214,7 @@ def test_sums_on_another_device_are_those_of_a_cpu(grid_rows, monkeypatch, plant
     np.testing.assert_array_equal(exact_gram(made).value, rows.T @ rows)
     with jax.enable_x64(True):
         wide = jnp.asarray(chunk.rows, jnp.float64)
-        product = kernels._transposed_product(wide, wide[:, :2])
+        product = kernels._transposed_product(wide, wide[:, :2], False)
     np.testing.assert_array_equal(product, rows[:, :2].T @ rows)
 
 

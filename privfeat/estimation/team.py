@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jax
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from privfeat._encoding import encode
@@ -13,12 +15,13 @@ from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
+from privfeat.estimation.problem import Problem
 from privfeat.exceptions import PrivacyError
-from privfeat.linear.problem import LinearProblem
 
 # Seeds are compared as they were read, a ledger by what it charges; progress bars are
 # for one process.
 _NOT_COMPARED = ("random_state", "ledger", "verbose")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
 
 
@@ -27,14 +30,20 @@ def check_team(
     estimator: BaseEstimator,
     seed: int | None,
     statement: PrivacyStatement,
-    problem: LinearProblem,
+    problem: Problem,
     features: Any,
     grouped: bool,
+    *,
+    about: str,
+    instead: Mapping[str, Any] = _NOTHING,
+    n_compared: int = CHUNK_ROWS,
 ) -> None:
     """Refuse what would count a record or a user in more than one process.
 
-    Of the features the first chunk is compared, and all targets: rows that one process
-    has shuffled have their targets in another order.
+    Of the features the first ``n_compared`` rows are compared, and all targets: rows
+    that one process has shuffled have their targets in another order. ``about`` is what
+    else a fit must have in common, and ``instead`` what stands for parameters that are
+    compared by it.
 
     Raises
     ------
@@ -43,10 +52,11 @@ def check_team(
         different ones. Where each has its own rows: if classes are not given, there are
         groups, or two processes hold the same rows.
     """
-    description = f"{statement.to_json()} {problem.shape} {team.rows} {seed}"
-    team.check_same("fit", f"{description} {_described(estimator)}".encode())
-    first = np.ascontiguousarray(features[:CHUNK_ROWS])
-    content = first.tobytes() + problem.targets.tobytes()
+    description = f"{statement.to_json()} {about} {team.rows} {seed}"
+    team.check_same("fit", f"{description} {_described(estimator, instead)}".encode())
+    first = features[:n_compared]
+    parts = [first.data, first.indices, first.indptr] if issparse(first) else [first]
+    content = b"".join(part.tobytes() for part in (*parts, problem.targets))
     if team.rows == "shared":
         team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
         return
@@ -65,9 +75,9 @@ def check_team(
     team.check_distinct("rows", content)
 
 
-def _described(estimator: BaseEstimator) -> str:
+def _described(estimator: BaseEstimator, instead: Mapping[str, Any] = _NOTHING) -> str:
     """Return, as text, all that decides what a fit computes, beside its records."""
-    params = estimator.get_params(deep=True)
+    params = estimator.get_params(deep=True) | dict(instead)
     ledger = params.get("ledger")
     content = [
         f"{type(estimator).__module__}.{type(estimator).__qualname__}",

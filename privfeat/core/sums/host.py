@@ -1,0 +1,206 @@
+"""The arithmetic of one chunk on a CPU, by NumPy, with one read of its rows.
+
+As ``kernels``, which has what accelerators run: the same functions, exact for the same
+reason. A block of rows is widened to float64 once, and multiplied by coefficients and
+by residuals while the cache of a core holds it. Several threads may each have a chunk.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import get_args
+
+import numpy as np
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int
+
+from privfeat._types import Loss
+from privfeat.core.bounds import losses
+from privfeat.core.bounds.clipping import clip_residuals
+from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
+from privfeat.core.sums.kernels import bounded_roots
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk
+
+# Fewer rows cost more calls, and more additions to the sum; more leave the cache.
+_LEAST_ROWS = 64
+# Rows that are multiplied with themselves at once: so many sum to at most 2**53, and
+# take so much memory.
+_JOINED_ROWS = 2**13
+_JOINED_BYTES = 2**28
+
+
+def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[np.ndarray, "m c"]:
+    """Return the sum of the rows of each label."""
+    labels = np.asarray(chunk.labels)
+    total = np.zeros((n_outputs, chunk.rows.shape[1]))
+    for part, wide in _blocks(chunk.rows, n_outputs):
+        indicators = losses.label_indicators(labels[part], n_outputs)
+        total += _transposed_product(wide, indicators.astype(np.float64))
+    return total
+
+
+def gradient_of(
+    chunk: Chunk,
+    kept: Bool[np.ndarray, " b"] | None = None,
+    *,
+    whole: Float64[np.ndarray, "m c"],
+    unit: float,
+    loss: Loss,
+    clip_norm: float | None,
+    radius: float = math.inf,
+) -> Float64[np.ndarray, "m c"]:
+    """Return the gradient sum of a chunk.
+
+    With privacy its unit is the grid step of the rows times that of the residuals.
+    """
+    labels, row_norms = np.asarray(chunk.labels), np.asarray(chunk.row_norms)
+    total = np.zeros(whole.shape)
+    for part, wide in _blocks(chunk.rows, len(whole)):
+        residual = residuals_of(
+            scaled(_products(wide, whole), unit),
+            labels[part],
+            row_norms[part],
+            None if kept is None else kept[part],
+            loss=loss,
+            clip_norm=clip_norm,
+            radius=radius,
+        )
+        total += _transposed_product(wide, residual)
+    return total
+
+
+def residuals_of(
+    scores: Float32[np.ndarray, "r m"],
+    labels: Int[np.ndarray, "r k"],
+    row_norms: Float64[np.ndarray, " r"],
+    kept: Bool[np.ndarray, " r"] | None,
+    *,
+    loss: Loss,
+    clip_norm: float | None,
+    radius: float,
+) -> Float64[np.ndarray, "r m"]:
+    """Return residuals, whole in their grid with privacy; zero where not ``kept``."""
+    # numbers that are not finite are made zero, and are no news
+    with np.errstate(all="ignore"):
+        residual = losses.residuals(loss, scores, labels).astype(np.float64)
+        if clip_norm is not None:
+            residual = clip_residuals(
+                residual,
+                row_norms,
+                clip_norm=clip_norm,
+                radius=min(radius, residual_norm(loss, scores.shape[1])),
+                largest=largest_residual(loss),
+            )
+    if kept is not None:
+        residual[~kept] = 0.0
+    return np.asarray(residual)
+
+
+def root_curvatures_of(
+    chunk: Chunk, whole: Float64[np.ndarray, "m c"], unit: float, loss: Loss
+) -> Float64[np.ndarray, "b m"]:
+    """Return ``sqrt(p (1 - p))``, bounded."""
+    with np.errstate(all="ignore"):
+        weights = [
+            losses.curvatures(loss, scaled(_products(wide, whole), unit))
+            for _, wide in _blocks(chunk.rows, len(whole))
+        ]
+        roots: Float64[np.ndarray, "b m"]
+        roots = bounded_roots(np.concatenate(weights), loss)
+        return roots
+
+
+def products_of(
+    rows: Float32[np.ndarray, "b c"],
+    narrow: Float64[np.ndarray, "b m"],
+    coef: Float64[np.ndarray, "m c"],
+) -> tuple[Float64[np.ndarray, "m c"], Float64[np.ndarray, "b m"]]:
+    """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
+    sums, scores = np.zeros(coef.shape), np.empty(narrow.shape)
+    for part, wide in _blocks(rows, len(coef)):
+        scores[part] = _products(np.floor(wide / 32.0), coef)
+        sums += _transposed_product(wide, narrow[part])
+    return sums, scores
+
+
+def joined(
+    parts: Iterable[Float[Array, "b c"]], n_columns: int
+) -> Iterator[Float64[np.ndarray, "r c"]]:
+    """Yield the rows of chunks, `most_rows` at once, in one place."""
+    block, filled = np.empty((most_rows(n_columns), n_columns)), 0
+    for part in parts:
+        block[filled : filled + len(part)] = part
+        filled += len(part)
+        if filled == len(block):
+            yield block
+            filled = 0
+    if filled:
+        yield block[:filled]
+
+
+def most_rows(n_columns: int) -> int:
+    """Return how many rows are multiplied with themselves at once: up to eight chunks.
+
+    One product of eight takes three quarters of the time of eight products.
+    """
+    n_chunks = _JOINED_BYTES // (8 * CHUNK_ROWS * n_columns)
+    return min(CHUNK_ROWS * max(n_chunks, 1), _JOINED_ROWS)
+
+
+@lru_cache(maxsize=1)
+def rows_are_alike() -> bool:
+    """Return whether scores have the same residuals at every place of a block."""
+    numbers = np.arange(10 * _LEAST_ROWS, dtype=np.float64).reshape(-1, 10)
+    scores, none = numbers * 0.618034 % 1.0 * 64.0 - 32.0, np.full((_LEAST_ROWS, 1), -1)
+    moved = [
+        _products(np.roll(scores, place, axis=0), np.eye(10)).astype(np.float32)
+        for place in range(_LEAST_ROWS)
+    ]
+    return all(
+        np.array_equal(
+            losses.residuals(loss, block, none),
+            np.roll(losses.residuals(loss, moved[0], none), place, axis=0),
+        )
+        for loss in get_args(Loss)
+        for place, block in enumerate(moved)
+    )
+
+
+def _blocks(
+    rows: Float32[Array | np.ndarray, "b c"], n_outputs: int
+) -> Iterator[tuple[slice, Float64[np.ndarray, "r c"]]]:
+    """Yield parts of a chunk, of one size, and their rows in float64, in one place.
+
+    The more outputs, the longer a block is multiplied, and the less its place matters.
+    """
+    host = np.asarray(rows)
+    n_rows = min(max(_LEAST_ROWS, 1 << (8 * n_outputs).bit_length() - 1), CHUNK_ROWS)
+    wide = np.empty((n_rows, host.shape[1]))
+    for start in range(0, len(host), n_rows):
+        part = slice(start, start + n_rows)
+        wide[:] = host[part]
+        yield part, wide
+
+
+def scaled(
+    products: Float64[np.ndarray, "r m"], unit: float
+) -> Float32[np.ndarray, "r m"]:
+    """Return products of coefficients as scores; they may overflow."""
+    with np.errstate(all="ignore"):
+        products *= unit
+        return np.asarray(products, np.float32)
+
+
+def _products(
+    wide: Float64[np.ndarray, "r c"], whole: Float64[np.ndarray, "m c"]
+) -> Float64[np.ndarray, "r m"]:
+    """Return ``wide whole^T``, an output after the other in memory."""
+    products: Float64[np.ndarray, "r m"] = (whole @ wide.T).T
+    return products
+
+
+def _transposed_product(
+    wide: Float64[np.ndarray, "r c"], narrow: Float64[np.ndarray, "r m"]
+) -> Float64[np.ndarray, "m c"]:
+    """Return ``narrow^T wide``, from columns in one piece each."""
+    product: Float64[np.ndarray, "m c"] = np.ascontiguousarray(narrow.T) @ wide
+    return product

@@ -1,0 +1,257 @@
+"""Images on disk, of which only those are read that are asked for.
+
+A folder of image files, or a dataset of an HDF5 file. Both are indexed like a read-only
+array of bytes, so that a fit holds the images of a step alone in memory.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from privfeat.data.lazy import gathered
+from privfeat.data.pixels import BadImageError, converted, decode
+from privfeat.data.schema import FeatureFileError, open_hdf5, refused_if_damaged
+
+_MUST = "be an HDF5 file with images"
+
+
+class LazyImages(ABC):
+    """Images on disk as a read-only array of bytes, read when they are asked for.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_samples, height, width, channels).
+
+    Notes
+    -----
+    An image that is asked for twice in one index is read once. Threads may share an
+    instance, and it can be pickled, by path. ``numpy.asarray(images)`` reads all.
+    """
+
+    ndim = 4
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape})"
+
+    def __getitem__(self, key: Any) -> NDArray[np.uint8]:
+        """Return images by a slice or an array of whole numbers, of any shape.
+
+        Raises
+        ------
+        IndexError
+            If the key is something else, or an image is not there.
+        """
+        numbers = np.arange(len(self))[key] if isinstance(key, slice) else key
+        numbers = np.asarray(numbers)
+        if numbers.dtype.kind not in "iu" or not numbers.ndim:
+            raise IndexError("images must be indexed by a slice or an array of int.")
+        if numbers.size and not (
+            -len(self) <= numbers.min() and numbers.max() < len(self)
+        ):
+            raise IndexError("images must be indexed by numbers of those there are.")
+        wanted, places = np.unique(numbers % max(len(self), 1), return_inverse=True)
+        images = self._read(wanted.astype(np.intp))
+        return images[places.reshape(numbers.shape)]
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "copy must be None or True, got False. Images on disk are always "
+                "copied into memory."
+            )
+        images = self[:]
+        return images if dtype is None else images.astype(dtype, copy=False)
+
+    @abstractmethod
+    def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Return the images of these numbers, which increase."""
+
+
+class FolderImages(LazyImages):
+    """The image files of a folder, decoded and resized as ``read_folder`` does.
+
+    Parameters
+    ----------
+    root : path-like
+    files : sequence of str
+        Paths below it, one for each image.
+    size : int
+    mode : {"RGB", "L"}
+    """
+
+    def __init__(
+        self, root: str | os.PathLike[str], files: Sequence[str], size: int, mode: str
+    ) -> None:
+        super().__init__((len(files), size, size, len(mode)))
+        self.root, self.files = os.path.abspath(root), files
+        self._decode = partial(squared, size=size, mode=mode)
+
+    def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
+        images = np.empty((len(numbers), *self.shape[1:]), np.uint8)
+        places = [Path(self.root, self.files[number]) for number in numbers]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for image, found in zip(
+                images, pool.map(partial(_or_named, self._decode), places), strict=True
+            ):
+                image[...] = found
+        return images
+
+
+class StoredImages(LazyImages):
+    """A dataset of an HDF5 file, opened at the first read, once in a process.
+
+    Parameters
+    ----------
+    path, dataset : str
+    shape : tuple of int
+        (n_samples, height, width, channels), also where the file has no last axis.
+    """
+
+    def __init__(self, path: str, dataset: str, shape: tuple[int, ...]) -> None:
+        super().__init__(shape)
+        self.path, self.dataset = os.path.abspath(path), dataset
+        self._pid = -1  # of the process that opened the file
+
+    def __reduce__(self) -> tuple[type["StoredImages"], tuple[Any, ...]]:
+        return StoredImages, (self.path, self.dataset, self.shape)
+
+    def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
+        with refused_if_damaged(self.path, _MUST, "Copy it again."):
+            if self._pid != os.getpid():
+                self._images = h5py.File(self.path, "r")[self.dataset]
+                self._pid = os.getpid()
+            if shape_of(self._images) != self.shape:
+                raise FeatureFileError(
+                    f"{self.path} must hold {self.dataset!r} as it was opened, but was "
+                    "changed. Open it again."
+                )
+            images = gathered(self._images, numbers)
+        return images.reshape(len(numbers), *self.shape[1:])
+
+
+class ImageFile(NamedTuple):
+    """A split of an HDF5 file with images.
+
+    Attributes
+    ----------
+    images : LazyImages of shape (n_samples, height, width, channels), uint8
+        Sensitive.
+    labels : array of shape (n_samples,)
+        Sensitive.
+    class_names : list of str, or None
+        Where the file names them, ``labels`` are places in it.
+    """
+
+    images: LazyImages
+    labels: NDArray[Any]
+    class_names: list[str] | None
+
+
+def open_images(
+    path: str | os.PathLike[str],
+    *,
+    images: str = "train/images",
+    labels: str = "train/labels",
+) -> ImageFile:
+    """Return images and labels of an HDF5 file; the images are not read yet.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Names of classes are read from its dataset ``class_names``, if it has one.
+    images : str
+        A dataset of shape (n_samples, height, width), or with one or three channels as
+        a last axis, of type uint8. Chunks of one image, or a few, are read fastest.
+    labels : str
+        A dataset of shape (n_samples,).
+
+    Raises
+    ------
+    FeatureFileError
+        If the file cannot be read, or does not hold these. The message shows no data.
+    """
+    path = os.fspath(path)
+    with (
+        open_hdf5(path, f"must {_MUST}", "Check the path.") as file,
+        refused_if_damaged(path, _MUST, "Copy it again."),
+    ):
+        for name in (images, labels):
+            if not isinstance(file.get(name), h5py.Dataset):
+                raise FeatureFileError(
+                    f"{path} must hold a dataset {name!r}, but does not. Name another."
+                )
+        shape = shape_of(file[images])
+        if shape is None or len(file[labels].shape) != 1:
+            raise FeatureFileError(
+                f"{path} must hold bytes of shape (n, height, width, 1 or 3) in "
+                f"{images!r} and one label of each in {labels!r}, but holds others."
+            )
+        if file[labels].shape != shape[:1] or not shape[0]:
+            raise FeatureFileError(
+                f"{path} must hold as many labels in {labels!r} as images in "
+                f"{images!r}, at least one, but does not."
+            )
+        found, names = file[labels][()], file.get("class_names")
+        text = names.asstr()[()].tolist() if isinstance(names, h5py.Dataset) else None
+    if found.dtype.hasobject:
+        found = np.array([str(label, "utf-8") for label in found])
+    return ImageFile(StoredImages(path, images, shape), found, text)
+
+
+def has_images(path: str | os.PathLike[str], images: str) -> bool:
+    """Return whether an HDF5 file has a dataset of this name."""
+    with open_hdf5(os.fspath(path), f"must {_MUST}", "Check the path.") as file:
+        return images in file
+
+
+def shape_of(dataset: Any) -> tuple[int, ...] | None:
+    """Return (n, height, width, channels) of a dataset of images, None of another."""
+    shape = (*dataset.shape, 1) if dataset.ndim == 3 else tuple(dataset.shape)
+    is_image = len(shape) == 4 and shape[3] in (1, 3) and dataset.dtype == np.uint8
+    return shape if is_image else None
+
+
+def squared(file: str | os.PathLike[str], *, size: int, mode: str) -> NDArray[np.uint8]:
+    """Return an image file as an array of shape (size, size, channels).
+
+    The shorter side is resized first, and the image is centre-cropped.
+
+    Raises
+    ------
+    BadImageError
+        If it cannot be decoded.
+    """
+    from PIL import ImageOps
+
+    image = ImageOps.fit(converted(decode(file), mode), (size, size))
+    return np.asarray(image, np.uint8).reshape(size, size, len(mode))
+
+
+def _or_named(decode: Any, place: Path) -> NDArray[np.uint8]:
+    """Return the decoded image; what is raised names the file, for its owner."""
+    try:
+        found: NDArray[np.uint8] = decode(place)
+    except BadImageError as error:
+        raise BadImageError(
+            f"{place} must stay as it was when the folder was opened, but cannot be "
+            f"decoded ({error}). Put it back."
+        ) from error
+    return found

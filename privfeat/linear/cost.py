@@ -1,0 +1,62 @@
+"""What a fit that sums Gram matrices takes, told before it is charged."""
+
+import math
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from privfeat._warnings import warn
+from privfeat.solvers.spectrum import time_of_eigenvectors
+
+# Matrices of float64 that a fit holds at once, at least: the sum and its copies, the
+# noise, eigenvectors and their workspace.
+_N_MATRICES = 6
+# Fits of fewer columns take seconds, and are not worth a trial.
+_MANY_COLUMNS = 4096
+_LONG_SECONDS = 120.0
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
+    """Refuse a fit whose Gram matrix has no room, and warn of one that takes minutes.
+
+    By public sizes alone: of the records nothing counts, not their number either.
+
+    Raises
+    ------
+    ValueError
+        If the matrices of the fit need more than the memory of the machine.
+    """
+    bytes_each, there = 8.0 * n_columns**2, memory_bytes()
+    most = math.isqrt(int(min(there, 2.0**80) / (8 * _N_MATRICES)))
+    if n_columns > most:
+        raise ValueError(
+            f"X must have at most {most:,} columns for {name}, got {n_columns:,} (with "
+            f"that of an intercept): its Gram matrix and what is made of it take "
+            f"{_gib(_N_MATRICES * bytes_each)}, and there are {_gib(there)}. {remedy}"
+        )
+    if n_columns <= _MANY_COLUMNS:
+        return
+    seconds = time_of_eigenvectors(n_columns)
+    if seconds >= _LONG_SECONDS:
+        warn(
+            f"X should have fewer columns for {name}, got {n_columns:,} (with that of "
+            f"an intercept): eigenvectors of its Gram matrix take up to "
+            f"{seconds / 60.0:.0f} minutes here, and the fit takes at least "
+            f"{_gib(_N_MATRICES * bytes_each)}. {remedy}",
+            UserWarning,
+        )
+
+
+def memory_bytes() -> float:
+    """Return the memory of this machine, or of its container; inf if nobody knows."""
+    found = math.inf
+    with suppress(AttributeError, OSError, ValueError):
+        found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # "max" is no number
+        found = min(found, float(int(_CGROUP.read_text(encoding="ascii"))))
+    return found
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.1f} GiB"

@@ -1,0 +1,110 @@
+"""Fits on images that stay on disk: those in memory, of which few are read."""
+
+import h5py
+import numpy as np
+import pytest
+
+from privfeat import DPSGDClassifier
+from privfeat.data import LazyImages, open_features, open_images, write_features
+from privfeat.networks import read_folder
+from privfeat.networks.images.records import as_records
+from tests.networks.tiny import TINY
+
+Image = pytest.importorskip("PIL.Image")
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+SMALL = TINY | {"classes": [0, 1], "n_iter": 3, "expected_batch_size": None}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Thirty images of two classes."""
+    draw = np.random.default_rng(0)
+    for name in "ab":
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for i in range(15):
+            pixels = draw.integers(0, 256, (5, 6, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "images" / name / f"{i}.png")
+    return tmp_path / "images"
+
+
+def check_same(found, expected):
+    assert found.privacy_ == expected.privacy_
+    for name, leaf in expected.parameters_.items():
+        np.testing.assert_array_equal(found.parameters_[name], leaf, err_msg=name)
+
+
+def test_a_folder_is_read_late_as_it_is_read_at_once(folder):
+    early, late = (read_folder(folder, size=4, lazy=lazy) for lazy in (False, True))
+    assert isinstance(late.images, LazyImages)
+    assert as_records(late.images) is late.images
+    assert late[1].tolist() == early[1].tolist()
+    assert late[2:] == early[2:]
+    np.testing.assert_array_equal(late.images, early.images)
+
+
+@pytest.mark.parametrize("params", [{}, {"clipping": "adaptive"}])
+def test_a_fit_on_a_folder_is_that_on_its_images(folder, params):
+    early, late = (read_folder(folder, size=4, lazy=lazy) for lazy in (False, True))
+    expected = DPSGDClassifier(**SMALL | params).fit(early.images, early.labels)
+    found = DPSGDClassifier(**SMALL | params).fit(late.images, late.labels)
+    check_same(found, expected)
+    np.testing.assert_array_equal(
+        found.predict_proba(late.images), expected.predict_proba(early.images)
+    )
+
+
+def test_users_of_images_in_a_file_are_those_in_memory(folder, tmp_path):
+    images, labels, *_ = read_folder(folder, size=4)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["train/images"], file["train/labels"] = images, labels
+    users, params = np.arange(30) // 4, SMALL | {"max_group_size": 3}
+    expected = DPSGDClassifier(**params).fit(images, labels, users)
+    X, y, _ = open_images(tmp_path / "a.h5")
+    check_same(DPSGDClassifier(**params).fit(X, y, users), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_rows_of_a_feature_file_are_records(records, tmp_path, dtype):
+    X, y = records
+    rows = X.astype(dtype)
+    write_features(tmp_path / "a.h5", {"train": (rows, y)})
+    late = open_features(tmp_path / "a.h5")["train"]
+    params = SMALL | {"classes": range(3)}
+    expected = DPSGDClassifier(**params).fit(rows, y)
+    found = DPSGDClassifier(**params).fit(late.X, late.y)
+    check_same(found, expected)
+    np.testing.assert_array_equal(found.predict(late.X), expected.predict(rows))
+
+
+def test_a_step_reads_what_it_draws_in_small_batches(folder, plant):
+    """Each drawn image once a step, at most a microbatch at a time, and no other."""
+    late = read_folder(folder, size=4, lazy=True)
+    reads, masks = [], []
+    sample, read = plant.genuine("Poisson sample"), type(late.images)._read
+
+    def watched(key, n, probability):
+        mask = sample(key, n, probability)
+        masks.append(np.flatnonzero(mask))
+        return mask
+
+    class Watched(type(late.images)):
+        def _read(self, numbers):
+            reads.append(numbers)
+            return read(self, numbers)
+
+    late.images.__class__ = Watched
+    plant("Poisson sample", watched)
+    params = SMALL | {"expected_batch_size": 10}
+    DPSGDClassifier(**params).fit(late.images, late.labels)
+    assert np.concatenate(reads).tolist() == np.concatenate(masks).tolist()
+    assert max(map(len, reads)) == params["microbatch_size"] == 4
+
+
+def test_no_images_are_refused():
+    class Empty(LazyImages):
+        def _read(self, numbers):
+            raise AssertionError
+
+    with pytest.raises(ValueError, match="at least 1 record"):
+        as_records(Empty((0, 4, 4, 3)))
