@@ -70,7 +70,7 @@ test-repeat: $(FULL_STAMP)
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.
 comma := ,
 empty :=
-SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows noise.draws sums.kernels sums.records sums.slices sums.statistics) privfeat.solvers
+SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows noise.draws $(addprefix sums.arithmetic.,kernels slices) sums.calls sums.records sums.statistics sums.trials) privfeat.solvers
 SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 
 test-shapes: $(FULL_STAMP)

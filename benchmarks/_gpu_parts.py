@@ -80,7 +80,7 @@ def measure_rates(toy: bool) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from privfeat.core.sums.slices import chosen, digit_sums, measured_rates
+    from privfeat.core.sums.arithmetic.slices import chosen, digit_sums, measured_rates
 
     size, device = (512 if toy else 8192), jax.devices()[0]
     rows, rates = [], {}

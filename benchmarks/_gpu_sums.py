@@ -14,8 +14,10 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from privfeat.core.sums import devices, slices
-from privfeat.core.sums.records import Chunk, rows_of_call
+from privfeat.core.sums import devices
+from privfeat.core.sums.arithmetic import slices
+from privfeat.core.sums.calls import rows_of_call
+from privfeat.core.sums.records import Chunk
 from privfeat.core.sums.statistics import (
     exact_class_grams,
     exact_class_sums,

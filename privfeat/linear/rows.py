@@ -21,9 +21,10 @@ from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.sums.calls import rows_of_call
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk, rows_of_call
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
 from privfeat.linear.center import COUNT_SCALE, MEAN

@@ -10,7 +10,7 @@ from jax import Array
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.rows import ClippedRows, clip_rows, short_rows
-from privfeat.core.sums.records import by_chunks
+from privfeat.core.sums.calls import by_chunks
 
 _PUBLIC = ("row_scaling", "clip_norm", "intercept_scaling", "private")
 

@@ -12,8 +12,9 @@ import pytest
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.rows import clip_rows
+from privfeat.core.sums.calls import CALL_ROWS
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import CALL_ROWS, CHUNK_ROWS
+from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import write_features
 from privfeat.linear.rows import BoundedRows

@@ -28,8 +28,10 @@ from jaxtyping import Array, Bool, Float, Num
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import host, kernels, slices, sparse
-from privfeat.core.sums.records import Rows, placed, rows_of_call, with_64_bits
+from privfeat.core.sums.arithmetic import host, kernels
+from privfeat.core.sums.arithmetic.choice import arithmetic, options, sliced
+from privfeat.core.sums.calls import placed, rows_of_call
+from privfeat.core.sums.records import Rows, with_64_bits
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
@@ -52,9 +54,9 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
         factors = map(with_64_bits(reclipped), rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
     joined = host.joined(factors, rows.n_columns) if arithmetic() is host else factors
-    sliced = _sliced(rows)
+    by_slices = sliced(rows)
     for block in joined:
-        total.add(gram_of(block, sliced))
+        total.add(gram_of(block, by_slices))
     return total.sum(unit**2)
 
 
@@ -64,7 +66,7 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
     Stacked, they are bounded by ``sensitivity.class_grams``.
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
-    n_rows, sliced = rows_of_call(size), _sliced(rows)
+    n_rows, by_slices = rows_of_call(size), sliced(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * n_rows * size))
     for start in range(0, n_outputs, n_together):
         labels = range(start, min(start + n_together, n_outputs))
@@ -75,12 +77,14 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
             for label in np.intersect1d(carried, labels).tolist():
                 found = factors[np.any(carried == label, axis=1)]
                 if sum(map(len, waiting[label])) + len(found) > n_rows:
-                    totals[label].add(gram_of(np.concatenate(waiting[label]), sliced))
+                    totals[label].add(
+                        gram_of(np.concatenate(waiting[label]), by_slices)
+                    )
                     waiting[label] = []
                 waiting[label].append(found)
         for label in labels:
             total = totals.pop(label)
-            total.add(gram_of(np.concatenate(waiting.pop(label)), sliced))
+            total.add(gram_of(np.concatenate(waiting.pop(label)), by_slices))
             yield total.sum(step**2)
 
 
@@ -90,7 +94,7 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
     Bounded by ``sensitivity.class_sums``.
     """
     part_of = partial(
-        arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs, **_options(rows)
+        arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs, **options(rows)
     )
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
@@ -131,7 +135,7 @@ def exact_gradient(
         loss=loss,
         clip_norm=float(clip_norm) if private else None,
         radius=float(residual_clip_norm),
-        **_options(rows),
+        **options(rows),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0
     return exact_sum(rows, coef.shape, grid * step, gradient_of, sampler)
@@ -152,9 +156,9 @@ def exact_curvature_grams(
         whole=placed(whole),
         unit=unit * step,
         loss=loss,
-        **_options(rows),
+        **options(rows),
     )
-    sliced = _sliced(rows)
+    by_slices = sliced(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
@@ -165,24 +169,14 @@ def exact_curvature_grams(
                 for output, total in totals.items():
                     root = roots[:, output]
                     weighted = kernels.weighted_rows(chunk.rows, root, private)
-                    total.add(gram_of(weighted, sliced))
+                    total.add(gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
             yield totals.pop(output).sum((step / 2.0) ** 2)
 
 
-def _options(rows: Rows) -> dict[str, bool]:
-    """Return what the functions of `kernels` take beside those of other modules."""
-    return {"sliced": _sliced(rows)} if arithmetic(rows.sparse) is kernels else {}
-
-
-def _sliced(rows: Rows) -> bool:
-    """Return whether products are made of slices: of whole numbers alone."""
-    return rows.step is not None and slices.chosen()
-
-
 def gram_of(
-    rows: Float[Array | np.ndarray, "b c"], sliced: bool = False
+    rows: Float[Array | np.ndarray, "b c"], by_slices: bool = False
 ) -> Num[Any, "c c"]:
     """Return ``rows^T rows`` of a call; on a CPU of up to `host.most_rows`.
 
@@ -196,11 +190,4 @@ def gram_of(
         # on the host: code compiled for a number of rows would be kept in a file
         rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
     with jax.enable_x64(True):
-        return kernels.gram_product_of(jnp.asarray(rows), sliced)
-
-
-def arithmetic(of_sparse_rows: bool = False) -> Any:
-    """Return the module with the arithmetic of a chunk for the devices of a process."""
-    if of_sparse_rows:
-        return sparse
-    return host if jax.default_backend() == "cpu" else kernels
+        return kernels.gram_product_of(jnp.asarray(rows), by_slices)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
-from privfeat.core.sums import kernels
+from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import Chunk, Rows, in_order, with_64_bits
 

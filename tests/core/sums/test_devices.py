@@ -15,7 +15,8 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices, host
+from privfeat.core.sums import devices, trials
+from privfeat.core.sums.arithmetic import host
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -23,10 +24,18 @@ from privfeat.exceptions import PrivacyError
 @pytest.fixture(autouse=True)
 def fresh():
     """Forget what earlier checks found, and what planted devices did."""
-    for checked in (devices._is_exact, devices._bounds_hold, host.rows_are_alike):
+    for checked in (
+        trials.products_are_exact,
+        devices._bounds_hold,
+        host.rows_are_alike,
+    ):
         checked.cache_clear()
     yield
-    for checked in (devices._is_exact, devices._bounds_hold, host.rows_are_alike):
+    for checked in (
+        trials.products_are_exact,
+        devices._bounds_hold,
+        host.rows_are_alike,
+    ):
         checked.cache_clear()
 
 
@@ -59,7 +68,7 @@ def test_products_of_accelerators_are_those_that_are_tried(monkeypatch, plant):
     check_exact_products()
     genuine = plant.genuine("products of an accelerator")
     plant("products of an accelerator", lambda *rows: map(one_off, genuine(*rows)))
-    devices._is_exact.cache_clear()
+    trials.products_are_exact.cache_clear()
     with pytest.raises(PrivacyError, match="products must be exact"):
         check_exact_products()
 
@@ -89,12 +98,12 @@ def test_a_wrong_product_is_found_and_refused(plant, place, n_outputs, wrong):
 
 
 def test_the_numbers_are_as_large_as_a_fit_has_them():
-    rows, narrow, coef = devices._hard_numbers()
+    rows, narrow, coef = trials.hard_numbers()
     assert rows.size == 2**20
     assert np.max(np.abs(rows)) == np.max(np.abs(narrow)) == 2.0**20
     assert np.max(np.abs(narrow[:, 0] @ rows)) == 2.0**50 - 2.0**30
     assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**50
-    tall = devices._hard_rows(2**13)
+    tall = trials.hard_rows(2**13)
     assert tall.size == 2**20
     assert tall[:, 0] @ tall[:, 0] == 2.0**53
     norms = np.linalg.norm(coef, axis=1)
@@ -104,7 +113,7 @@ def test_the_numbers_are_as_large_as_a_fit_has_them():
 
 def test_the_numbers_are_as_large_as_an_accelerator_has_them(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    rows, narrow, coef = devices._hard_numbers()
+    rows, narrow, coef = trials.hard_numbers()
     assert rows.shape == (2**13, 2**7)
     assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**53
     assert np.all(narrow[:, 0] % 2 == 1)
@@ -116,7 +125,7 @@ def test_the_numbers_are_as_large_as_an_accelerator_has_them(monkeypatch):
 
 def test_the_numbers_are_hard_to_multiply():
     """No zeros, 20 odd bits beside records of 1, and both signs alike often."""
-    rows, _, coef = devices._hard_numbers()
+    rows, _, coef = trials.hard_numbers()
     assert set(np.abs(rows[:, 0])) == {2.0**20}
     assert set(np.abs(rows[:, 1])) == {2.0**20 - 1.0}
     assert np.all(rows[:, 1:] % 2 == 1)
@@ -215,7 +224,7 @@ def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """
 import jax, numpy as np
-from privfeat.core.sums import devices, host
+from privfeat.core.sums import devices, trials
 from tests.planting import Plant
 plant = Plant()
 genuine = plant.genuine("products of rows with others")
@@ -223,8 +232,8 @@ def planted(rows, *rest):
     sums, scores = genuine(rows, *rest)
     return (np.round(sums / 64) * 64 if rows.device.id == 7 else sums), scores
 devices.check_exact_products()
-assert devices._is_exact.cache_info().currsize == 8
-devices._is_exact.cache_clear()
+assert trials.products_are_exact.cache_info().currsize == 8
+trials.products_are_exact.cache_clear()
 plant("products of rows with others", planted)
 devices.check_exact_products()
 """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privfeat.core.bounds.grid import grid_step
-from privfeat.core.sums import kernels
+from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import (
     exact_class_grams,

@@ -12,8 +12,10 @@ from hypothesis.extra import numpy as hnp
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core.bounds.grid import COEF_BITS
-from privfeat.core.sums import devices, kernels, records, slices
-from privfeat.core.sums.records import CALL_ROWS, CHUNK_ROWS, rows_of_call
+from privfeat.core.sums import calls, devices, trials
+from privfeat.core.sums.arithmetic import kernels, slices
+from privfeat.core.sums.calls import CALL_ROWS, rows_of_call
+from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import (
     exact_class_sums,
     exact_gradient,
@@ -219,9 +221,9 @@ def test_fits_on_an_accelerator_are_those_on_a_cpu(plant, monkeypatch, clf):
 
 def test_coefficients_are_moved_to_an_accelerator_once(monkeypatch):
     coef = np.array([[0.1, 2.0**31 + 1.0]])
-    assert records.placed(coef) is coef
+    assert calls.placed(coef) is coef
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    moved = records.placed(coef)
+    moved = calls.placed(coef)
     assert isinstance(moved, jax.Array)
     assert moved.dtype == np.float64
     np.testing.assert_array_equal(moved, coef)
@@ -258,11 +260,11 @@ def test_rows_of_a_call_are_handled_a_chunk_at_a_time():
         return rows * 2.0, rows[:, 0] > 0.0
 
     rows = jnp.arange(4.0 * CHUNK_ROWS).reshape(-1, 2)
-    doubled, positive = records.by_chunks(function, rows)
+    doubled, positive = calls.by_chunks(function, rows)
     assert set(seen) == {(CHUNK_ROWS, 2)}
     np.testing.assert_array_equal(doubled, 2.0 * rows)
     assert positive.tolist() == [False] + [True] * (2 * CHUNK_ROWS - 1)
-    doubled, positive = records.by_chunks(function, rows[1:3])
+    doubled, positive = calls.by_chunks(function, rows[1:3])
     assert seen[-1] == (2, 2)
     assert positive.tolist() == [True, True]
 
@@ -291,22 +293,22 @@ def test_both_rates_are_measured():
 
 
 def test_sums_of_digits_in_float32_are_noticed(plant):
-    assert devices._longest_sums_hold()
+    assert trials.longest_sums_hold()
 
     def in_float32(left, right):
         left, right = left.astype(jnp.float32), right.astype(jnp.float32)
         return jnp.matmul(left, right.T).astype(jnp.int32)
 
     plant("sums of digits", in_float32)
-    assert not devices._longest_sums_hold()
+    assert not trials.longest_sums_hold()
 
 
 @pytest.mark.slow
 def test_a_wrong_sum_of_digits_is_refused(sliced, plant):
     """By one, in short sums alone; and only where slices are used."""
-    devices._is_exact.cache_clear()
+    trials.products_are_exact.cache_clear()
     devices.check_exact_products()
-    devices._is_exact.cache_clear()
+    trials.products_are_exact.cache_clear()
     genuine = slices.digit_sums
     plant(
         "sums of digits",
@@ -317,6 +319,6 @@ def test_a_wrong_sum_of_digits_is_refused(sliced, plant):
         devices.check_exact_products()
     plant("choice of slices", lambda: False)
     devices.check_exact_products()
-    devices._is_exact.cache_clear()
+    trials.products_are_exact.cache_clear()
     plant.undo()
     jax.clear_caches()

@@ -24,8 +24,9 @@ from privfeat.core.bounds.sensitivity import (
     largest_residual,
     residual_norm,
 )
-from privfeat.core.sums import slices
-from privfeat.core.sums.records import Chunk, by_chunks
+from privfeat.core.sums.arithmetic import slices
+from privfeat.core.sums.calls import by_chunks
+from privfeat.core.sums.records import Chunk
 
 # Settings of the process, such as jax_default_matmul_precision, may ask for less.
 EXACT = jax.lax.Precision.HIGHEST
@@ -92,14 +93,10 @@ def root_curvatures_of(
     sliced: bool = False,
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, bounded."""
-
-    def roots_of(scores: Float32[Array, "b m"]) -> Float64[Array, "b m"]:
-        roots: Float64[Array, "b m"]
-        roots = bounded_roots(losses.curvatures(loss, scores), loss)
-        return roots
-
     scores = _scores(_wide(chunk.rows, sliced), whole, unit, sliced)
-    roots: Float64[Array, "b m"] = by_chunks(roots_of, scores)
+    roots: Float64[Array, "b m"] = by_chunks(
+        lambda part: bounded_roots(losses.curvatures(loss, part), loss), scores
+    )
     return roots
 
 
