@@ -6,6 +6,7 @@
 # make test-browser  the report in Chromium (Debian: apt install chromium), of which nothing is downloaded
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
+# make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one)
 # make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
 # make clean        remove what these targets made, the environment included
@@ -29,7 +30,7 @@ PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres and not browser
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes coverage mutation results-quick clean
+.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes gpu coverage mutation results-quick clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -69,12 +70,15 @@ test-repeat: $(FULL_STAMP)
 # Modules whose functions take arrays; beartype would refuse integers for floats elsewhere.
 comma := ,
 empty :=
-SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows noise.draws sums.kernels sums.records sums.statistics) privfeat.solvers
+SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows noise.draws $(addprefix sums.arithmetic.,kernels slices) sums.calls sums.records sums.statistics sums.trials) privfeat.solvers
 SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 
 test-shapes: $(FULL_STAMP)
 	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow and not validation" \
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
+
+gpu:
+	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) benchmarks/gpu.py --out benchmarks/results/gpu.json
 
 # Every branch of the files that privfeat/core/README.md lists, slow tests of them included:
 # those that start processes of their own hold branches that one process never sees.

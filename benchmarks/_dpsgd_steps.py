@@ -19,17 +19,22 @@ from privfeat.networks.training.loop import flatten
 
 
 def make_step(
-    name: str, shape: tuple[int, int, int], batch: int, part: int, engine: str
+    name: str,
+    shape: tuple[int, int, int],
+    batch: int,
+    part: int,
+    engine: str,
+    copies: int = 1,
 ) -> tuple[Callable[[], None], float]:
     """Return a function that computes one gradient, and the megabytes it needs.
 
-    Noise is included if private. Memory is what the compiler reserves for arguments,
-    results and intermediate values of one call.
+    ``copies`` are the views of a record. Noise is included if private. Memory is what
+    the compiler reserves for arguments, results and intermediate values of one call.
     """
     rngs = nnx.Rngs(params=jax.random.key(0))
     network = Network(build(name, shape, 10, rngs=rngs))
     draw = np.random.default_rng(0)
-    inputs = jnp.asarray(draw.normal(size=(batch, 1, *shape)), jnp.float32)
+    inputs = jnp.asarray(draw.normal(size=(batch, copies, *shape)), jnp.float32)
     labels = jnp.asarray(draw.integers(0, 10, batch))
     names = tuple(network.initial)
     private = engine in ("fast", "reference")
@@ -41,7 +46,9 @@ def make_step(
         summed = jax.jit(partial(plain_sum, network))
     more = (jnp.ones(size, bool), jnp.float32(1.0)) if private else ()
     first = (network.initial, inputs[:size], labels[:size], *more)
-    compiled = summed.lower(*first).compile()
+    # as in training: some accelerators round factors to 10 bits
+    with jax.default_matmul_precision("highest"):
+        compiled = summed.lower(*first).compile()
     use = compiled.memory_analysis()
     needed = (
         use.argument_size_in_bytes + use.output_size_in_bytes + use.temp_size_in_bytes
@@ -65,9 +72,11 @@ def make_step(
 
 
 def plain_sum(network: Network, parameters: Any, inputs: Any, labels: Any) -> Any:
-    """Return the gradient of the summed losses."""
+    """Return the gradient of the summed losses of all copies."""
+    images = inputs.reshape(-1, *inputs.shape[2:])
+    targets = jnp.repeat(labels, inputs.shape[1])
 
     def loss(parameters: Any) -> Any:
-        return jnp.sum(cross_entropy(network(parameters, inputs[:, 0]), labels))
+        return jnp.sum(cross_entropy(network(parameters, images), targets))
 
     return jax.grad(loss)(parameters)

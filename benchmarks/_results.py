@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def provenance() -> dict[str, Any]:
         "machine": platform.machine(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in PACKAGES},
     }
 
 
@@ -96,6 +96,13 @@ def read_earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
             f"and versions, got {path}. Pass another."
         )
     return found
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _command() -> str:

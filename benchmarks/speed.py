@@ -10,11 +10,8 @@ Then times the gradient of 50,000 bounded rows of 1,280 features against a bare 
 float32 sum by as many threads, and their Gram matrix against one product.
 
     python benchmarks/speed.py --out speed.json
-    python benchmarks/speed.py --gpu --out gpu.json      # resident on one accelerator
 
-``--gpu`` fits DPFC with ten steps on synthetic features of ImageNet's size (n =
-1,281,167, d = 1,664, m = 1,000) and gives the share of the device's measured rate of
-matrix products; without an accelerator it runs at a fraction of that size.
+``gpu.py`` has what is measured on an accelerator.
 """
 
 import argparse
@@ -43,7 +40,6 @@ from privfeat.linear.rows import BoundedRows
 N_ITER = 10
 PASS = (50_000, 1_280)
 PASS_OUTPUTS = (2, 10, 32)
-IMAGENET = (1_281_167, 1_664, 1_000)
 
 
 @dataclass(frozen=True)
@@ -67,14 +63,10 @@ def main() -> None:
     parser.add_argument("--newton-classes", type=int, default=10)
     parser.add_argument("--only", default="", help="cases whose name begins so")
     parser.add_argument("--passes", type=int, nargs=2, default=PASS, help="n, d")
-    parser.add_argument("--gpu", action="store_true", help="one large resident fit")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    if args.gpu:
-        results = measure_device(args)
-    else:
-        results = measure_ratios(args) | {"passes": measure_passes(args)}
+    results = measure_ratios(args) | {"passes": measure_passes(args)}
     if args.out:
         write_json(args.out, {"results": results})
     keep_tables(args.out)
@@ -244,49 +236,6 @@ def timed_in_turn(
             run()
             seconds[name].append(time.perf_counter() - started)
     return {name: median(spent) for name, spent in seconds.items()}
-
-
-def measure_device(args: argparse.Namespace) -> dict[str, Any]:
-    """Fit DPFC on resident features and compare with the rate of products."""
-    n, d, m = IMAGENET
-    on_gpu = jax.default_backend() == "gpu"
-    if not on_gpu:
-        n, d, m = n // 64, d // 2, m // 10
-        print(f"no accelerator found: n={n}, d={d}, m={m} on the CPU instead")
-    rates = product_rates()
-    data = synthetic(n, d, m)
-    clf = DPFC(**options(m), n_iter=N_ITER)
-    seconds = timed_in_turn(
-        {"fit": partial(clf.fit, data.X, data.y)}, max(1, args.repeats // 3)
-    )["fit"]
-    operations = 2.0 * n * d * (d + 2 * m * N_ITER)
-    share = operations / seconds / rates["float64"]
-    rows = [[name, f"{rate / 1e12:.3f}"] for name, rate in rates.items()]
-    header = [str(jax.devices()[0]), "product rate, TFLOP/s"]
-    print(markdown_table(header, rows, "device"))
-    print(
-        f"DPFC, n={n}, d={d}, m={m}, T={N_ITER}: {seconds:.2f} s, "
-        f"{operations / seconds / 1e12:.3f} TFLOP/s, {share:.0%} of the float64 rate"
-    )
-    size = {"n": n, "d": d, "m": m, "T": N_ITER}
-    return {"size": size, "gpu": on_gpu, "seconds": seconds, "rates": rates}
-
-
-def product_rates() -> dict[str, float]:
-    """Return operations per second of large matrix products on the first device."""
-    size = 8192 if jax.default_backend() == "gpu" else 2048
-    found = {}
-    with jax.enable_x64(True):
-        for name, dtype, precision in (
-            ("float64", jnp.float64, "highest"),
-            ("float32", jnp.float32, "highest"),
-            ("float32 as TF32", jnp.float32, "default"),
-        ):
-            a = jnp.ones((size, size), dtype)
-            product = jax.jit(partial(jnp.matmul, precision=precision))
-            run = {"": lambda product=product, a=a: product(a, a).block_until_ready()}
-            found[name] = 2.0 * size**3 / timed_in_turn(run, 3)[""]
-    return found
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def _rows() -> tuple[list[str], list[str]]:
 
 def _files(parent: Path, name: str) -> list[Path]:
     if (parent / name).is_dir():
-        return sorted((parent / name).glob("*.py"))
+        return sorted((parent / name).rglob("*.py"))
     return [parent / f"{name}.py"]
 
 

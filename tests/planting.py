@@ -42,26 +42,31 @@ SEAMS = {
     # bounds
     "bound on one record": _at(".core.bounds.sensitivity:_bound"),
     "residuals of the loss": _at(
-        ".core.bounds.losses:residuals", compiled=".core.sums.kernels:gradient_of"
+        ".core.bounds.losses:residuals",
+        compiled=".core.sums.arithmetic.kernels:gradient_of",
     ),
     "curvatures of the loss": _at(".core.bounds.losses:curvatures"),
     "clip of rows": _at(
         ".linear.scaling:clip_rows", compiled=".linear.rows:bounded_rows"
     ),
     "clip of residuals": _at(
-        ".core.sums.host:clip_residuals",
-        ".core.sums.kernels:clip_residuals",
-        compiled=".core.sums.kernels:gradient_of",
+        ".core.sums.arithmetic.host:clip_residuals",
+        ".core.sums.arithmetic.kernels:clip_residuals",
+        compiled=".core.sums.arithmetic.kernels:gradient_of",
     ),
     "clip that a device is tried with": _at(".core.sums.devices:clip_rows"),
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
     # sums
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
-    "products of rows with others": _at(".core.sums.host:products_of"),
-    "products of an accelerator": _at(".core.sums.kernels:products_of"),
-    "memory for joined chunks": _at(".core.sums.host:_JOINED_BYTES"),
+    "products of rows with others": _at(".core.sums.arithmetic.host:products_of"),
+    "products of an accelerator": _at(".core.sums.arithmetic.kernels:products_of"),
+    "memory for joined chunks": _at(".core.sums.arithmetic.host:_JOINED_BYTES"),
+    "memory of a call": _at(".core.sums.calls:_CALL_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
+    "choice of slices": _at(".core.sums.arithmetic.slices:chosen"),
+    "rates of products": _at(".core.sums.arithmetic.slices:measured_rates"),
+    "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "memory limit of a container": _at(".linear.cost:_CGROUP"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any, Self, TypeVar
 
 import jax
@@ -21,6 +21,7 @@ from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.sums.calls import rows_of_call
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
@@ -115,7 +116,7 @@ class BoundedRows:
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
-        n = len(self._chunk_numbers)
+        n = len(self._starts)
         if self._keep and self._cache is None:
             self._cache = list(passing(self._bounded_chunks(), n))
             return self._cache
@@ -125,44 +126,57 @@ class BoundedRows:
 
     def _bounded_chunks(self) -> Iterator[Any]:
         """Yield chunks; others are read and bounded while one is used."""
-        devices, numbers = jax.local_devices(), self._chunk_numbers
+        devices, n_rows = cycle(jax.local_devices()), self._call_rows
+        starts = self._starts
         at_once = 1
         if isinstance(self._features, LazyFeatures):
             row_bytes = self._features.shape[1] * self._features.dtype.itemsize
-            at_once = max(1, _BLOCK_BYTES // (CHUNK_ROWS * max(row_bytes, 1)))
+            at_once = max(1, _BLOCK_BYTES // (n_rows * max(row_bytes, 1)))
         blocks = _ahead(
             (
-                partial(self._block, numbers[first : first + at_once])
-                for first in range(0, len(numbers), at_once)
+                partial(self._block, starts[first : first + at_once], n_rows)
+                for first in range(0, len(starts), at_once)
             ),
             depth=2,
         )
         chunks = (
-            partial(self._chunk, number, rows, devices[number % len(devices)])
+            partial(self._chunk, start, n_rows, rows, next(devices))
             for block in blocks
-            for number, rows in block
+            for start, rows in block
         )
-        return _ahead(chunks, depth=len(devices))
+        return _ahead(chunks, depth=len(jax.local_devices()))
 
-    def _block(self, numbers: range) -> Iterable[tuple[int, NDArray[np.floating]]]:
-        """Return the rows of these chunks, read at once."""
-        start, stop = numbers[0] * CHUNK_ROWS, numbers[-1] * CHUNK_ROWS + CHUNK_ROWS
-        rows = self._read(start, min(stop, self._features.shape[0]))
-        starts = range(0, len(rows), CHUNK_ROWS)
-        return zip(numbers, (rows[i : i + CHUNK_ROWS] for i in starts), strict=True)
+    @property
+    def _starts(self) -> range:
+        """The first row of each call: a device may be handed several chunks at once."""
+        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
+        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, self._call_rows)
+
+    @property
+    def _call_rows(self) -> int:
+        return rows_of_call(self.n_columns)
+
+    def _block(
+        self, starts: range, n_rows: int
+    ) -> Iterable[tuple[int, NDArray[np.floating]]]:
+        """Return the rows of these calls, read at once."""
+        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
+        stop = min(starts[-1] + n_rows, end, self._features.shape[0])
+        rows = self._read(starts[0], stop)
+        parts = (rows[i : i + n_rows] for i in range(0, len(rows), n_rows))
+        return zip(starts, parts, strict=True)
 
     def _chunk(
-        self, number: int, rows: NDArray[np.floating], device: jax.Device
+        self, start: int, n_rows: int, rows: NDArray[np.floating], device: jax.Device
     ) -> Chunk:
         """Return a chunk of one shape, whatever its place and the rows that follow.
 
         XLA compiles another shape to another order of operations, and a record's
         contribution must not depend on how many are beside it.
         """
-        start = number * CHUNK_ROWS
         kept = self._kept[start : start + len(rows)]
         labels = self._labels[start : start + len(rows)]
-        if missing := CHUNK_ROWS - len(rows):
+        if missing := n_rows - len(rows):
             padding = ((0, missing), (0, 0))
             kept, rows = np.pad(kept, padding[0]), np.pad(rows, padding)
             labels = np.pad(labels, padding, constant_values=-1)

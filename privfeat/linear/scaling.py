@@ -1,6 +1,7 @@
 """What a row becomes: scaled, centred, bounded; each by itself."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +10,20 @@ from jax import Array
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.rows import ClippedRows, clip_rows, short_rows
+from privfeat.core.sums.calls import by_chunks
 
 _PUBLIC = ("row_scaling", "clip_norm", "intercept_scaling", "private")
 
 
 @partial(jax.jit, static_argnames="row_scaling")
 def shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Array:
+    """Return what `_shifted_rows` does, a chunk at a time."""
+    shifted = partial(_shifted_rows, center=center, row_scaling=row_scaling)
+    rows: Array = by_chunks(shifted, features)
+    return rows
+
+
+def _shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Array:
     """Return each row, scaled to unit norm for ``"unit"``, minus ``center``.
 
     In float32, but for float64 rows that are not scaled: float32 may not hold them.
@@ -37,7 +46,16 @@ def shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Arr
 
 
 @partial(jax.jit, static_argnames=_PUBLIC)
-def bounded_rows(
+def bounded_rows(features: Array, kept: Array, **public: Any) -> ClippedRows:
+    """Return bounded rows with at least their norms, and which are finite.
+
+    A chunk at a time, so that a row is bounded alike in calls of any size.
+    """
+    found: ClippedRows = by_chunks(partial(_bounded_rows, **public), features, kept)
+    return found
+
+
+def _bounded_rows(
     features: Array,
     kept: Array,
     *,

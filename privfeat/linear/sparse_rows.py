@@ -28,11 +28,15 @@ class SparseRows(BoundedRows):
     sparse = True
 
     def _bounded_chunks(self) -> Iterator[SparseChunk]:
-        return map(self._sparse_chunk, self._chunk_numbers)
+        return map(self._sparse_chunk, self._starts)
 
-    def _sparse_chunk(self, number: int) -> SparseChunk:
+    @property
+    def _call_rows(self) -> int:
+        return CHUNK_ROWS  # they stay on the host, whatever the device
+
+    def _sparse_chunk(self, start: int) -> SparseChunk:
         """Return a chunk of `CHUNK_ROWS` rows, the last ones empty if need be."""
-        part = slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS)
+        part = slice(start, start + CHUNK_ROWS)
         rows, step = self._features[part], self.step
         if self._private or self.row_scaling == "unit":
             rows = clip_sparse_rows(

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.rows import clip_rows
+from privfeat.core.sums.calls import CALL_ROWS
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
@@ -169,6 +171,33 @@ def test_fit_on_a_file_equals_fit_in_memory(split, cls, options, epsilon):
     np.testing.assert_array_equal(
         lazy.predict_proba(split.X), memory.predict_proba(np.asarray(split.X))
     )
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("size", [1, 2])
+def test_accelerators_hold_each_row_of_their_team_once(
+    split, features, labels, monkeypatch, plant, lazy, size
+):
+    """In calls of eight chunks, bit for bit as a CPU has them."""
+    plant("choice of slices", lambda: False)
+    X = split.X if lazy else np.tile(features, (9, 1))
+    y = labels if lazy else np.tile(labels, 9)
+
+    def chunks(index):
+        team = OPTIONS | {"team": Team(index, size)}
+        return list(BoundedRows(X, y[:, None], private=True, **team).chunks())
+
+    names = ("rows", "row_norms", "labels")
+    expected = [
+        gathered(chunks(index), name) for index in range(size) for name in names
+    ]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    found = [chunks(index) for index in range(size)]
+    assert {len(chunk.rows) for part in found for chunk in part} == {CALL_ROWS}
+    found = [gathered(part, name) for part in found for name in names]
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one[: len(two)], two)
+        assert not np.any(one[len(two) :] > 0)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

@@ -3,6 +3,7 @@
 import math
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 from scipy import sparse
@@ -96,6 +97,18 @@ def test_adam_samples_sparse_rows(texts):
     ).set_params(accounting="pld", random_state=0)
     found = clf.fit(sparse.csr_array(X), y).coef_
     np.testing.assert_allclose(found, clf.fit(X, y).coef_, atol=1e-4)
+
+
+def test_sparse_rows_stay_on_the_host_of_an_accelerator(
+    taker, texts, monkeypatch, plant
+):
+    """Bit for bit: their sums have no slices, and their chunks are as on a CPU."""
+    X, y = texts
+    clf = taker(center=False, epsilon=4.0, classes=range(3), random_state=0)
+    expected = clf.fit(sparse.csr_array(X), y).coef_
+    plant("choice of slices", lambda: True)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    np.testing.assert_array_equal(clf.fit(sparse.csr_array(X), y).coef_, expected)
 
 
 def test_records_beyond_those_of_a_user_that_count_add_nothing(taker, texts):

@@ -69,7 +69,7 @@ def test_10_one_record_moves_a_sum_by_its_own_contribution_in_any_order():
 
 
 def test_10_notices_sums_in_single_precision(plant):
-    def rounded(rows):
+    def rounded(rows, _):
         rows = np.asarray(rows, np.float32)
         return np.asarray(rows.T @ rows, np.float64)
 

@@ -1,4 +1,4 @@
-"""The grid that bounded values are cut to, so that sums of them are exact."""
+"""The grids that values are cut to, so that sums of their products are exact."""
 
 import math
 

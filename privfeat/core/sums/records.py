@@ -1,6 +1,6 @@
 """How a fit hands its records to the core: chunks of one shape, any number of times.
 
-The cores of a CPU share the chunks of a sum.
+The cores of a CPU share the chunks of a sum; an accelerator is handed several at once.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float32, Float64, Int, Shaped
 from scipy.sparse import csr_array
 from threadpoolctl import ThreadpoolController
 
-# Rows of a chunk: with these, its sums are exact (see ``statistics``).
+# Functions of one row always see so many at once (`calls.by_chunks`).
 CHUNK_ROWS = 2**10
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
 MAX_ROWS = 2**32
@@ -35,7 +35,9 @@ _limit = ExitStack()
 )
 @dataclass(frozen=True)
 class Chunk:
-    """``CHUNK_ROWS`` records, always: the last ones may be empty. Sensitive.
+    """The records of a call, `calls.rows_of_call` of them. Sensitive.
+
+    The last may be empty slots.
 
     Attributes
     ----------

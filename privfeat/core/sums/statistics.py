@@ -3,11 +3,12 @@
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
 ``clipping``). A product of two is at most ``2**40``, a sum of ``2**13`` of them at most
 ``2**53``, so float64 matrix products of up to eight chunks are exact in any order of
-summation, by blocks of rows as well, and so are ``totals``: int64 words of 40 bits with
-carries. Scores are exact as well (`whole_coef`). Functions of one row (the softmax, in
-float32) always see blocks of one shape; that they treat a row alike wherever it stands
-in its block is tried on a CPU (``devices``), and supposed elsewhere. Hence what a
-record contributes depends on that record and on releases alone, not on its neighbours
+summation, by blocks of rows as well, and so are those of ``slices``, in integers; both
+are the same. So are ``totals``: int64 words of 40 bits with carries. Scores are exact
+as well (`whole_coef`). Functions of one row (the softmax, in float32) always see blocks
+of one shape, however many there are in a call; that they treat a row alike wherever it
+stands in its block is tried on a CPU (``devices``), and supposed elsewhere. Hence what
+a record contributes depends on that record and on releases alone, not on its neighbours
 in the chunk, on chunks, threads, devices or processes, and one record moves a sum by
 exactly its own contribution.
 
@@ -22,13 +23,15 @@ from typing import Any, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float64
+from jaxtyping import Array, Bool, Float, Num
 
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums import host, kernels, sparse
-from privfeat.core.sums.records import CHUNK_ROWS, Rows, with_64_bits
+from privfeat.core.sums.arithmetic import host, kernels
+from privfeat.core.sums.arithmetic.choice import arithmetic, options, sliced
+from privfeat.core.sums.calls import placed, rows_of_call
+from privfeat.core.sums.records import Rows, with_64_bits
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
@@ -51,8 +54,9 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
         factors = map(with_64_bits(reclipped), rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
     joined = host.joined(factors, rows.n_columns) if arithmetic() is host else factors
+    by_slices = sliced(rows)
     for block in joined:
-        total.add(gram_of(block))
+        total.add(gram_of(block, by_slices))
     return total.sum(unit**2)
 
 
@@ -62,7 +66,8 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
     Stacked, they are bounded by ``sensitivity.class_grams``.
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
-    n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * CHUNK_ROWS * size))
+    n_rows, by_slices = rows_of_call(size), sliced(rows)
+    n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * n_rows * size))
     for start in range(0, n_outputs, n_together):
         labels = range(start, min(start + n_together, n_outputs))
         totals = {label: Total(private, (size, size)) for label in labels}
@@ -71,13 +76,15 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
             factors, carried = np.asarray(chunk.rows), np.asarray(chunk.labels)
             for label in np.intersect1d(carried, labels).tolist():
                 found = factors[np.any(carried == label, axis=1)]
-                if sum(map(len, waiting[label])) + len(found) > CHUNK_ROWS:
-                    totals[label].add(gram_of(np.concatenate(waiting[label])))
+                if sum(map(len, waiting[label])) + len(found) > n_rows:
+                    totals[label].add(
+                        gram_of(np.concatenate(waiting[label]), by_slices)
+                    )
                     waiting[label] = []
                 waiting[label].append(found)
         for label in labels:
             total = totals.pop(label)
-            total.add(gram_of(np.concatenate(waiting.pop(label))))
+            total.add(gram_of(np.concatenate(waiting.pop(label)), by_slices))
             yield total.sum(step**2)
 
 
@@ -86,7 +93,9 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs)
+    part_of = partial(
+        arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs, **options(rows)
+    )
     return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
 
 
@@ -121,11 +130,12 @@ def exact_gradient(
     whole, unit = whole_coef(coef, private)
     gradient_of = partial(
         arithmetic(rows.sparse).gradient_of,
-        whole=whole,
+        whole=whole if rows.sparse else placed(whole),
         unit=unit * step,
         loss=loss,
         clip_norm=float(clip_norm) if private else None,
         radius=float(residual_clip_norm),
+        **options(rows),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0
     return exact_sum(rows, coef.shape, grid * step, gradient_of, sampler)
@@ -141,41 +151,43 @@ def exact_curvature_grams(
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     whole, unit = whole_coef(coef, private)
-    roots_of = arithmetic().root_curvatures_of
+    roots_of = partial(
+        arithmetic().root_curvatures_of,
+        whole=placed(whole),
+        unit=unit * step,
+        loss=loss,
+        **options(rows),
+    )
+    by_slices = sliced(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
         totals = {output: Total(private, (size, size)) for output in outputs}
         for chunk in rows.chunks():
             with jax.enable_x64(True):
-                roots = roots_of(chunk, whole, unit * step, loss)
+                roots = roots_of(chunk)
                 for output, total in totals.items():
                     root = roots[:, output]
                     weighted = kernels.weighted_rows(chunk.rows, root, private)
-                    total.add(gram_of(weighted))
+                    total.add(gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
             yield totals.pop(output).sum((step / 2.0) ** 2)
 
 
-def gram_of(rows: Float[Array | np.ndarray, "b c"]) -> Float64[Any, "c c"]:
-    """Return ``rows^T rows`` of a chunk; on a CPU of up to `host.most_rows`.
+def gram_of(
+    rows: Float[Array | np.ndarray, "b c"], by_slices: bool = False
+) -> Num[Any, "c c"]:
+    """Return ``rows^T rows`` of a call; on a CPU of up to `host.most_rows`.
 
     On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
     """
     if jax.default_backend() == "cpu":
         host = np.asarray(rows).astype(np.float64, copy=False)
         return np.asarray(host.T @ host)
-    # filled up on the host: code compiled for a number of rows would be kept in a file
-    padded = np.zeros((CHUNK_ROWS, rows.shape[1]))
-    padded[: len(rows)] = rows
+    missing = rows_of_call(rows.shape[1]) - len(rows)
+    if missing > 0:
+        # on the host: code compiled for a number of rows would be kept in a file
+        rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
     with jax.enable_x64(True):
-        wide = jnp.asarray(padded)
-        return jnp.matmul(wide.T, wide, precision=kernels.EXACT)
-
-
-def arithmetic(of_sparse_rows: bool = False) -> Any:
-    """Return the module with the arithmetic of a chunk for the devices of a process."""
-    if of_sparse_rows:
-        return sparse
-    return host if jax.default_backend() == "cpu" else kernels
+        return kernels.gram_product_of(jnp.asarray(rows), by_slices)

@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, Shaped
+from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
-from privfeat.core.sums import kernels
+from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import Chunk, Rows, in_order, with_64_bits
 
@@ -76,7 +76,7 @@ def exact_sum(
     rows: Rows,
     shape: tuple[int, ...],
     unit: float,
-    part_of: Callable[..., Float64[Any, "p q"]],
+    part_of: Callable[..., Num[Any, "p q"]],
     sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
 ) -> ExactSum:
     """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
@@ -110,7 +110,7 @@ class Total:
         self._n_parts = 0
         self._carry: Any = None
 
-    def add(self, part: Float64[Any, "..."]) -> None:
+    def add(self, part: Num[Any, "..."]) -> None:
         """Add the sum of a call: whole, at most ``2**53``, with privacy."""
         where = getattr(part, "device", None)
         with jax.enable_x64(True):

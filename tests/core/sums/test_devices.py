@@ -15,7 +15,8 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums import devices, host
+from privfeat.core.sums import devices, trials
+from privfeat.core.sums.arithmetic import host
 from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
@@ -23,10 +24,18 @@ from privfeat.exceptions import PrivacyError
 @pytest.fixture(autouse=True)
 def fresh():
     """Forget what earlier checks found, and what planted devices did."""
-    for checked in (devices._is_exact, devices._bounds_hold, host.rows_are_alike):
+    for checked in (
+        trials.products_are_exact,
+        devices._bounds_hold,
+        host.rows_are_alike,
+    ):
         checked.cache_clear()
     yield
-    for checked in (devices._is_exact, devices._bounds_hold, host.rows_are_alike):
+    for checked in (
+        trials.products_are_exact,
+        devices._bounds_hold,
+        host.rows_are_alike,
+    ):
         checked.cache_clear()
 
 
@@ -59,8 +68,8 @@ def test_products_of_accelerators_are_those_that_are_tried(monkeypatch, plant):
     check_exact_products()
     genuine = plant.genuine("products of an accelerator")
     plant("products of an accelerator", lambda *rows: map(one_off, genuine(*rows)))
-    devices._is_exact.cache_clear()
-    with pytest.raises(PrivacyError, match="float64 products must be exact"):
+    trials.products_are_exact.cache_clear()
+    with pytest.raises(PrivacyError, match="products must be exact"):
         check_exact_products()
 
 
@@ -72,7 +81,7 @@ def test_a_wrong_product_is_found_and_refused(plant, place, n_outputs, wrong):
     gram = plant.genuine("product of rows with themselves")
     products = plant.genuine("products of rows with others")
     if place == "gram":
-        plant("product of rows with themselves", lambda rows: wrong(gram(rows)))
+        plant("product of rows with themselves", lambda rows, _: wrong(gram(rows)))
     else:
 
         def planted(rows, narrow, coef):
@@ -83,17 +92,18 @@ def test_a_wrong_product_is_found_and_refused(plant, place, n_outputs, wrong):
 
         plant("products of rows with others", planted)
     clf = DPFC(epsilon=1.0, classes=[0, 1])
-    with pytest.raises(PrivacyError, match="float64 products must be exact"):
+    with pytest.raises(PrivacyError, match="products must be exact"):
         clf.fit([[1.0], [2.0]], [0, 1])
     assert not hasattr(clf, "privacy_")
 
 
 def test_the_numbers_are_as_large_as_a_fit_has_them():
-    rows, narrow, coef = devices._hard_numbers()
+    rows, narrow, coef = trials.hard_numbers()
     assert rows.size == 2**20
-    assert np.max(np.abs(rows)) == 2.0**20 == np.max(np.abs(narrow)) + 1.0
+    assert np.max(np.abs(rows)) == np.max(np.abs(narrow)) == 2.0**20
     assert np.max(np.abs(narrow[:, 0] @ rows)) == 2.0**50 - 2.0**30
-    tall = devices._hard_rows(2**13)
+    assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**50
+    tall = trials.hard_rows(2**13)
     assert tall.size == 2**20
     assert tall[:, 0] @ tall[:, 0] == 2.0**53
     norms = np.linalg.norm(coef, axis=1)
@@ -101,21 +111,34 @@ def test_the_numbers_are_as_large_as_a_fit_has_them():
     assert np.max(np.abs(rows // 32)) == 2.0**15
 
 
+def test_the_numbers_are_as_large_as_an_accelerator_has_them(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    rows, narrow, coef = trials.hard_numbers()
+    assert rows.shape == (2**13, 2**7)
+    assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**53
+    assert np.all(narrow[:, 0] % 2 == 1)
+    norms = np.linalg.norm(coef, axis=1)
+    assert 2.0**31 < np.max(norms) <= 2.0**32
+    assert np.max(np.abs(coef)) == 2.0**32 - 1.0
+    assert np.max(np.abs(rows // 32)) == 2.0**15
+
+
 def test_the_numbers_are_hard_to_multiply():
     """No zeros, 20 odd bits beside records of 1, and both signs alike often."""
-    rows, _, coef = devices._hard_numbers()
+    rows, _, coef = trials.hard_numbers()
     assert set(np.abs(rows[:, 0])) == {2.0**20}
     assert set(np.abs(rows[:, 1])) == {2.0**20 - 1.0}
     assert np.all(rows[:, 1:] % 2 == 1)
     assert set(np.abs(rows[1::2, 2:]).ravel()) == {1.0}
     assert np.median(np.abs(rows[::2, 2:])) > 2.0**18
     assert set(np.abs(coef[1])) == {2.0**27}
-    others = coef[np.arange(len(coef)) != 1]
+    assert set(np.abs(coef[2])) == {0.0, 2.0**32 - 1.0}
+    others = coef[[0, *range(3, len(coef))]]
     assert np.all(others % 2 == 1)
     assert np.median(np.abs(others)) > 0.9 * 2.0**26
     assert len(np.unique(np.abs(others))) > 0.99 * others.size
     assert len(np.unique(np.abs(rows[::2, 2:]))) > 2**18
-    for numbers in (rows[::2], rows[1::2], *coef):
+    for numbers in (rows[::2], rows[1::2], coef[1], *others):
         assert 0.45 < np.mean(numbers < 0) < 0.55
 
 
@@ -188,7 +211,9 @@ def test_another_kind_of_device_is_refused(monkeypatch, private):
 
 def test_a_device_is_checked_once(plant):
     calls, gram = [], plant.genuine("product of rows with themselves")
-    plant("product of rows with themselves", lambda rows: calls.append(1) or gram(rows))
+    plant(
+        "product of rows with themselves", lambda rows, _: calls.append(1) or gram(rows)
+    )
     check_exact_products()
     check_exact_products()
     assert len(calls) == len(jax.local_devices())
@@ -199,7 +224,7 @@ def test_one_wrong_device_of_eight_is_refused():
     """The last of eight virtual devices keeps 44 bits."""
     script = """
 import jax, numpy as np
-from privfeat.core.sums import devices, host
+from privfeat.core.sums import devices, trials
 from tests.planting import Plant
 plant = Plant()
 genuine = plant.genuine("products of rows with others")
@@ -207,8 +232,8 @@ def planted(rows, *rest):
     sums, scores = genuine(rows, *rest)
     return (np.round(sums / 64) * 64 if rows.device.id == 7 else sums), scores
 devices.check_exact_products()
-assert devices._is_exact.cache_info().currsize == 8
-devices._is_exact.cache_clear()
+assert trials.products_are_exact.cache_info().currsize == 8
+trials.products_are_exact.cache_clear()
 plant("products of rows with others", planted)
 devices.check_exact_products()
 """
@@ -216,7 +241,7 @@ devices.check_exact_products()
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert "PrivacyError: float64 products must be exact" in done.stderr
+    assert "PrivacyError: products must be exact" in done.stderr
     assert "not on cpu:7" in done.stderr or "TFRT_CPU_7" in done.stderr
 
 

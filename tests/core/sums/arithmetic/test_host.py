@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from privfeat.core.bounds.clipping import clip_residuals
 from privfeat.core.bounds.losses import residuals
 from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
-from privfeat.core.sums import host, kernels
+from privfeat.core.sums.arithmetic import host, kernels
 from privfeat.core.sums.records import CHUNK_ROWS
 from tests.core.conftest import GridRows
 from tests.core.grids import LIMIT, STEP

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
-from privfeat.core.sums.host import residuals_of, scaled
+from privfeat.core.sums.arithmetic.host import residuals_of, scaled
 from privfeat.core.sums.records import SparseChunk
 
 

@@ -1,7 +1,9 @@
 """The arithmetic of one chunk, compiled: scores, residuals, and products of them.
 
-Everything is in units of the grids of ``grid``, and exact as ``statistics`` says. On a
-CPU ``host`` has faster ones of the same names; what has no products is here for all.
+Everything is in units of the grids of ``grid``, and exact as ``statistics`` says, for
+accelerators; ``host`` has faster ones of the same names for CPUs, and what has no
+products is here for all. ``sliced`` makes products of whole numbers of ``slices``; they
+are the same.
 """
 
 import math
@@ -11,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float32, Float64, Num
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Num
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
@@ -22,20 +24,25 @@ from privfeat.core.bounds.sensitivity import (
     largest_residual,
     residual_norm,
 )
+from privfeat.core.sums.arithmetic import slices
+from privfeat.core.sums.calls import by_chunks
 from privfeat.core.sums.records import Chunk
 
 # Settings of the process, such as jax_default_matmul_precision, may ask for less.
 EXACT = jax.lax.Precision.HIGHEST
 
 
-@partial(jax.jit, static_argnames="n_outputs")
-def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[Array, "m c"]:
+@partial(jax.jit, static_argnames=("n_outputs", "sliced"))
+def class_sums_of(
+    chunk: Chunk, n_outputs: int, sliced: bool = False
+) -> Num[Array, "m c"]:
     """Return the sum of the rows of each label."""
     indicators = losses.label_indicators(chunk.labels, n_outputs)
-    return _transposed_product(_wide(chunk.rows), indicators.astype(jnp.float64))
+    wide = _wide(chunk.rows, sliced)
+    return _transposed_product(wide, indicators.astype(jnp.float64), sliced)
 
 
-@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius"))
+@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius", "sliced"))
 def gradient_of(
     chunk: Chunk,
     kept: Bool[Array, " b"] | None = None,
@@ -45,37 +52,51 @@ def gradient_of(
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
-) -> Float64[Array, "m c"]:
+    sliced: bool = False,
+) -> Num[Array, "m c"]:
     """Return the gradient sum of a chunk.
 
     With privacy its unit is the grid step of the rows times that of the residuals.
     """
-    wide = _wide(chunk.rows)
-    residual = losses.residuals(loss, _scores(wide, whole, unit), chunk.labels)
-    residual = residual.astype(jnp.float64)
-    if clip_norm is not None:
-        residual = clip_residuals(
-            residual,
-            chunk.row_norms,
-            clip_norm=clip_norm,
-            radius=min(radius, residual_norm(loss, len(whole))),
-            largest=largest_residual(loss),
-        )
+    wide = _wide(chunk.rows, sliced)
+
+    def residuals_of(
+        scores: Float32[Array, "b m"],
+        labels: Int[Array, "b k"],
+        row_norms: Float64[Array, " b"],
+    ) -> Float64[Array, "b m"]:
+        residual: Float64[Array, "b m"]
+        residual = losses.residuals(loss, scores, labels).astype(jnp.float64)
+        if clip_norm is not None:
+            residual = clip_residuals(
+                residual,
+                row_norms,
+                clip_norm=clip_norm,
+                radius=min(radius, residual_norm(loss, len(whole))),
+                largest=largest_residual(loss),
+            )
+        return residual
+
+    scores = _scores(wide, whole, unit, sliced)
+    residual = by_chunks(residuals_of, scores, chunk.labels, chunk.row_norms)
     if kept is not None:
         residual = jnp.where(kept[:, None], residual, 0.0)
-    return _transposed_product(wide, residual)
+    return _transposed_product(wide, residual, sliced)
 
 
-@partial(jax.jit, static_argnames="loss")
+@partial(jax.jit, static_argnames=("loss", "sliced"))
 def root_curvatures_of(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
     loss: Loss,
+    sliced: bool = False,
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, bounded."""
-    scores = _scores(_wide(chunk.rows), whole, unit)
-    roots: Float64[Array, "b m"] = bounded_roots(losses.curvatures(loss, scores), loss)
+    scores = _scores(_wide(chunk.rows, sliced), whole, unit, sliced)
+    roots: Float64[Array, "b m"] = by_chunks(
+        lambda part: bounded_roots(losses.curvatures(loss, part), loss), scores
+    )
     return roots
 
 
@@ -114,9 +135,9 @@ def weighted_rows(
     return jnp.trunc(weighted) if private else weighted
 
 
-def _wide(rows: Float32[Array, "b c"]) -> Float64[Array, "b c"]:
+def _wide(rows: Float32[Array, "b c"], sliced: bool) -> Float[Array, "b c"]:
     """Return rows in float64, once: XLA multiplies mixed types ten times as slowly."""
-    return _copied(rows.astype(jnp.float64))
+    return rows if sliced else _copied(rows.astype(jnp.float64))
 
 
 def _copied(values: Float64[Array, "p q"]) -> Float64[Array, "p q"]:
@@ -127,35 +148,57 @@ def _copied(values: Float64[Array, "p q"]) -> Float64[Array, "p q"]:
 
 
 def _scores(
-    wide: Float64[Array, "b c"],
+    wide: Float[Array, "b c"],
     whole: Float64[Array, "m c"],
     unit: float | Float[Array, ""],
+    sliced: bool,
 ) -> Float32[Array, "b m"]:
-    products = jnp.matmul(wide, _copied(whole.T), precision=EXACT)
-    return (products * unit).astype(jnp.float32)
+    return (_product(wide, whole, sliced) * unit).astype(jnp.float32)
+
+
+def _product(
+    wide: Float[Array, "b c"], whole: Float64[Array, "m c"], sliced: bool
+) -> Float64[Array, "b m"]:
+    """Return ``wide whole^T``."""
+    if sliced:
+        return slices.scores(wide, whole)
+    return jnp.matmul(wide, _copied(whole.T), precision=EXACT)
 
 
 def _transposed_product(
-    wide: Float64[Array, "b c"], narrow: Float64[Array, "b m"]
-) -> Float64[Array, "m c"]:
-    """Return ``narrow^T wide``."""
+    wide: Float[Array, "b c"], narrow: Float64[Array, "b m"], sliced: bool
+) -> Num[Array, "m c"]:
+    """Return ``narrow^T wide``: in int64 if ``sliced``, else in float64."""
+    if sliced:
+        return slices.product(narrow.T, wide.T)
     return jnp.matmul(narrow.T, wide, precision=EXACT)
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="sliced")
+def gram_product_of(
+    rows: Float[Array, "b c"], sliced: bool = False
+) -> Num[Array, "c c"]:
+    """Return ``rows^T rows``."""
+    if sliced:
+        return slices.gram(rows)
+    wide = rows.astype(jnp.float64)
+    return jnp.matmul(wide.T, wide, precision=EXACT)
+
+
+@partial(jax.jit, static_argnames="sliced")
 def products_of(
     rows: Float32[Array, "b c"],
     narrow: Float64[Array, "b m"],
     coef: Float64[Array, "m c"],
-) -> tuple[Float64[Array, "m c"], Float64[Array, "b m"]]:
+    sliced: bool = False,
+) -> tuple[Num[Array, "m c"], Float64[Array, "b m"]]:
     """Return ``narrow^T rows`` and ``rows / 32 coef^T``: for ``devices`` to check."""
-    wide = _wide(rows)
-    short = _copied(jnp.floor(wide / 32.0))
-    scores = jnp.matmul(short, _copied(coef.T), precision=EXACT)
-    return _transposed_product(wide, narrow), scores
+    short = _copied(jnp.floor(rows.astype(jnp.float64) / 32.0))
+    sums = _transposed_product(_wide(rows, sliced), narrow, sliced)
+    return sums, _product(short, coef, sliced)
 
 
 @partial(jax.jit, donate_argnames="total")
-def added(total: Num[Array, "..."], part: Float64[Array, "..."]) -> Num[Array, "..."]:
+def added(total: Num[Array, "..."], part: Num[Array, "..."]) -> Num[Array, "..."]:
     """Return the total with a chunk sum added, in the total's type and place."""
     return total + part.astype(total.dtype)

@@ -17,7 +17,7 @@ from privfeat._types import Loss
 from privfeat.core.bounds import losses
 from privfeat.core.bounds.clipping import clip_residuals
 from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
-from privfeat.core.sums.kernels import bounded_roots
+from privfeat.core.sums.arithmetic.kernels import bounded_roots
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 
 # Fewer rows cost more calls, and more additions to the sum; more leave the cache.
