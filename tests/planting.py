@@ -173,6 +173,7 @@ SEAMS = {
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),
     "bytes of images in memory": _at(".networks.images.records:_IN_MEMORY"),
+    "bytes that processes compare": _at(".networks.team:_BYTES"),
     "scale of pixels": _at(".networks.model:pixel_scale"),
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
     # selection

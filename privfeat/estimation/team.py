@@ -22,6 +22,7 @@ from privfeat.exceptions import PrivacyError
 # for one process.
 _NOT_COMPARED = ("random_state", "ledger", "verbose")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_FIRST_ROWS = slice(CHUNK_ROWS)
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
 
 
@@ -36,12 +37,12 @@ def check_team(
     *,
     about: str,
     instead: Mapping[str, Any] = _NOTHING,
-    n_compared: int = CHUNK_ROWS,
+    compared: Any = _FIRST_ROWS,
 ) -> None:
     """Refuse what would count a record or a user in more than one process.
 
-    Of the features the first ``n_compared`` rows are compared, and all targets: rows
-    that one process has shuffled have their targets in another order. ``about`` is what
+    Of the features the ``compared`` rows are compared, and all targets: rows that one
+    process has shuffled have their targets in another order. ``about`` is what
     else a fit must have in common, and ``instead`` what stands for parameters that are
     compared by it.
 
@@ -54,11 +55,11 @@ def check_team(
     """
     description = f"{statement.to_json()} {about} {team.rows} {seed}"
     team.check_same("fit", f"{description} {_described(estimator, instead)}".encode())
-    first = features[:n_compared]
-    parts = [first.data, first.indices, first.indptr] if issparse(first) else [first]
+    some = features[compared]
+    parts = [some.data, some.indices, some.indptr] if issparse(some) else [some]
     content = b"".join(part.tobytes() for part in (*parts, problem.targets))
     if team.rows == "shared":
-        team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
+        team.check_same("rows", f"{features.shape} {some.dtype}".encode() + content)
         return
     if problem.classes_read:
         raise ValueError(

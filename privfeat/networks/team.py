@@ -1,11 +1,13 @@
 """Whether several processes train the same network, on records that count once."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.problem import Problem
@@ -13,7 +15,9 @@ from privfeat.estimation.team import check_team
 from privfeat.networks.engine.network import Network
 from privfeat.networks.training.loop import Trainer
 
-# Images that are read to see whether all processes have the same.
+# To see whether all processes have the same images, in one order: all of those that
+# take no more bytes in memory, else so many, from the first to the last.
+_BYTES = 2**28
 _COMPARED = 32
 
 
@@ -62,10 +66,22 @@ def check_same_training(
         units.kind == "user",
         about=f"{shape} {problem.n_outputs} {engine} {initial}",
         instead=instead,
-        n_compared=_COMPARED,
+        compared=_compared(records),
     )
+    if team.rows == "shared":
+        # an image more in the folder of one process moves all that come after it
+        names = json.dumps(list(getattr(records, "files", ())))
+        team.check_same("image files", names.encode())
     if units.kind == "user":
         team.check_same("groups", units.records.slots.tobytes())
+
+
+def _compared(records: Any) -> slice | NDArray[np.intp]:
+    """Return the places of the records that processes compare."""
+    if isinstance(records, np.ndarray) and records.nbytes <= _BYTES:
+        return slice(None)
+    places = np.linspace(0, len(records) - 1, _COMPARED)
+    return np.unique(np.rint(places).astype(np.intp))
 
 
 def _operations(function: Callable[..., Any], *arguments: Any) -> str:
