@@ -174,6 +174,7 @@ SEAMS = {
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),
     "bytes of images in memory": _at(".networks.images.records:_IN_MEMORY"),
+    "read of images in a file": _at(".data.images:StoredImages._read"),
     "bytes that processes compare": _at(".networks.team:_BYTES"),
     "scale of pixels": _at(".networks.model:pixel_scale"),
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.problem import Problem
-from privfeat.estimation.team import check_team
+from privfeat.estimation.team import check_team, spread
 from privfeat.networks.engine.network import Network
 from privfeat.networks.training.loop import Trainer
 
-# To see whether all processes have the same images, in one order: all of those that
-# take no more bytes in memory, else so many, from the first to the last.
+# Records in memory that take no more are compared in all processes, each of them.
 _BYTES = 2**28
-_COMPARED = 32
 
 
 def check_same_training(
@@ -80,8 +78,7 @@ def _compared(records: Any) -> slice | NDArray[np.intp]:
     """Return the places of the records that processes compare."""
     if isinstance(records, np.ndarray) and records.nbytes <= _BYTES:
         return slice(None)
-    places = np.linspace(0, len(records) - 1, _COMPARED)
-    return np.unique(np.rint(places).astype(np.intp))
+    return spread(len(records))
 
 
 def _operations(function: Callable[..., Any], *arguments: Any) -> str:

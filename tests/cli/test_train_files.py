@@ -6,7 +6,6 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.data import FeatureFileError
-from privfeat.data.images import StoredImages
 from privfeat.networks import read_folder
 from tests.cli.tiny import train_on as command
 
@@ -73,7 +72,7 @@ def test_train_asks_what_to_do_with_the_users_of_a_file(folder, capsys, plant):
     assert given == [(users.tolist(), 2)]
 
 
-def test_train_refuses_a_file_before_the_charge(folder, capsys, monkeypatch):
+def test_train_refuses_a_file_before_the_charge(folder, capsys, plant):
     path = write_file(folder, "train")
     ledger = PrivacyLedger(folder / "l", dataset="x", epsilon=1e4, delta=1e-3)
     charged = ("--ledger", str(folder / "l"), "--dataset", "x")
@@ -85,7 +84,7 @@ def test_train_refuses_a_file_before_the_charge(folder, capsys, monkeypatch):
         file["test/images"], file["test/labels"] = file["train/images"], [0] * 24
     assert command(folder, "--data", str(path), *charged) == 1
     assert "must not hold one dataset as" in capsys.readouterr().err
-    monkeypatch.setattr(StoredImages, "_read", damaged)
+    plant("read of images in a file", damaged)
     assert command(folder, "--data", str(path), *charged) == 1
     assert "one is damaged" in capsys.readouterr().err
     assert not ledger.history
