@@ -119,7 +119,7 @@ def cell(
             num_processes=int(size),
             process_id=int(index),
         )
-    X, y, _ = open_images(path)
+    X, y, *_ = open_images(path)
     times, release = [], GaussianMechanism.release
 
     def timed(self: Any, *args: Any, **options: Any) -> Any:

@@ -115,7 +115,14 @@ def read_model(path: PathLike) -> SavedModel:
     check_values(path, document["class_names"], arrays, parameters)
     try:
         params = {key: decode(value) for key, value in document["params"].items()}
-    except (TypeError, ValueError, KeyError, AttributeError, MemoryError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        KeyError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
     planted = [key for key in NOT_WRITTEN if params.get(key) is not None]
     if planted:

@@ -174,10 +174,13 @@ SEAMS = {
     "records of a user": _at(".networks.training.federated:Slots.records"),
     "batches that fit into memory": _at(".networks.training.loop:physical_batches"),
     "sum of a batch as one vector": _at(".networks.training.loop:flatten"),
+    "rounding that is warned of": _at(".networks.engine.clipping:_LARGEST_LOSS"),
     "step of training": _at(".networks.training.loop:Trainer.step"),
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),
     "bytes of images in memory": _at(".networks.images.records:_IN_MEMORY"),
+    "read of images in a file": _at(".data.images:StoredImages._read"),
+    "bytes that processes compare": _at(".networks.team:_BYTES"),
     "scale of pixels": _at(".networks.model:pixel_scale"),
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
     # selection

@@ -25,7 +25,8 @@ def add_parser(verbs: Any) -> None:
         required=True,
         help="a folder with images train/CLASS/*, and test/ likewise if there is a "
         "test set; or with CLASS/*. Or an HDF5 file with train/images, train/labels, "
-        "likewise test/, and class_names. The names of the classes become public",
+        "likewise test/, and class_names; train/groups says whose each image is. The "
+        "names of the classes become public",
     )
     add("--model", default="wrn_16_4", help="name of a network (default wrn_16_4)")
     add("--image-size", type=int, default=32, help=_SIDE)
@@ -78,8 +79,7 @@ def _run(args: Namespace, begun: list[Any]) -> None:
 
     params = common.parameters(args) | {"ledger": common.open_ledger(args)}
     warnings.filterwarnings("always", message="skipped ")
-    below, (X, y, names, files), test = _read(args)
-    groups = None
+    below, (X, y, names, files), groups, test = _read(args)
     if args.groups is not None:
         if files is None:
             raise CommandError(
@@ -103,10 +103,11 @@ def _run(args: Namespace, begun: list[Any]) -> None:
         common.save_model(args, clf, names, test)
 
 
-def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
+def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
     """Return the folder below DIR, its images, and those of ``test/`` if it is there.
 
-    Images are in memory, or read as they are used; of an HDF5 file they have no names.
+    Images are in memory, or read as they are used; of an HDF5 file they have no names,
+    but may have users, which come after them.
 
     The person who has the files is warned of empty classes before anything is charged.
     """
@@ -114,7 +115,7 @@ def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
 
     root = Path(args.data)
     if root.is_file():
-        return _read_file(root)
+        return _read_file(args, root)
     if not root.is_dir():
         raise CommandError(f"--data must be a folder or a file, got {args.data!r}.")
     read = partial(
@@ -129,7 +130,7 @@ def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
     _report_empty_classes(root / below, found.class_names, found.labels)
     folder = root / "test"
     if not (below and folder.is_dir()):
-        return below, found, None
+        return below, found, None, None
     test = read(folder)
     _refuse_links(root / below, found.files, folder, test.files)
     other = sorted({*found.class_names} ^ {*test.class_names})
@@ -139,25 +140,34 @@ def _read(args: Namespace) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
             " Add an empty folder for it to the other."
         )
     _report_empty_classes(folder, found.class_names, test.labels)
-    return below, found, (test.images, test.labels, folder)
+    return below, found, None, (test.images, test.labels, folder)
 
 
-def _read_file(path: Path) -> tuple[str, Any, tuple[Any, Any, Path] | None]:
+def _read_file(
+    args: Namespace, path: Path
+) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
     """Return the images of an HDF5 file, as `_read` does those of a folder."""
-    from privfeat.data.images import has_images, open_images
+    from privfeat.data.images import has_test, open_images
 
-    X, y, names = open_images(path)
+    X, y, names, groups = open_images(path)
     if names is None:
         raise CommandError(
             f"{path} must hold class_names: to read the classes from the labels would "
             "not be private. Add them."
         )
+    if groups is not None and args.max_group_size is None:
+        raise CommandError(
+            f"{path} names the user of each image. Pass --max-group-size to protect "
+            "all images of a user together, or remove train/groups from it to protect "
+            "each image on its own."
+        )
+    X.read_once()  # while nothing is spent
     _report_empty_classes(path, names, y)
     test = None
-    if has_images(path, "test/images"):
+    if has_test(path, "train/images", "test/images"):
         found = open_images(path, images="test/images", labels="test/labels")
         test = found.images, found.labels, path / "test"
-    return "", (X, y, names, None), test
+    return "", (X, y, names, None), groups, test
 
 
 def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -> None:

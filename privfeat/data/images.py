@@ -4,6 +4,7 @@ A folder of image files, or a dataset of an HDF5 file. Both are indexed like a r
 array of bytes, so that a fit holds the images of a step alone in memory.
 """
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,7 +19,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from privfeat.data.lazy import gathered
 from privfeat.data.pixels import BadImageError, converted, decode
-from privfeat.data.schema import FeatureFileError, open_hdf5, refused_if_damaged
+from privfeat.data.schema import (
+    FeatureFileError,
+    chunk_rows,
+    open_hdf5,
+    refused_if_damaged,
+)
 
 _MUST = "be an HDF5 file with images"
 
@@ -50,7 +56,7 @@ class LazyImages(ABC):
         return f"{type(self).__name__}(shape={self.shape})"
 
     def __getitem__(self, key: Any) -> NDArray[np.uint8]:
-        """Return images by a slice or an array of whole numbers, of any shape.
+        """Return images by a slice, a whole number, or an array of these.
 
         Raises
         ------
@@ -59,8 +65,8 @@ class LazyImages(ABC):
         """
         numbers = np.arange(len(self))[key] if isinstance(key, slice) else key
         numbers = np.asarray(numbers)
-        if numbers.dtype.kind not in "iu" or not numbers.ndim:
-            raise IndexError("images must be indexed by a slice or an array of int.")
+        if numbers.dtype.kind not in "iu":
+            raise IndexError("images must be indexed by a slice or whole numbers.")
         if numbers.size and not (
             -len(self) <= numbers.min() and numbers.max() < len(self)
         ):
@@ -101,7 +107,8 @@ class FolderImages(LazyImages):
         self, root: str | os.PathLike[str], files: Sequence[str], size: int, mode: str
     ) -> None:
         super().__init__((len(files), size, size, len(mode)))
-        self.root, self.files = os.path.abspath(root), files
+        # a copy: a list that its owner sorts later would give images other labels
+        self.root, self.files = os.path.abspath(root), tuple(files)
         self._decode = partial(squared, size=size, mode=mode)
 
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
@@ -123,15 +130,29 @@ class StoredImages(LazyImages):
     path, dataset : str
     shape : tuple of int
         (n_samples, height, width, channels), also where the file has no last axis.
+    has_groups : bool
+        Whether the file says whose each image is.
     """
 
-    def __init__(self, path: str, dataset: str, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, path: str, dataset: str, shape: tuple[int, ...], has_groups: bool = False
+    ) -> None:
         super().__init__(shape)
         self.path, self.dataset = os.path.abspath(path), dataset
+        self.has_groups = has_groups
         self._pid = -1  # of the process that opened the file
 
     def __reduce__(self) -> tuple[type["StoredImages"], tuple[Any, ...]]:
-        return StoredImages, (self.path, self.dataset, self.shape)
+        return StoredImages, (self.path, self.dataset, self.shape, self.has_groups)
+
+    def read_once(self) -> None:
+        """Read all images and keep none: FeatureFileError if one cannot be read.
+
+        So that nothing is spent by then; a step of a fit would find it too late.
+        """
+        few = chunk_rows(len(self), math.prod(self.shape[1:]))
+        for start in range(0, len(self), few):
+            self[start : start + few]
 
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
         with refused_if_damaged(self.path, _MUST, "Copy it again."):
@@ -158,11 +179,14 @@ class ImageFile(NamedTuple):
         Sensitive.
     class_names : list of str, or None
         Where the file names them, ``labels`` are places in it.
+    groups : array of shape (n_samples,), or None
+        The user of each image, where the file says it. Sensitive.
     """
 
-    images: LazyImages
+    images: StoredImages
     labels: NDArray[Any]
     class_names: list[str] | None
+    groups: NDArray[Any] | None
 
 
 def open_images(
@@ -172,6 +196,9 @@ def open_images(
     labels: str = "train/labels",
 ) -> ImageFile:
     """Return images and labels of an HDF5 file; the images are not read yet.
+
+    Beside the labels a dataset ``groups`` may say whose each image is. ``fit`` warns if
+    it is not passed on.
 
     Parameters
     ----------
@@ -204,22 +231,36 @@ def open_images(
                 f"{path} must hold bytes of shape (n, height, width, 1 or 3) in "
                 f"{images!r} and one label of each in {labels!r}, but holds others."
             )
-        if file[labels].shape != shape[:1] or not shape[0]:
+        users = file[labels].parent.get("groups")
+        columns = [file[labels], *([] if users is None else [users])]
+        if any(each.shape != shape[:1] for each in columns) or not shape[0]:
             raise FeatureFileError(
-                f"{path} must hold as many labels in {labels!r} as images in "
-                f"{images!r}, at least one, but does not."
+                f"{path} must hold as many labels in {labels!r}, and groups if there "
+                f"are any, as images in {images!r}, at least one, but does not."
             )
-        found, names = file[labels][()], file.get("class_names")
+        names = file.get("class_names")
         text = names.asstr()[()].tolist() if isinstance(names, h5py.Dataset) else None
-    if found.dtype.hasobject:
-        found = np.array([str(label, "utf-8") for label in found])
-    return ImageFile(StoredImages(path, images, shape), found, text)
+        found, *groups = map(_column, columns)
+    stored = StoredImages(path, images, shape, has_groups=bool(groups))
+    return ImageFile(stored, found, text, groups[0] if groups else None)
 
 
-def has_images(path: str | os.PathLike[str], images: str) -> bool:
-    """Return whether an HDF5 file has a dataset of this name."""
+def _column(dataset: Any) -> NDArray[Any]:
+    """Return the values of one column, text as strings."""
+    is_text = h5py.check_string_dtype(dataset.dtype) is not None
+    values: NDArray[Any] = (dataset.asstr() if is_text else dataset)[()]
+    return values.astype(str) if is_text else values
+
+
+def has_test(path: str | os.PathLike[str], train: str, test: str) -> bool:
+    """Return whether an HDF5 file has a test; FeatureFileError if it is ``train``."""
     with open_hdf5(os.fspath(path), f"must {_MUST}", "Check the path.") as file:
-        return images in file
+        if test in file and file[train] == file[test]:
+            raise FeatureFileError(
+                f"{path} must not hold one dataset as {train!r} and {test!r}: an "
+                "accuracy on training images says something about them."
+            )
+        return test in file
 
 
 def shape_of(dataset: Any) -> tuple[int, ...] | None:

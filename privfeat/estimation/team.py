@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
@@ -22,6 +23,7 @@ from privfeat.exceptions import PrivacyError
 # for one process.
 _NOT_COMPARED = ("random_state", "ledger", "verbose")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_SPREAD = 32
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
 
 
@@ -36,12 +38,13 @@ def check_team(
     *,
     about: str,
     instead: Mapping[str, Any] = _NOTHING,
-    n_compared: int = CHUNK_ROWS,
+    compared: slice | NDArray[np.intp] | None = None,
 ) -> None:
     """Refuse what would count a record or a user in more than one process.
 
-    Of the features the first ``n_compared`` rows are compared, and all targets: rows
-    that one process has shuffled have their targets in another order. ``about`` is what
+    Of the features the ``compared`` rows are compared, by default the first ones, some
+    of all, and those where the part of a process begins; and all targets: rows that one
+    process has shuffled have their targets in another order. ``about`` is what
     else a fit must have in common, and ``instead`` what stands for parameters that are
     compared by it.
 
@@ -54,11 +57,11 @@ def check_team(
     """
     description = f"{statement.to_json()} {about} {team.rows} {seed}"
     team.check_same("fit", f"{description} {_described(estimator, instead)}".encode())
-    first = features[:n_compared]
-    parts = [first.data, first.indices, first.indptr] if issparse(first) else [first]
+    some = features[_places(features.shape[0], team) if compared is None else compared]
+    parts = [some.data, some.indices, some.indptr] if issparse(some) else [some]
     content = b"".join(part.tobytes() for part in (*parts, problem.targets))
     if team.rows == "shared":
-        team.check_same("rows", f"{features.shape} {first.dtype}".encode() + content)
+        team.check_same("rows", f"{features.shape} {some.dtype}".encode() + content)
         return
     if problem.classes_read:
         raise ValueError(
@@ -73,6 +76,24 @@ def check_team(
     if sum(team.each(features.shape[0])) > MAX_ROWS:
         raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
     team.check_distinct("rows", content)
+
+
+def spread(n: int) -> NDArray[np.intp]:
+    """Return the places of some of ``n`` rows, from the first to the last."""
+    return np.unique(np.rint(np.linspace(0, n - 1, _SPREAD)).astype(np.intp))
+
+
+def _places(n: int, team: Team) -> NDArray[np.intp]:
+    """Return the places of rows by which processes find that theirs differ.
+
+    A row more or less moves all rows from there to where another makes up for it. If
+    that counts one in two processes, it moves the rows where the part of one begins.
+    """
+    n_chunks = -(-n // CHUNK_ROWS)
+    starts = [n_chunks * i // team.size * CHUNK_ROWS for i in range(1, team.size)]
+    around = np.array([place + side for place in starts for side in (-1, 0)], np.intp)
+    places = np.concatenate([np.arange(CHUNK_ROWS), spread(n), around])
+    return np.unique(places[(places >= 0) & (places < n)])
 
 
 def _described(estimator: BaseEstimator, instead: Mapping[str, Any] = _NOTHING) -> str:

@@ -1,20 +1,22 @@
 """Whether several processes train the same network, on records that count once."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.problem import Problem
-from privfeat.estimation.team import check_team
+from privfeat.estimation.team import check_team, spread
 from privfeat.networks.engine.network import Network
 from privfeat.networks.training.loop import Trainer
 
-# Images that are read to see whether all processes have the same.
-_COMPARED = 32
+# Records in memory that take no more are compared in all processes, each of them.
+_BYTES = 2**28
 
 
 def check_same_training(
@@ -62,10 +64,21 @@ def check_same_training(
         units.kind == "user",
         about=f"{shape} {problem.n_outputs} {engine} {initial}",
         instead=instead,
-        n_compared=_COMPARED,
+        compared=_compared(records),
     )
+    if team.rows == "shared":
+        # an image more in the folder of one process moves all that come after it
+        names = json.dumps(list(getattr(records, "files", ())))
+        team.check_same("image files", names.encode())
     if units.kind == "user":
         team.check_same("groups", units.records.slots.tobytes())
+
+
+def _compared(records: Any) -> slice | NDArray[np.intp]:
+    """Return the places of the records that processes compare."""
+    if isinstance(records, np.ndarray) and records.nbytes <= _BYTES:
+        return slice(None)
+    return spread(len(records))
 
 
 def _operations(function: Callable[..., Any], *arguments: Any) -> str:

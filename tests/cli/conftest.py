@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from privfeat import DPLeastSquares
@@ -61,3 +62,17 @@ def fit_is_forbidden(plant):
         pytest.fail("the budget was spent before the command failed")
 
     plant("fit of a linear model", spend, of=DPLeastSquares)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Dark and bright images, for training and for a test."""
+    Image = pytest.importorskip("PIL.Image")
+    draw = np.random.default_rng(0)
+    for split in ("train", "test"):
+        for name, level in (("bright", 160), ("dark", 20)):
+            (tmp_path / split / name).mkdir(parents=True)
+            for i in range(12):
+                pixels = draw.integers(level, level + 60, (10, 12, 3)).astype(np.uint8)
+                Image.fromarray(pixels).save(tmp_path / split / name / f"{i}.png")
+    return tmp_path

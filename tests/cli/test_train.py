@@ -5,36 +5,11 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.cli import main
-from privfeat.networks import read_folder
+from tests.cli.tiny import train_on as command
 
 pytest.importorskip("flax")
 Image = pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Dark and bright images, for training and for a test."""
-    draw = np.random.default_rng(0)
-    for split in ("train", "test"):
-        for name, level in (("bright", 160), ("dark", 20)):
-            (tmp_path / split / name).mkdir(parents=True)
-            for i in range(12):
-                pixels = draw.integers(level, level + 60, (10, 12, 3)).astype(np.uint8)
-                Image.fromarray(pixels).save(tmp_path / split / name / f"{i}.png")
-    return tmp_path
-
-
-def command(folder, *more):
-    return main(
-        [
-            "train",
-            *("--data", str(folder), "--out", str(folder / "model"), "--model", "mlp"),
-            *("--image-size", "8", "--noise-multiplier", "1", "--batch", "12"),
-            *("--set", "n_iter=10", "--set", "microbatch_size=8"),
-            *more,
-        ]
-    )
 
 
 @pytest.mark.slow
@@ -222,35 +197,6 @@ def test_train_protects_users(folder, capsys):
     assert "without the user of the longest row" in capsys.readouterr().out
 
 
-def write_file(folder, *names, **more):
-    """Write the images of the folder as an HDF5 file."""
-    h5py = pytest.importorskip("h5py")
-    path = folder / "images.h5"
-    with h5py.File(path, "w") as file:
-        for split in names:
-            images, labels, classes, _ = read_folder(folder / split, size=8)
-            file[f"{split}/images"], file[f"{split}/labels"] = images, labels
-        for name, values in ({"class_names": classes} | more).items():
-            if values is not None:
-                file[name] = values
-    return path
-
-
-@pytest.mark.slow
-def test_train_on_a_file_is_that_on_its_folder(folder, capsys):
-    path = write_file(folder, "train", "test")
-    same = ("--seed", "1", "--batch", "24")
-    assert command(folder, *same) == 0
-    first = load(folder / "model")
-    said = capsys.readouterr().out.replace("test accuracy", "").split(" on ")[0]
-    assert command(folder, *same, "--data", str(path), "--overwrite") == 0
-    assert said == capsys.readouterr().out.replace("test accuracy", "").split(" on ")[0]
-    second = load(folder / "model")
-    assert first.privacy_ == second.privacy_
-    for name, leaf in first.parameters_.items():
-        assert np.array_equal(second.parameters_[name], leaf)
-
-
 def test_train_reads_large_folders_late(folder, plant):
     fits, fit = [], plant.genuine("fit of a network")
 
@@ -264,16 +210,3 @@ def test_train_reads_large_folders_late(folder, plant):
     plant("bytes of images in memory", 24 * 8 * 8 * 3 - 1)
     assert command(folder, *few) == 0
     assert fits == ["ndarray", "FolderImages"]
-
-
-def test_train_refuses_a_file_that_it_cannot_use(folder, capsys):
-    path = write_file(folder, "train", class_names=None)
-    for more, message in (
-        ([], "must hold class_names"),
-        (["--restore", "--distributed"], "--restore must run in one process"),
-    ):
-        assert command(folder, "--data", str(path), *more) == 1
-        assert message in capsys.readouterr().err
-    path = write_file(folder, "train")
-    assert command(folder, "--data", str(path), "--groups", "users.csv") == 1
-    assert "--groups must be of the files of a folder" in capsys.readouterr().err

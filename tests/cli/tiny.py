@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from privfeat.cli import main
+
 CLASS_NAMES = ("ant", "bee", "cat", "dog")
 FIT = ("fit", "--estimator", "DPLeastSquares")
 
@@ -17,3 +19,16 @@ def make_split(n_rows, seed):
 def fit_arguments(features, out, *more):
     """Return the words of a fit with a budget of 20."""
     return *FIT, "--epsilon", "20", "--train", features, "--out", out, *more
+
+
+def train_on(folder, *more):
+    """Return what the command `train` returns on a folder of images."""
+    return main(
+        [
+            "train",
+            *("--data", str(folder), "--out", str(folder / "model"), "--model", "mlp"),
+            *("--image-size", "8", "--noise-multiplier", "1", "--batch", "12"),
+            *("--set", "n_iter=10", "--set", "microbatch_size=8"),
+            *more,
+        ]
+    )

@@ -55,7 +55,7 @@ def lazy(request, pixels):
     [
         slice(None), slice(3, 9), slice(None, None, -2), slice(9, 3), [5],
         [7, 1, 7, -1], np.array([], int), np.array([[1, 2], [2, 22]]),
-        np.arange(N)[::-1],
+        np.arange(N)[::-1], 4, -1,
     ],
     ids=str,
 )  # fmt: skip
@@ -66,7 +66,7 @@ def test_images_on_disk_are_indexed_like_an_array(lazy, key):
     np.testing.assert_array_equal(images[key], expected[key])
 
 
-@pytest.mark.parametrize("key", [3, [N], [-N - 1], [1.0], [True, False], "a", None])
+@pytest.mark.parametrize("key", [N, [N], [-N - 1], [1.0], [True, False], "a", None])
 def test_other_indices_are_refused(lazy, key):
     with pytest.raises(IndexError, match="images must be indexed by"):
         lazy[0][key]
@@ -127,6 +127,60 @@ def test_an_image_that_is_damaged_later_is_named(in_folder, tmp_path):
     in_folder[[0, 1, 2]]
     with pytest.raises(BadImageError, match=r"3\.png must stay as it was"):
         in_folder[[2, 3]]
+
+
+def test_images_can_be_gone_through(lazy):
+    """An index that refused single images would end a loop before the first."""
+    images, expected = lazy
+    assert [image.tolist() for image in images] == expected.tolist()
+
+
+def test_files_of_a_folder_stay_those_of_its_labels(tmp_path, pixels):
+    files = ["0.png", "1.png"]
+    for file, image in zip(files, pixels, strict=False):
+        Image.fromarray(image).save(tmp_path / file)
+    images = FolderImages(tmp_path, files, 4, "RGB")
+    files.reverse()
+    np.testing.assert_array_equal(images, pixels[:2])
+
+
+def test_a_file_may_say_whose_each_image_is(stored):
+    assert open_images(stored).groups is None
+    with h5py.File(stored, "a") as file:
+        file["train/groups"] = np.arange(N) // 2
+    found = open_images(stored)
+    assert found.groups.tolist() == (np.arange(N) // 2).tolist()
+    assert pickle.loads(pickle.dumps(found.images)).has_groups
+    with h5py.File(stored, "a") as file:
+        del file["train/groups"]
+        file["train/groups"] = np.arange(N - 1)
+    with pytest.raises(FeatureFileError, match="must hold as many labels"):
+        open_images(stored)
+
+
+def test_damage_is_found_where_all_images_are_read_once(tmp_path, pixels):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        options = {"chunks": (5, 4, 4, 3), "compression": "gzip"}
+        chunk = file.create_dataset("train/images", data=pixels, **options)
+        place = chunk.id.get_chunk_info(3)
+        file["train/labels"] = np.arange(N) % 2
+    open_images(path).images.read_once()
+    content = bytearray(path.read_bytes())
+    content[place.byte_offset : place.byte_offset + place.size] = bytes(place.size)
+    path.write_bytes(content)
+    images = open_images(path).images
+    with pytest.raises(FeatureFileError, match="is gone or damaged"):
+        images.read_once()
+
+
+def test_labels_that_are_no_text_are_not_shown(stored):
+    with h5py.File(stored, "a") as file:
+        labels = file.create_dataset("bytes", (N,), h5py.string_dtype())
+        labels[:] = [b"secret\xff"] * N
+    with pytest.raises(FeatureFileError, match="is gone or damaged") as raised:
+        open_images(stored, labels="bytes")
+    assert "xff" not in str(raised.value)
 
 
 def test_a_file_that_is_changed_later_is_refused(stored, pixels):

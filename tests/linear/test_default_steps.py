@@ -45,7 +45,7 @@ def test_steps_and_rate_follow_loss_and_classes(options, written_out):
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
-@pytest.mark.parametrize("epsilon", [0.5, 8])
+@pytest.mark.parametrize("epsilon", [0.5, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("cls", "many_steps"),
     [

@@ -104,3 +104,14 @@ def test_rows_of_all_processes_are_counted_together(plant):
     assert "all processes together must have at most 11" in said("own", {}, other)
     plant("most rows of all processes", 12)
     assert said("own", {}, other) is None
+
+
+@pytest.mark.parametrize(("first", "last"), [(2040, 2060), (1100, 4000)])
+def test_rows_that_one_process_has_in_another_order_are_found(first, last):
+    """Where one would count in both: the second process begins with row 2048."""
+    rows = np.random.default_rng(0).normal(size=(4096, 2))
+    other = rows.copy()
+    other[first:last] = np.roll(rows[first:last], 1, axis=0)
+    same = {"targets": np.zeros(4096, int)}
+    found = said("shared", same | {"features": rows}, same | {"features": other})
+    assert "the same rows" in found

@@ -75,6 +75,7 @@ PARAMETERS = {
     "odd float": {"epsilon": {"float": "1.0"}},
     "two kinds": {"classes": {"tuple": [1], "range": [0, 1, 1]}},
     "unhashable": {"classes": {"dict": [[[1], 2]]}},
+    "too large": {"classes": {"array": ["|u1", [300]]}},
 }
 
 

@@ -21,6 +21,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.batches import BatchTotal
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
+from privfeat.networks.engine.clipping import warn_of_rounding
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.optimizers import Optimizer
 from privfeat.networks.training.together import sampled
@@ -104,12 +105,17 @@ class Trainer:
     def start(self, parameters: Parameters) -> TrainState:
         """Return the state before the first step.
 
+        Warns of batches so large that their sums round by much of a clip norm.
+
         Raises
         ------
         TypeError
             If the optimizer needs more than gradients and parameters for a step: found
             here, before the fit is charged.
         """
+        if self.private:
+            at_a_time = self.microbatch_size // jax.local_device_count()
+            warn_of_rounding(self.expected_batch_size, at_a_time)
         moving = {name: parameters[name] for name in self.names}
         average = dict(moving) if self.ema_decay is not None else None
         optimizer = self.optimizer.init(moving)

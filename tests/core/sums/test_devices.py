@@ -62,6 +62,7 @@ def test_this_machine_is_exact():
     check_exact_products()
 
 
+@pytest.mark.slow
 def test_products_of_accelerators_are_those_that_are_tried(monkeypatch, plant):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     plant("products of rows with others", None)

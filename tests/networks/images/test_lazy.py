@@ -60,7 +60,7 @@ def test_users_of_images_in_a_file_are_those_in_memory(folder, tmp_path):
         file["train/images"], file["train/labels"] = images, labels
     users, params = np.arange(30) // 4, SMALL | {"max_group_size": 3}
     expected = DPSGDClassifier(**params).fit(images, labels, users)
-    X, y, _ = open_images(tmp_path / "a.h5")
+    X, y, *_ = open_images(tmp_path / "a.h5")
     check_same(DPSGDClassifier(**params).fit(X, y, users), expected)
 
 

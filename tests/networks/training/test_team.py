@@ -168,24 +168,6 @@ def test_processes_that_differ_in_a_parameter_are_refused(
     assert not ledger.history
 
 
-def other_data(records, case):
-    X, y = records
-    if case == "targets":
-        return X, np.roll(y, 1)
-    if case == "rows":
-        return X[::-1], y
-    return X[:-1], y[:-1]
-
-
-@pytest.mark.parametrize("case", ["targets", "rows", "number"])
-def test_processes_with_other_records_are_refused(records, together, released, case):
-    both = records, other_data(records, case)
-    for found in together(lambda i: DPSGDClassifier(**FULL).fit(*both[i])):
-        assert isinstance(found, PrivacyError)
-        assert "all processes must have the same" in str(found)
-    assert not released
-
-
 def test_processes_with_the_same_rows_of_their_own_are_refused(
     records, together, released
 ):
