@@ -236,7 +236,9 @@ def test_rows_are_refused_where_xla_is_told_to_be_fast_and_wrong():
         "import numpy as np; from privfeat import DPLeastSquares;"
         "DPLeastSquares(classes=[0, 1]).fit(np.ones((4, 2)), [0, 1, 0, 1])"
     )
-    environment = {**os.environ, "XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+    flags = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"
+    flags += " --xla_cpu_fast_math_honor_infs=false"
+    environment = {**os.environ, "XLA_FLAGS": flags}
     environment |= {"PRIVFEAT_COMPILATION_CACHE": "off"}
     done = subprocess.run(
         [sys.executable, "-c", code],
