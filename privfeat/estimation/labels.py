@@ -72,9 +72,11 @@ def encode_indicator(
         )
     if y.dtype.kind in "biuf":
         matrix = csr_array(y, copy=True)
+        # Floats would be added up in an order that depends on other records.
+        plain = bool(np.all((matrix.data == 0) | (matrix.data == 1)))
         matrix.sum_duplicates()  # sorts the columns of a record as well
         matrix.eliminate_zeros()
-    if y.dtype.kind not in "biuf" or not np.all(matrix.data == 1):
+    if y.dtype.kind not in "biuf" or not plain or not np.all(matrix.data == 1):
         raise ValueError("y must hold 0 and 1 only, got another entry of the matrix.")
     counts = np.diff(matrix.indptr)
     record = np.repeat(np.arange(len(counts)), counts)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
+from privfeat.core.bounds.rows import MAX_COLUMNS
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.calls import rows_of_call
 from privfeat.core.sums.devices import check_devices
@@ -75,6 +76,13 @@ class BoundedRows:
             raise ValueError(
                 f"X must have at most {MAX_ROWS} rows, got more. The margin of the "
                 "sensitivities does not cover the rounding of their sums."
+            )
+        bounds = private or row_scaling == "unit"
+        if bounds and n_features >= MAX_COLUMNS:
+            raise ValueError(
+                f"X must have fewer than {MAX_COLUMNS} columns, got {n_features}: the "
+                "margin of the bounds covers no more. Pass fewer features; of hashed "
+                "ones 2**17, say."
             )
         self._features = features
         self._kept = np.ones(n_samples, bool) if kept is None else kept
@@ -200,7 +208,9 @@ class BoundedRows:
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
-        return np.asarray(self._features[start:stop])
+        # A copy: the bound reads a row twice, and another thread, or the process that
+        # wrote a memory map, may change it meanwhile.
+        return np.array(self._features[start:stop])
 
 
 def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:

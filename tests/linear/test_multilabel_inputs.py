@@ -65,6 +65,13 @@ def test_fit_refuses_duplicate_entries_of_a_sparse_matrix(several_labels):
         DPLeastSquares().fit(several_labels[0], matrix)
 
 
+def test_fit_refuses_entries_of_a_sparse_matrix_that_only_add_up_to_one(several_labels):
+    """In which order they are added up would depend on the other records."""
+    matrix = sparse.csr_array(([0.5, 0.5], [1, 1], [0, 2, *[2] * 39]), shape=(40, 3))
+    with pytest.raises(ValueError, match="0 and 1 only"):
+        DPLeastSquares().fit(several_labels[0], matrix)
+
+
 @pytest.mark.parametrize("cls", [DPNewton, DPFC, DPAdamLinear])
 def test_fit_refuses_the_softmax(cls, several_labels):
     X, Y, _ = several_labels

@@ -8,16 +8,18 @@ import sys
 import jax
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
 from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.rows import clip_rows
+from privfeat.core.bounds.rows import MAX_COLUMNS, clip_rows
 from privfeat.core.sums.calls import CALL_ROWS
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import write_features
 from privfeat.linear.rows import BoundedRows
+from privfeat.linear.scaling import bounded_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 OPTIONS = {
@@ -61,6 +63,31 @@ def test_bounded_rows_holds_every_record_once_and_in_order(features, labels):
     np.testing.assert_array_equal(gathered(chunks, "labels")[:n_rows, 0], labels)
     assert not found[n_rows:].any()
     assert np.all(gathered(chunks, "labels")[n_rows:] == -1)
+
+
+def test_bounded_rows_does_not_share_memory_that_others_may_change(
+    features, labels, monkeypatch
+):
+    """The bound reads a row twice: a change between would leave it too long."""
+    expected = clip_rows(features, clip_norm=1.0, row_scaling="unit").rows
+    rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
+
+    def changed(*args, **options):
+        features[:] = np.nan
+        return bounded_rows(*args, **options)
+
+    monkeypatch.setattr("privfeat.linear.rows.bounded_rows", changed)
+    first = next(iter(rows._bounded_chunks()))
+    np.testing.assert_array_equal(first.rows, expected[:CHUNK_ROWS])
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_fit_refuses_too_many_columns_before_it_is_charged(sparse):
+    X = csr_array((2, MAX_COLUMNS))
+    model = DPAdamLinear(epsilon=1.0, classes=[0, 1], center=False)
+    with pytest.raises(ValueError, match=r"fewer than 200000 columns, got 200000"):
+        model.fit(X if sparse else X.astype(np.float32).toarray(), [0, 1])
+    assert not hasattr(model, "privacy_")
 
 
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
@@ -238,7 +265,9 @@ def test_rows_are_refused_where_xla_is_told_to_be_fast_and_wrong():
         "import numpy as np; from privfeat import DPLeastSquares;"
         "DPLeastSquares(classes=[0, 1]).fit(np.ones((4, 2)), [0, 1, 0, 1])"
     )
-    environment = {**os.environ, "XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+    flags = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"
+    flags += " --xla_cpu_fast_math_honor_infs=false"
+    environment = {**os.environ, "XLA_FLAGS": flags}
     environment |= {"PRIVFEAT_COMPILATION_CACHE": "off"}
     done = subprocess.run(
         [sys.executable, "-c", code],

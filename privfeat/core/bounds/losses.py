@@ -37,6 +37,11 @@ def label_indicators(
 
     Each label counts once however often it is named, so no entry exceeds one.
     """
+    if isinstance(labels, np.ndarray):  # as many labels as outputs fit into memory
+        found = np.zeros((n_outputs, len(labels)), bool)
+        records, places = np.nonzero((labels >= 0) & (labels < n_outputs))
+        found[labels[records, places], records] = True
+        return found.T
     xp = labels.__array_namespace__()
     outputs = xp.arange(n_outputs, dtype=labels.dtype)
     indicators: Bool[Any, "n {n_outputs}"]

@@ -23,8 +23,8 @@ from privfeat.core.bounds.rows import MAX_COLUMNS
 def canonical_rows(matrix: Any) -> csr_array:
     """Return a copy of sparse rows, in float64, that stores each coordinate once.
 
-    Entries that are stored for one coordinate of a row are added up, which concerns
-    that row alone.
+    Entries that are stored for one coordinate of a row are added up in the order of
+    that row, which concerns that row alone.
 
     Raises
     ------
@@ -62,10 +62,26 @@ def canonical_rows(matrix: Any) -> csr_array:
     with np.errstate(over="ignore", invalid="ignore"):  # a warning would show an entry
         values = values.astype(np.float64)
         rows = csr_array((values, columns, ends), shape=(n_rows, n_columns))
-        rows.sum_duplicates()
+        rows = rows if rows.has_canonical_format else _added_up(rows)
     if not np.all(np.isfinite(rows.data)):
         raise ValueError("X must not contain NaN or infinity.")
     return rows
+
+
+def _added_up(rows: csr_array) -> csr_array:
+    """Return rows whose coordinates are sorted, with the entries of each added up.
+
+    ``sum_duplicates`` sorts every row if one is not sorted, and moves entries of one
+    column in a long row: by that, one record could change what is stored of another.
+    """
+    counts = np.diff(rows.indptr)
+    row_of = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((rows.indices, row_of))  # equal ones stay in their order
+    columns = rows.indices[order]
+    first = np.append(True, (np.diff(row_of) != 0) | (np.diff(columns) != 0))
+    values = np.bincount(np.cumsum(first) - 1, rows.data[order])
+    ends = np.append(0, np.cumsum(np.bincount(row_of[first], minlength=len(counts))))
+    return csr_array((values, columns[first], ends), shape=rows.shape)
 
 
 def clip_sparse_rows(

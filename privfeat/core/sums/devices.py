@@ -118,9 +118,15 @@ def check_exact_products() -> None:
 
 @lru_cache(maxsize=1)
 def _bounds_hold() -> bool:
-    """Return whether rows of subnormal numbers and of NaN are bounded as proved."""
-    rows = np.array([[2.3e-308, 5e-324], [np.nan, 1.0]])
-    bounded = clip_rows(rows, clip_norm=1.0, row_scaling="unit").rows
+    """Return whether rows of subnormal numbers, NaN and infinity are bounded."""
+    strange = np.array([[5e-324], [np.nan], [np.inf], [-np.inf]])
+    pairs = np.hstack([strange, [[2.3e-308], [1.0], [1.0], [1.0]]])
+    found = (
+        clip_rows(pairs, clip_norm=1.0, row_scaling="unit"),
+        clip_rows(strange, clip_norm=1.0, row_scaling="clip", intercept_scaling=0.1),
+    )
     # on the host: what breaks the bounds in XLA may break the comparison as well
-    short, empty = np.asarray(bounded, np.float64)
-    return bool(np.linalg.norm(short) <= 2**20 and np.all(empty == 0.0))
+    bounded = [np.asarray(each.rows, np.float64) for each in found]
+    return all(
+        np.linalg.norm(short) <= 2**20 and not np.any(lost) for short, *lost in bounded
+    )

@@ -1,9 +1,11 @@
+import tracemalloc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from privfeat.core.bounds.losses import curvatures, residuals
+from privfeat.core.bounds.losses import curvatures, label_indicators, residuals
 from tests import reference
 
 LOSSES = ["softmax", "sigmoid", "squared"]
@@ -65,3 +67,21 @@ def test_residuals_are_the_derivative_of_the_loss(loss):
     scores = jnp.asarray(SCORES[1], jnp.float32)
     found = residuals(loss, scores[None, :], jnp.array([[1]]))[0]
     np.testing.assert_allclose(found, jax.grad(value)(scores), atol=1e-6)
+
+
+def test_label_indicators_of_numpy_are_those_of_jax():
+    labels = np.random.default_rng(0).integers(-2, 7, size=(50, 4)).astype(np.int32)
+    found = label_indicators(labels, 5)
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, label_indicators(jnp.asarray(labels), 5))
+
+
+def test_label_indicators_take_memory_for_records_times_outputs():
+    """Not times labels: a chunk of 4,000 tags would take 16 GiB in each thread."""
+    labels = np.tile(np.arange(300, dtype=np.int32), (200, 1))
+    tracemalloc.start()
+    try:
+        assert label_indicators(labels, 300).all()
+        assert tracemalloc.get_traced_memory()[1] < 50 * labels.size
+    finally:
+        tracemalloc.stop()

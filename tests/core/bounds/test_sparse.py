@@ -263,3 +263,29 @@ def test_canonical_rows_shows_nothing_of_parts_that_cannot_be_read():
 
 def test_the_largest_margin_is_that_of_dense_rows():
     assert sparse.SHRINK == 1.0 - 2.0**-36
+
+
+def test_canonical_rows_adds_up_a_row_whatever_the_others():
+    """SciPy sorts all rows if one is not sorted, and equal columns change places."""
+    values = np.append([1e17, 1.0, -1e17], np.ones(37))
+    alone = made(values, np.zeros(40, int), [0, 40], (1, 3))
+    other = made([*values, 5.0, 6.0], [*np.zeros(40, int), 2, 1], [0, 40, 42], (2, 3))
+    assert canonical_rows(alone).toarray().tolist() == [[37.0, 0.0, 0.0]]
+    found = canonical_rows(other)
+    assert found.has_canonical_format
+    assert found.toarray().tolist() == [[37.0, 0.0, 0.0], [0.0, 6.0, 5.0]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_canonical_rows_of_part_of_the_rows_are_part_of_them(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 60, size=8)
+    ends = np.append(0, np.cumsum(counts))
+    columns, values = rng.integers(0, 4, ends[-1]), rng.normal(size=ends[-1]) * 1e9
+    for row in range(4):  # those of others are not sorted
+        columns[ends[row] : ends[row + 1]].sort()
+    whole = canonical_rows(made(values, columns, ends, (8, 4))).toarray()
+    for row in range(8):
+        part = slice(ends[row], ends[row + 1])
+        alone = made(values[part], columns[part], [0, counts[row]], (1, 4))
+        np.testing.assert_array_equal(canonical_rows(alone).toarray()[0], whole[row])
