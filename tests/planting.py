@@ -56,6 +56,7 @@ SEAMS = {
     ),
     "clip that a device is tried with": _at(".core.sums.devices:clip_rows"),
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
+    "bound of a chunk": _at(".linear.rows:bounded_rows"),
     # sums
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
     "products of rows with others": _at(".core.sums.arithmetic.host:products_of"),

@@ -19,7 +19,6 @@ from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import write_features
 from privfeat.linear.rows import BoundedRows
-from privfeat.linear.scaling import bounded_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 OPTIONS = {
@@ -66,17 +65,18 @@ def test_bounded_rows_holds_every_record_once_and_in_order(features, labels):
 
 
 def test_bounded_rows_does_not_share_memory_that_others_may_change(
-    features, labels, monkeypatch
+    features, labels, plant
 ):
     """The bound reads a row twice: a change between would leave it too long."""
     expected = clip_rows(features, clip_norm=1.0, row_scaling="unit").rows
     rows = BoundedRows(features, labels[:, None], private=True, **OPTIONS)
+    genuine = plant.genuine("bound of a chunk")
 
     def changed(*args, **options):
         features[:] = np.nan
-        return bounded_rows(*args, **options)
+        return genuine(*args, **options)
 
-    monkeypatch.setattr("privfeat.linear.rows.bounded_rows", changed)
+    plant("bound of a chunk", changed)
     first = next(iter(rows._bounded_chunks()))
     np.testing.assert_array_equal(first.rows, expected[:CHUNK_ROWS])
 
