@@ -85,6 +85,7 @@ def test_train_refuses_the_training_images_as_test(folder, capsys, which):
     assert not (folder / "model").exists()
 
 
+@pytest.mark.slow
 def test_train_charges_a_ledger(folder, capsys):
     path = folder / "team.ledger"
     ledger = PrivacyLedger(path, dataset="photos", epsilon=200.0, delta=1e-5)

@@ -57,7 +57,9 @@ def test_regressor_passes_every_check_of_sklearn(estimator, check):
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("max_group_size", [None, 2])
+@pytest.mark.parametrize(
+    "max_group_size", [pytest.param(None, marks=pytest.mark.slow), 2]
+)
 def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
     options, adjacency, max_group_size, data, spy
 ):

@@ -90,6 +90,7 @@ def test_least_squares_takes_sparse_rows_in_all_its_forms(texts, options):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_adam_samples_sparse_rows(texts):
     X, y = texts
     clf = DPAdamLinear(

@@ -76,7 +76,9 @@ def test_rdp_epsilon_of_a_gaussian_is_little_above_the_exact_curve(mu):
     assert exact < rdp_epsilon(GaussianDpEvent(1.0 / mu), 1e-5) < 1.15 * exact
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.3, 3.0, 20.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.05, 0.3, 3.0, pytest.param(20.0, marks=pytest.mark.slow)]
+)
 def test_pld_noise_multiplier_meets_the_budget(epsilon):
     noise_multiplier, cost = pld_noise_multiplier(GaussianDpEvent, epsilon, 1e-5)
     assert pld_epsilon(GaussianDpEvent(noise_multiplier), 1e-5) == cost <= epsilon
