@@ -2,7 +2,7 @@
 
 As ``kernels``, which has what accelerators run: the same functions, exact for the same
 reason. A block of rows is widened to float64 once, and multiplied by coefficients and
-by residuals while the cache of a core holds it. Several threads may each have a chunk.
+by residuals. Several threads may each have a chunk.
 """
 
 import math
@@ -20,8 +20,8 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 from privfeat.core.sums.arithmetic.kernels import bounded_roots
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 
-# Fewer rows cost more calls, and more additions to the sum; more leave the cache.
-_LEAST_ROWS = 64
+# Fewer rows cost more calls, between which threads wait for each other.
+_LEAST_ROWS = 512
 # Rows that are multiplied with themselves at once: so many sum to at most 2**53, and
 # take so much memory.
 _JOINED_ROWS = 2**13
