@@ -16,6 +16,8 @@ def run_job(script, folder, case, *, size=2, flags=""):
 
     All are killed if one does not end.
     """
+    # Those of this process as well: with more threads, float32 sums round otherwise.
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
     environment["JAX_PLATFORMS"] = "cpu"
     with held_port() as port:

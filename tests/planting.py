@@ -72,7 +72,7 @@ SEAMS = {
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "memory limit of a container": _at(".linear.cost:_CGROUP"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
-    "time of eigenvectors": _at(".linear.cost:time_of_eigenvectors"),
+    "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),

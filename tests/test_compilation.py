@@ -14,9 +14,11 @@ import pytest
 from privfeat import _compilation
 from privfeat._compilation import kept_compiled_code
 
+# With one key: whether rows are shifted, by another function, depends on the noise.
 FIT = """
 from privfeat import DPLeastSquares
-DPLeastSquares(epsilon=1, classes=[0, 1]).fit([[1.0], [2.0]], [0, 1])
+options = {"epsilon": 1, "classes": [0, 1], "random_state": 0}
+DPLeastSquares(**options).fit([[1.0], [2.0]], [0, 1])
 import jax
 print(jax.config.values["jax_compilation_cache_dir"])
 """
@@ -44,8 +46,7 @@ def test_compiled_code_is_kept_for_the_next_process(tmp_path):
     kept = compiled(folder)
     assert kept
     run(tmp_path)
-    # JAX once named one of them differently the second time
-    assert len(compiled(folder) - kept) <= len(kept) // 10
+    assert compiled(folder) == kept
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from privfeat._warnings import warn
-from privfeat.solvers.spectrum import time_of_eigenvectors
 
 # Matrices of float64 that a fit holds at once, at least: the sum and its copies, the
 # noise, eigenvectors and their workspace.
@@ -37,6 +36,8 @@ def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
         )
     if n_columns <= _MANY_COLUMNS:
         return
+    from privfeat.solvers.spectrum import time_of_eigenvectors
+
     seconds = time_of_eigenvectors(n_columns)
     if seconds >= _LONG_SECONDS:
         warn(
