@@ -41,7 +41,7 @@ quickstart/digits.h5: $(BASE_STAMP)
 	$(BIN)/privfeat-extract --data digits --model scattering --out $@
 
 test: lint
-	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow"
+	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and not slow"
 
 lint: $(FULL_STAMP)
 	$(BIN)/ruff check .
@@ -49,7 +49,7 @@ lint: $(FULL_STAMP)
 	$(BIN)/mypy
 
 test-slow: $(FULL_STAMP)
-	$(PYTEST) -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and slow"
+	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and slow"
 
 # -rs: what is skipped, and why
 test-postgres: $(FULL_STAMP)
@@ -74,7 +74,7 @@ SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows n
 SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 
 test-shapes: $(FULL_STAMP)
-	$(PYTEST) -q -n $(PYTEST_WORKERS) -m "$(NOT_HERE) and not slow and not validation" \
+	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and not slow and not validation" \
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
 
 gpu:
