@@ -54,13 +54,9 @@ RULES = {
     "privfeat/_encoding.py": rule(),
     "privfeat/_extras.py": rule(),
     "privfeat/_files.py": rule(),
-    "privfeat/_model_checks.py": rule(ours={"privfeat"}),
-    "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
     "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
-    "privfeat/_notebook.py": rule(),
     "privfeat/_progress.py": rule(["tqdm"]),
     "privfeat/_random.py": rule(),
-    "privfeat/_saved_models.py": rule(ours={"privfeat"}),
     "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
@@ -85,7 +81,6 @@ RULES = {
         | {
             "privfeat._compilation",
             "privfeat._encoding",
-            "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",
             "privfeat.estimation",
@@ -100,7 +95,6 @@ RULES = {
             "privfeat.core",
             "privfeat.data",
             "privfeat.estimation",
-            "privfeat._notebook",
             "privfeat.persistence",
             "privfeat.selection",
         },
@@ -109,7 +103,6 @@ RULES = {
         ["sklearn"],
         ours=SHARED
         | {
-            "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",
             "privfeat.estimation",
@@ -123,7 +116,6 @@ RULES = {
         | {
             "privfeat._compilation",
             "privfeat._encoding",
-            "privfeat._notebook",
             "privfeat.core",
             "privfeat.data",
             "privfeat.estimation",
@@ -143,7 +135,7 @@ RULES = {
         ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]
     ),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
-    "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
+    "privfeat/persistence": rule(["sklearn"], ours={"privfeat"}),
     "extract": rule(
         [
             *("PIL", "filelock", "h5py", "kymatio", "safetensors", "sklearn"),

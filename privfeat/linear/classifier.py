@@ -22,9 +22,9 @@ from privfeat.estimation.probabilities import (
     loss_of_scores,
 )
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.linear.center import MEAN, mean_query, public_center
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
+from privfeat.linear.rows.center import MEAN, mean_query, public_center
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -253,6 +253,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
 
 
 def _bounded_rows(*args: Any, **options: Any) -> Any:
-    from privfeat.linear.sparse_rows import bounded_rows  # imports JAX, for fits alone
+    from privfeat.linear.rows.sparse import bounded_rows  # imports JAX, for fits alone
 
     return bounded_rows(*args, **options)

@@ -24,7 +24,7 @@ from privfeat.linear.ranges import RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 
 def _check_bounds(name: str, bounds: Any) -> None:
@@ -225,6 +225,6 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
 
 
 def _target_rows(*args: Any, **options: Any) -> "BoundedRows":
-    from privfeat.linear.target_rows import TargetRows  # imports JAX, for fits alone
+    from privfeat.linear.rows.target import TargetRows  # imports JAX, for fits alone
 
     return TargetRows(*args, **options)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data
-from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -28,6 +27,7 @@ from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import places_of
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.persistence import is_ours
