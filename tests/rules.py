@@ -6,6 +6,7 @@ from tests.audited import stages
 
 BASE = {"numpy", "scipy"}
 SHARED = {
+    "privfeat._blas",
     "privfeat._checks",
     "privfeat._extras",
     "privfeat._messages",
@@ -48,6 +49,7 @@ def core_rules():
 RULES = {
     "privfeat/__init__.py": rule(ours={"privfeat"}),
     "privfeat/_version.py": rule(),
+    "privfeat/_blas.py": rule(["threadpoolctl"]),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_compilation.py": rule(["jax"]),
@@ -62,7 +64,7 @@ RULES = {
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
     **core_rules(),
     "privfeat/solvers": rule(
-        ["jax", "jaxtyping", "threadpoolctl"],
+        ["jax", "jaxtyping"],
         ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
     "privfeat/estimation": rule(
@@ -155,7 +157,6 @@ ALSO_ALLOWED = {
     "privfeat/core/accounting/calibration.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
     "privfeat/core/accounting/plan.py": {"dp_accounting"},
-    "privfeat/core/sums/records.py": {"threadpoolctl"},
     "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},
 }
