@@ -16,6 +16,8 @@ SHARED = {
     "privfeat._warnings",
     "privfeat.exceptions",
 }
+# What estimators of every kind are made of.
+OF_ESTIMATORS = SHARED | {"privfeat.core", "privfeat.data", "privfeat.estimation"}
 
 
 @dataclass(frozen=True)
@@ -69,58 +71,32 @@ RULES = {
     ),
     "privfeat/estimation": rule(
         ["jax", "jaxtyping", "sklearn"],
-        ours=SHARED
-        | {
-            "privfeat._encoding",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-        },
+        ours=OF_ESTIMATORS | {"privfeat._encoding"},
     ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
-        ours=SHARED
+        ours=OF_ESTIMATORS
         | {
             "privfeat._compilation",
             "privfeat._encoding",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
             "privfeat.linear",
             "privfeat.solvers",
         },
     ),
     "privfeat/selection": rule(
         ["sklearn"],
-        ours=SHARED
-        | {
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat.persistence",
-            "privfeat.selection",
-        },
+        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
-        ours=SHARED
-        | {
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat.persistence",
-            "privfeat.recalibration",
-        },
+        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
     ),
     "privfeat/networks": rule(
         ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
-        ours=SHARED
+        ours=OF_ESTIMATORS
         | {
             "privfeat._compilation",
             "privfeat._encoding",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
             "privfeat.networks",
         },
         lazy=["PIL", "orbax", "safetensors"],
