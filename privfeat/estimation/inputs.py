@@ -167,7 +167,7 @@ class Users:
         -----
         A user's records are ranked by a keyed hash of the user and of the record's
         place among the user's own, and the first ones count. Records of other users
-        play no part, as the proof of ``core.sensitivity.per_user`` has it.
+        play no part, as the proof of ``core.bounds.sensitivity.per_user`` has it.
         """
         users, codes, counts = np.unique(
             self.ids, return_inverse=True, return_counts=True

@@ -18,7 +18,7 @@ from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import read_rows, seed_of, validated
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.predictor import PREDICT_ROWS, linear_scores
+from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
@@ -227,9 +227,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
         check_is_fitted(self, "coef_")
         if isinstance(X, LazyFeatures):
-            starts = range(0, len(X), PREDICT_ROWS)
-            ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
-            return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
+            return np.concatenate([*map(self._scores, read_in_parts(X))])
         check_columns(X=X)
         features = read_rows(self, X, reset=False)
         return linear_scores(
