@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from privfeat._progress import LINE, Progress, make_bar
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
-from privfeat.data.parts import find_parts, partial_folder
 from privfeat.data.pixels import DECODING
+from privfeat.data.writing.parts import find_parts, partial_folder
 
 from .arguments import Options
 from .errors import ExtractError, say

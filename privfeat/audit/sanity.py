@@ -123,7 +123,7 @@ def random_label_test(
     mu : float, optional
         Gaussian-DP parameter, of a user, that fits are held to. Default: what their
         ``privacy_`` states, and 0 if that is infinite or there is none. With 0 the
-        fits must not be better than chance: for `calibrate_noise`.
+        fits must not be better than chance: for `smallest_noise`.
     rate : float
         In (0, 1): bound on the probability that a correct fit fails.
     seed : int, optional

@@ -30,8 +30,8 @@ def add_parser(verbs: Any) -> None:
     )
     add("--n-patterns", type=int, default=1, help="patterns of a fit (default 1)")
     add("--n-fits", type=int, help="fits of each test (default 30 and 10)")
-    calibrate = "find the smallest noise multiplier that passes the random labels"
-    add("--calibrate", action="store_true", help=calibrate)
+    search = "find the smallest noise multiplier that passes the random labels"
+    add("--smallest-noise", action="store_true", help=search)
     add("--plots", metavar="FOLDER", help="write a PNG of each test")
     options.add_privacy(parser)
 
@@ -70,9 +70,9 @@ def run(args: Namespace) -> None:
         for result in results:
             name = result.name.replace(" ", "-")
             common.write_file(folder / f"{name}.png", result.plot())
-    if args.calibrate:
-        common.progress(args, "calibrating ...")
-        found = audit.calibrate_noise(
+    if args.smallest_noise:
+        common.progress(args, "searching for the smallest noise ...")
+        found = audit.smallest_noise(
             lambda noise: common.make_estimator(estimator, {"noise_multiplier": noise}),
             partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )

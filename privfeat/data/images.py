@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from privfeat.data.lazy import gathered
+from privfeat.data.lazy import OnDisk, gathered
 from privfeat.data.pixels import BadImageError, converted, decode
 from privfeat.data.schema import (
     FeatureFileError,
@@ -29,7 +29,7 @@ from privfeat.data.schema import (
 _MUST = "be an HDF5 file with images"
 
 
-class LazyImages(ABC):
+class LazyImages(OnDisk, ABC):
     """Images on disk as a read-only array of bytes, read when they are asked for.
 
     Parameters
@@ -48,9 +48,6 @@ class LazyImages(ABC):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape})"
@@ -74,17 +71,6 @@ class LazyImages(ABC):
         wanted, places = np.unique(numbers % max(len(self), 1), return_inverse=True)
         images = self._read(wanted.astype(np.intp))
         return images[places.reshape(numbers.shape)]
-
-    def __array__(
-        self, dtype: DTypeLike | None = None, copy: bool | None = None
-    ) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError(
-                "copy must be None or True, got False. Images on disk are always "
-                "copied into memory."
-            )
-        images = self[:]
-        return images if dtype is None else images.astype(dtype, copy=False)
 
     @abstractmethod
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:

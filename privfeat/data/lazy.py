@@ -15,7 +15,31 @@ from privfeat.data.shards import Part, open_parts
 _LINE_BYTES = 64
 
 
-class LazyFeatures:
+class OnDisk:
+    """What behaves like a read-only NumPy array, and is read when it is indexed."""
+
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Return some rows, or images."""
+        raise NotImplementedError
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "copy must be None or True, got False. What is on disk is always "
+                "copied into memory."
+            )
+        values = self[:]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+
+class LazyFeatures(OnDisk):
     """Rows of one dataset of a feature file, read when they are asked for.
 
     Parameters
@@ -63,9 +87,6 @@ class LazyFeatures:
         """Bytes that the whole matrix takes in memory."""
         return self.size * self.dtype.itemsize
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __repr__(self) -> str:
         return (
             f"LazyFeatures({os.path.basename(self.path)!r}, {self.dataset!r}, "
@@ -75,17 +96,6 @@ class LazyFeatures:
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
         known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
         return LazyFeatures, known
-
-    def __array__(
-        self, dtype: DTypeLike | None = None, copy: bool | None = None
-    ) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError(
-                "copy must be None or True, got False. Features on disk are always "
-                "copied into memory."
-            )
-        rows = self.read(0, len(self))
-        return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import check_columns
-from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -17,15 +16,16 @@ from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import read_rows, seed_of, validated
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.predictor import PREDICT_ROWS, linear_scores
+from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):
@@ -227,9 +227,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
         check_is_fitted(self, "coef_")
         if isinstance(X, LazyFeatures):
-            starts = range(0, len(X), PREDICT_ROWS)
-            ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
-            return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
+            return np.concatenate([*map(self._scores, read_in_parts(X))])
         check_columns(X=X)
         features = read_rows(self, X, reset=False)
         return linear_scores(

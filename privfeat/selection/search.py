@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
 from privfeat._messages import check_columns, without_data
-from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
@@ -26,6 +25,7 @@ from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import FLOATS, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import encode_labels
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.selection.inputs import check_candidates, check_estimator, statement_of

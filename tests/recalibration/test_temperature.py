@@ -121,6 +121,28 @@ def test_noise_is_that_of_the_statement(sharp):
     assert abs(np.mean(np.array(found) > 1) - 0.5) < 0.33
 
 
+def test_one_record_of_a_list_does_not_change_the_type_of_the_others(sharp, plant):
+    seen = []
+
+    class Seen(type(sharp)):
+        """Not of privfeat: it gets one record at a time."""
+
+        def predict_proba(self, X):
+            seen.append(X.dtype)
+            return super().predict_proba(X)
+
+    other = Seen()
+    vars(other).update(vars(sharp))
+    X, y = draw(3, 4)
+    rows = [*X.astype(np.float32)]
+    TemperatureScaling(other).fit(rows, y)
+    assert set(seen) == {np.dtype(np.float64)}
+    TemperatureScaling(other).fit([*rows, X[0]], [*y, y[0]])
+    assert set(seen) == {np.dtype(np.float64)}
+    with pytest.raises(TypeError, match="X must hold records of one type"):
+        TemperatureScaling(other).fit([*rows, np.zeros(4, np.uint8)], [*y, y[0]])
+
+
 class Neighbours(ClassifierMixin, BaseEstimator):
     """Standardizes the rows of a call by one another, as a batch norm may."""
 

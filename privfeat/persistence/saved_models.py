@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat._checks import check_choice, check_real
 from privfeat._encoding import decode
-from privfeat._model_checks import agrees_with_its_releases, check_shapes, check_values
-from privfeat._model_files import (
+from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS
+from privfeat.exceptions import PrivacyError
+from privfeat.persistence.model_checks import (
+    agrees_with_its_releases,
+    check_shapes,
+    check_values,
+)
+from privfeat.persistence.model_folder import (
     Arrays,
     ModelFileError,
     PathLike,
@@ -18,8 +24,6 @@ from privfeat._model_files import (
     read_arrays,
     read_document,
 )
-from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS
-from privfeat.exceptions import PrivacyError
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
