@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +148,7 @@ class TAN:
 
 
 @cache
-def _binomials() -> tuple[NDArray[np.float64], ...]:
+def _binomials() -> tuple[NDArray[Any], ...]:
     """Return, for the orders ``a`` one after the other, ``a``, ``j`` from 2 to ``a``.
 
     And the logarithms of their binomial coefficients, and where each order begins.
