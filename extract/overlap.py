@@ -181,8 +181,9 @@ def _pairs(
     """Return (similarity, row of a, row of b) from ``threshold`` on, nearest first."""
     near = np.flatnonzero(best.similarity >= threshold)
     near = near[np.argsort(-best.similarity[near], kind="stable")]
+    cosines = np.minimum(best.similarity, 1.0)  # rounded sums may be a little larger
     return [
-        (float(best.similarity[row]), _place(a, row), _place(b, best.row[row]))
+        (float(cosines[row]), _place(a, row), _place(b, best.row[row]))
         for row in near
         if best.row[row] >= 0
     ]

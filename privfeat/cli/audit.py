@@ -23,6 +23,8 @@ figures come from exact data and no budget is charged: no private data may enter
 _MOST_ROWS = 20_000
 # More canaries than records to hide among would be found by their number.
 _MOST_CANARIES = 1000
+_MEMBERSHIP = """Membership inference (half of the rows were members; of few rows chance
+alone may take a figure over its bound)"""
 
 
 def add_parser(verbs: Any) -> None:
@@ -38,7 +40,12 @@ def add_parser(verbs: Any) -> None:
         "--n-classes", type=int, help="number of classes (default 10, or as FILE names)"
     )
     add("--n-canaries", type=int, help="planted records (default: as many as features)")
-    add("--confidence", type=float, default=0.95, help="of the lower bound")
+    add(
+        "--confidence",
+        type=float,
+        default=0.95,
+        help="of the lower bound (default 0.95)",
+    )
     add("--out", metavar="FILE.json", help="write the results, for `privfeat report`")
     options.add_privacy(parser)
 
@@ -78,7 +85,7 @@ def run(args: Namespace) -> None:
     )
     print(f"One run with canaries\n{bound}\n")
     found = _membership(estimator, X, y, users)
-    print(f"Membership inference (half of the rows were members)\n{found}\n")
+    print(f"{_MEMBERSHIP}\n{found}\n")
 
     results: dict[str, Any] = {"replay": replayed, "noise": noise, "one_run": bound}
     verdicts = {

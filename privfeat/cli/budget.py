@@ -76,7 +76,7 @@ def run_show(args: Namespace) -> None:
 def run_history(args: Namespace) -> None:
     """Print one line for each fit and one for each of its releases."""
     from privfeat import PrivacyLedger
-    from privfeat.core.accounting.rounding import rounded_up
+    from privfeat.core.accounting.rounding import rounded_down, rounded_up
 
     charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
     if args.json:
@@ -98,7 +98,7 @@ def run_history(args: Namespace) -> None:
         for record in stated.releases:
             print(
                 f"     {record.count} x {record.name}: noise multiplier "
-                f"{record.noise_multiplier:.6g}"
+                f"{rounded_down(record.noise_multiplier)}"
             )
         if stated.selection is not None:
             print("\n".join(f"   {line}" for line in stated.selection.lines()[:2]))

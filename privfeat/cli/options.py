@@ -120,11 +120,15 @@ def compared() -> ArgumentParser:
     add = parent.add_argument
     add("--delta", type=float, default=1e-5, help="default 1e-5")
     add("--adjacency", default="add_remove", choices=ADJACENCIES, help=_ADJACENCY)
-    add("--repeats", type=int, default=3, help="fits with fresh noise (default 3)")
+    add("--repeats", type=int, default=3, help=_REPEATS)
     return parent
 
 
-_ADJACENCY = "what neighbouring data sets are (default add_remove)"
+_ADJACENCY = (
+    "whether one record more or less, or another in its place, is hidden (default "
+    "add_remove)"
+)
+_REPEATS = "fits with fresh noise, for a mean (default 3)"
 AS_JSON = option("--json", action="store_true", help="print JSON, for programs")
 _QUIET = option(
     "--quiet",
@@ -136,5 +140,6 @@ _SETTINGS = option(
     metavar="NAME=VALUE",
     action="append",
     default=[],
-    help="another parameter, such as fit_intercept=false; may be repeated",
+    help="another parameter of the estimator, by its name in Python, such as "
+    "fit_intercept=false; may be repeated",
 )

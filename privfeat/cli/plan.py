@@ -61,6 +61,8 @@ def run(args: Namespace) -> None:
         best = max(trials, key=lambda trial: trial.accuracy).estimator
         reason = "the best on the public features"
     _print_batches(args)
+    if public is None and hopeless(found):
+        reason = f"{reason}, though no estimator learns much from so little"
     print(f"\nuse {best}: {reason}")
 
 
@@ -97,9 +99,14 @@ def _print_noise(found: "Outlook") -> None:
             f"  {row.estimator:15} {row.score_noise:18.4f} "
             f"{percent(row.expected_loss):>8} {percent(twice.expected_loss):>22}"
         )
-    if min(row.expected_loss for row in found.estimators) > _LARGE_LOSS:
+    if hopeless(found):
         print(_TOO_FEW)
     sys.stdout.flush()  # what follows takes longer
+
+
+def hopeless(found: "Outlook") -> bool:
+    """Return whether noise alone spoils what every estimator predicts."""
+    return min(row.expected_loss for row in found.estimators) > _LARGE_LOSS
 
 
 def percent(value: float) -> str:

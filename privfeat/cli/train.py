@@ -28,7 +28,7 @@ def add_parser(verbs: Any) -> None:
         "likewise test/, and class_names; train/groups says whose each image is. The "
         "names of the classes become public",
     )
-    add("--model", default="wrn_16_4", help="name of a network (default wrn_16_4)")
+    add("--model", default="wrn_16_4", help=_MODEL)
     add("--image-size", type=int, default=32, help=_SIDE)
     skip = "list images that cannot be decoded and go on, instead of stopping"
     add("--skip-bad", action="store_true", help=skip)
@@ -45,8 +45,8 @@ def add_parser(verbs: Any) -> None:
     add("--epochs", type=float, help="passes over the images (default 10)")
     size = "expected size (default 256); at most the number of images, or users"
     add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
-    add("--learning-rate", type=float, help="of the optimizer")
-    add("--clip-norm", type=float, help="bound on the gradient of an image, or user")
+    add("--learning-rate", type=float, help=_RATE)
+    add("--clip-norm", type=float, help=_CLIP)
     folder = "keep checkpoints there, and go on from them if the fit was interrupted"
     add("--checkpoints", dest="checkpoint_dir", metavar="DIR", help=folder)
     every = "steps between checkpoints (default 100)"
@@ -55,6 +55,12 @@ def add_parser(verbs: Any) -> None:
     add("--restore", action="store_true", help=restore)
 
 
+_MODEL = (
+    "a name in privfeat.networks.NETWORKS, or such as 'simpleVGG-32(2)-64(2)-128' "
+    "(default wrn_16_4)"
+)
+_RATE = "peak rate of the optimizer (default 0.001; with --groups 1)"
+_CLIP = "bound on the gradient of an image, or user (default 1)"
 _SIDE = "side to which the images of a folder are resized (default 32)"
 
 

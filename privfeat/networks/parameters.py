@@ -172,7 +172,8 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             raise ValueError(
                 "expected_batch_size must be at most the number of records, or of "
                 f"users, got {self.expected_batch_size!r}. Lower it (`privfeat train "
-                "--batch`); None takes all."
+                "--batch`, or `--set expected_batch_size=` of an audit); None takes "
+                "all."
             )
         steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
         return int(steps), batch_size

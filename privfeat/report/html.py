@@ -13,7 +13,7 @@ import numpy as np
 
 from privfeat._extras import require
 from privfeat.analysis.metrics import CalibrationReport
-from privfeat.core.accounting.rounding import rounded_up
+from privfeat.core.accounting.rounding import rounded_down, rounded_up
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.report.guarantee import (
@@ -34,7 +34,8 @@ _AUDITS = {
     "replay": "Replay: how far each sum moves without one record, and may move",
     "noise": "Noise: what was drawn over what is declared",
     "one_run": "One fit with planted records: epsilon is at least",
-    "membership": "Membership inference by the loss, and what the guarantee allows",
+    "membership": "Membership inference by the loss, and what the guarantee allows (of "
+    "few rows chance alone may find more)",
 }
 
 
@@ -135,8 +136,8 @@ def render_html(report: FitReport) -> str:
                 "release": record.name,
                 "times": record.count,
                 "L2 sensitivity": record.l2_sensitivity,
-                "noise multiplier": record.noise_multiplier,
-                "noise stddev": record.noise_stddev,
+                "noise multiplier": rounded_down(record.noise_multiplier),
+                "noise stddev": rounded_down(record.noise_stddev),
                 "sampling": record.sampling_prob,
             }
             for record in report.statement.releases

@@ -10,6 +10,8 @@ from privfeat.analysis.tan import (
     constant_tan_settings,
     simulate,
 )
+from privfeat.core.accounting.plan import PlannedRelease, Query
+from privfeat.core.accounting.pld import rdp_epsilon
 
 
 def settings_of(row):
@@ -32,6 +34,23 @@ def test_loss_distributions_prove_less_than_renyi(golden_tan):
     for row in golden_tan["table_6"]:
         tan = settings_of(row)
         assert 0.9 < tan.epsilon(row["delta"]) / row["epsilon"] < 0.97
+
+
+@pytest.mark.parametrize("n_iter", [1, 1000])
+@pytest.mark.parametrize("noise", [0.5, 1.0, 2.5, 40.0])
+@pytest.mark.parametrize("q", [1e-5, 0.01, 0.999, 1.0])
+def test_renyi_epsilons_are_those_of_dp_accounting(q, noise, n_iter):
+    query = Query("gradient", 1.0, count=n_iter, sampling_prob=q)
+    event = PlannedRelease(query, noise).event()
+    for delta in (1e-30, 1e-7):
+        found = TAN(q, noise, n_iter).epsilon(delta, accountant="rdp")
+        assert found == pytest.approx(rdp_epsilon(event, delta), rel=1e-9)
+
+
+def test_renyi_epsilons_that_nothing_bounds_are_infinite():
+    assert TAN(0.5, 1e-200, 1).epsilon(1e-5, accountant="rdp") == math.inf
+    # the noise is so large that every divergence would be rounded to zero
+    assert TAN(1e-9, 1e200, 1).epsilon(1e-5, accountant="rdp") == math.inf
 
 
 def test_half_the_data_costs_twice_the_epsilon(golden_tan):

@@ -29,6 +29,11 @@ def fit(run, features, path, tmp_path):
     return fit
 
 
+def noise_lines(out):
+    shown = [line.partition(", L2")[0].strip() for line in out.splitlines()]
+    return [line for line in shown if ": noise multiplier " in line]
+
+
 def left_in(out):
     (line,) = [line for line in out.splitlines() if line.startswith("  left")]
     return float(line.split()[3].rstrip(","))
@@ -42,7 +47,9 @@ def test_fit_charges_the_ledger(fit, run, path, tmp_path):
     assert "spent   epsilon = 1, rho = 0.0359258 in 1 fit\n" in out
     _, out, _ = run("budget", "history", path, "--dataset", "tiny")
     assert "DPLeastSquares  fitted  epsilon = 1, delta = 1e-05" in out
-    assert "1 x gram: noise multiplier" in out
+    # as in the statement, rounded down: more noise would promise more
+    _, stated, _ = run("statement", tmp_path / "model")
+    assert noise_lines(out) == noise_lines(stated) != []
 
 
 def test_what_show_says_is_left_may_be_spent(fit, run, path):

@@ -39,6 +39,7 @@ def test_plan_says_where_records_are_too_few(run, n_samples, warned):
     )
     assert status == 0
     assert ("too few records for this budget" in out) == warned
+    assert ("though no estimator learns much" in out) == warned
 
 
 def test_plan_reads_public_features_before_it_prints(run):

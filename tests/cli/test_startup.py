@@ -52,6 +52,12 @@ def test_budget_imports_no_jax(tmp_path):
     assert not loaded & {"jax", "sklearn", "dp_accounting", "scipy.stats"}
 
 
+def test_plan_imports_neither_jax_nor_dp_accounting():
+    sizes = ["--n", 5000, "--d", 8, "--classes", 3, "--epsilon", 1]
+    loaded = modules_after(["plan", *sizes])
+    assert not loaded & {"jax", "dp_accounting", "optax", "matplotlib"}
+
+
 @pytest.mark.slow
 def test_estimators_are_planned_and_loaded_without_jax(model):
     code = (

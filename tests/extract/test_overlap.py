@@ -54,7 +54,7 @@ def test_overlap_prints_counts_and_pairs(run, files, tmp_path):
         (["test", 3], ["train", 69]),
         (["train", 7], ["train", 5]),
     ]
-    assert all(pair["similarity"] > 0.9999 for pair in pairs)
+    assert all(0.9999 < pair["similarity"] <= 1.0 for pair in pairs)
 
 
 def test_overlap_with_a_higher_threshold_finds_less(run, files):
