@@ -23,7 +23,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
-from privfeat.core.sums.records import full_chunks
+from privfeat.core.sums.records import full_chunks, one_core_each
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
@@ -225,10 +225,11 @@ class TemperatureScaling(
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return log probabilities and labels of whole chunks, -1 in empty slots.
 
-        What is computed of a record depends on that record and its slot alone.
+        What is computed of a record depends on that record alone.
         """
         chunks = full_chunks(features, alone=one_by_one)
-        log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
+        with one_core_each():
+            log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(

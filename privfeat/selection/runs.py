@@ -22,7 +22,7 @@ from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.sums.records import full_chunks
+from privfeat.core.sums.records import full_chunks, one_core_each
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
@@ -58,7 +58,8 @@ class HoldoutScore:
         if len(self._X):
             # of others, a prediction by ranks or means of a call would mix its rows
             chunks = full_chunks(self._X, alone=not is_ours(fitted))
-            parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
+            with one_core_each():
+                parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
             correct = np.concatenate(parts)[: len(self._y)] == self._y
             exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
         mechanism = self._fit.mechanism(self._plan)

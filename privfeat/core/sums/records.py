@@ -84,7 +84,8 @@ def full_chunks(
     """Yield rows ``CHUNK_ROWS`` at a time, the last ones filled up with zeros.
 
     Products of matrices round differently for different shapes: in chunks of one shape,
-    what a classifier computes of a record does not depend on how many others there are.
+    what a classifier computes of a record does not depend on how many others there are;
+    inside `one_core_each`, nor on its place among them.
     ``alone`` yields each row by itself, the zeros as well, for a classifier that may
     mix the rows of one call.
     """
@@ -133,7 +134,7 @@ def in_order(
         yield from (result(*arguments) for arguments in calls)
         return
     waiting: deque[Future[Any]] = deque()
-    with _one_core_each() as n_threads, ThreadPoolExecutor(n_threads) as pool:
+    with one_core_each() as n_threads, ThreadPoolExecutor(n_threads) as pool:
         for arguments in calls:
             waiting.append(pool.submit(result, *arguments))
             if len(waiting) > n_threads:
@@ -154,11 +155,12 @@ def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _one_core_each() -> Iterator[int]:
+def one_core_each() -> Iterator[int]:
     """Keep a product of NumPy to the core that asks for it; give its threads before.
 
     They are a setting of the process: the first of several sums sets it, and the last
-    one sets it back.
+    one sets it back. Threads that share a product by a vector round the rows where they
+    meet in another way; on one core all rows of a chunk are treated alike.
     """
     with _lock:
         if not _threads_of_sums:
