@@ -19,6 +19,9 @@ def one_thread_a_product() -> Iterator[int]:
     The first of several bodies, in whatever threads they run, sets it, and the last one
     sets it back. ``threadpool_limits`` remembers what it finds: where two threads leave
     it in another order than they came, the process keeps the limit.
+
+    Threads that share a product by a vector round the rows where they meet in another
+    way; by one thread all rows of a chunk are treated alike.
     """
     with _lock:
         if not _threads_before:

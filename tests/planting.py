@@ -70,7 +70,7 @@ SEAMS = {
     "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs
     "memory of the machine": _at(".linear.cost:memory_bytes"),
-    "memory limit of a container": _at(".linear.cost:_CGROUP"),
+    "memory limits of containers": _at(".linear.cost:_CGROUPS"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -100,7 +101,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
         from privfeat.estimation.announcement import announced
-        from privfeat.estimation.team import check_team
+        from privfeat.estimation.team import agreed, check_team
 
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
@@ -141,7 +142,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
-        shown = announced(self, fit.statement, first=team.index == 0)
+        told = partial(announced, self, fit.statement, first=team.index == 0)
+        shown = agreed(team, "say what the fit costs", told)
         with kept_compiled_code():
             rows = problem.bounded(
                 features, problem.targets, team=team, kept=kept, private=plan.private

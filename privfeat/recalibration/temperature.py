@@ -11,6 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._blas import one_thread_a_product
 from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data
 from privfeat._types import Adjacency
@@ -229,10 +230,11 @@ class TemperatureScaling(
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return log probabilities and labels of whole chunks, -1 in empty slots.
 
-        What is computed of a record depends on that record and its slot alone.
+        What is computed of a record depends on that record alone.
         """
         chunks = full_chunks(features, alone=one_by_one)
-        log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
+        with one_thread_a_product():
+            log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(

@@ -144,9 +144,24 @@ def test_estimators_that_have_no_classes_are_regressors(name):
     assert hasattr(getattr(privfeat, name), "predict_proba") != (name in _REGRESSORS)
 
 
+@pytest.mark.parametrize("name", HOMES["privfeat.linear"])
+def test_parameters_of_saved_models_are_those_of_their_estimators(name):
+    from privfeat._saved_models import PARAMETERS
+
+    known = getattr(privfeat, name)().get_params(deep=False)
+    assert sorted(PARAMETERS[name].split()) == sorted(known)
+
+
 @pytest.mark.parametrize(
     "planted",
-    [{"row_scaling": "none"}, {"loss": "hinge"}, {"target_bounds": [1]}, {"alpha": -1}],
+    [
+        {"row_scaling": "none"},
+        {"loss": "hinge"},
+        {"target_bounds": [1]},
+        {"alpha": -1},
+        {"loss": "softmax"},  # of another estimator
+        {"__class__": "x"},
+    ],
 )
 def test_a_predictor_refuses_parameters_that_no_fit_takes(planted, model, tmp_path):
     from dataclasses import replace

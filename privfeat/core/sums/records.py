@@ -79,7 +79,8 @@ def full_chunks(
     """Yield rows ``CHUNK_ROWS`` at a time, the last ones filled up with zeros.
 
     Products of matrices round differently for different shapes: in chunks of one shape,
-    what a classifier computes of a record does not depend on how many others there are.
+    what a classifier computes of a record does not depend on how many others there are;
+    inside `one_thread_a_product`, nor on its place among them.
     ``alone`` yields each row by itself, the zeros as well, for a classifier that may
     mix the rows of one call.
     """
