@@ -23,6 +23,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+from privfeat._stderr import STDERR
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import uncovered_choice
 from privfeat.core.ledger import rows
@@ -93,10 +94,21 @@ def charged(
         yield number
     if number is None:  # the first process has it
         return
+    with _interrupt_noted(f"The fit was charged{named}: its budget is spent."):
+        _finish(ledger, number)
+
+
+def _finish(ledger: PrivacyLedger, number: int) -> None:
+    """Note that a fit is finished. It is paid for: it must not be lost by this."""
     try:
         ledger.finish(number)
-    except LedgerError as error:  # the fit is paid for: it must not be lost as well
-        warn(f"the ledger keeps the charge, but not that its fit is finished: {error}")
+    except (LedgerError, MemoryError) as error:
+        why = str(error) or type(error).__name__
+        said = f"the ledger keeps the charge, but not that its fit is finished: {why}"
+        try:
+            warn(said)
+        except Warning:  # filters make errors of warnings
+            print(f"privfeat: {said}", file=STDERR)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """A fit is charged before it starts, and stays charged if it fails."""
 
+import warnings
+
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError
@@ -46,6 +48,36 @@ def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, plant)
     ):
         pass
     assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+@pytest.mark.parametrize("error", [LedgerError("disk full"), MemoryError("disk full")])
+def test_filters_that_raise_warnings_lose_no_fit(ledger, fit, plant, capsys, error):
+    def fail(*_):
+        raise error
+
+    plant("mark that a fit is done", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with charged(ledger, fit, estimator="DPFC"):
+            pass
+    assert "keeps the charge, but not that its fit is finished: disk full" in (
+        capsys.readouterr().err
+    )
+
+
+def test_an_interrupt_while_a_fit_is_marked_says_that_it_was_charged(
+    ledger, fit, plant
+):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    plant("mark that a fit is done", interrupt)
+    with (
+        pytest.raises(KeyboardInterrupt) as stopped,
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        pass
+    assert "as number 1 of its ledger: its budget" in "".join(stopped.value.__notes__)
 
 
 def test_charged_without_a_ledger_does_nothing(fit):
