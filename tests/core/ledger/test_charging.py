@@ -1,6 +1,7 @@
 """A fit is charged before it starts, and stays charged if it fails."""
 
 import warnings
+from threading import Thread
 
 import pytest
 
@@ -51,18 +52,35 @@ def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, plant)
 
 
 @pytest.mark.parametrize("error", [LedgerError("disk full"), MemoryError("disk full")])
-def test_filters_that_raise_warnings_lose_no_fit(ledger, fit, plant, capsys, error):
+def test_filters_that_raise_warnings_lose_no_fit(ledger, fit, plant, error):
     def fail(*_):
         raise error
 
     plant("mark that a fit is done", fail)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
+        before = [*warnings.filters]
         with charged(ledger, fit, estimator="DPFC"):
-            pass
-    assert "keeps the charge, but not that its fit is finished: disk full" in (
-        capsys.readouterr().err
-    )
+            warnings.warn("of the disk", UserWarning, stacklevel=1)
+            thread = Thread(target=warnings.warn, args=("of another thread",))
+            thread.start()
+            thread.join()
+        assert warnings.filters == before
+        with pytest.raises(UserWarning):
+            warnings.warn("of the user", stacklevel=1)
+    of_the_disk, of_another_thread, unmarked = (str(one.message) for one in caught)
+    assert of_the_disk == "of the disk"
+    assert of_another_thread == "of another thread"
+    assert unmarked.endswith("but not that its fit is finished: disk full")
+
+
+def test_filters_that_ignore_warnings_stay_in_force(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "of the disk")
+        with charged(None, fit, estimator="DPFC"):
+            warnings.warn("of the disk", stacklevel=1)
+    assert caught == []
 
 
 def test_an_interrupt_while_a_fit_is_marked_says_that_it_was_charged(
