@@ -2,7 +2,6 @@
 
 import ast
 import shutil
-import sys
 import tempfile
 import uuid
 from argparse import Namespace
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privfeat._stderr import STDERR
 from privfeat.cli import options
 
 if TYPE_CHECKING:
@@ -272,15 +272,15 @@ def write_file(path: str | Path, content: bytes) -> None:
 
 def shows_progress(args: Namespace) -> bool:
     """Return whether to show progress: on a terminal, without ``--quiet``."""
-    return sys.stderr.isatty() and not args.quiet
+    return STDERR.isatty() and not args.quiet
 
 
 def progress(args: Namespace, text: str) -> None:
     """Print what is being done, if progress is shown."""
     if shows_progress(args):
-        print(text, file=sys.stderr, flush=True)
+        print(text, file=STDERR, flush=True)
 
 
 def warn(sentence: str) -> None:
     """Print a warning to the person who started the command."""
-    print(f"privfeat: warning: {sentence}", file=sys.stderr)
+    print(f"privfeat: warning: {sentence}", file=STDERR)

@@ -52,6 +52,8 @@ class LazyFeatures(OnDisk):
         float16 or float32.
     has_groups : bool
         Whether the file says whose each row is.
+    made : str, optional
+        What ``shards.fingerprint_of`` the file must be.
 
     Notes
     -----
@@ -68,12 +70,14 @@ class LazyFeatures(OnDisk):
         shape: tuple[int, ...],
         dtype: DTypeLike,
         has_groups: bool = False,
+        made: str | None = None,
     ) -> None:
         self.path = os.path.abspath(path)
         self.dataset = dataset
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.has_groups = has_groups
+        self._made = made
         self._pid = -1  # of the process that opened the file
         self._closed = False
 
@@ -94,8 +98,8 @@ class LazyFeatures(OnDisk):
         )
 
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
-        known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
-        return LazyFeatures, known
+        known = (self.path, self.dataset, self.shape, self.dtype)
+        return LazyFeatures, (*known, self.has_groups, self._made)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.
@@ -200,7 +204,7 @@ class LazyFeatures(OnDisk):
             )
         if self._pid != os.getpid():
             self._parts, self._files = open_parts(
-                self.path, self.dataset, self.shape, self.dtype
+                self.path, self.dataset, self.shape, self.dtype, self._made
             )
             self._pid = os.getpid()
         return self._parts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
@@ -49,7 +50,7 @@ def validated(
                 f"{names!r}."
             )
     if isinstance(X, LazyFeatures):
-        y = without_data(
+        y = checked(
             check_array,
             y,
             accept_sparse="csr",
@@ -83,7 +84,7 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
         from privfeat.core.bounds.sparse import canonical_rows
 
         X = canonical_rows(X)
-    return without_data(
+    return checked(
         validate_data, estimator, X, dtype=FLOATS, accept_sparse=accepted, **options
     )
 
@@ -109,6 +110,16 @@ def array_of_records(records: Any) -> NDArray[Any]:
             "all to one."
         )
     return found.astype(np.float64)
+
+
+def checked(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return what a check of scikit-learn returns, `without_data`.
+
+    It looks for NaN even if scikit-learn is told to ``assume_finite``: a fit would meet
+    them when it is charged.
+    """
+    with config_context(assume_finite=False):
+        return without_data(check, *args, **options)
 
 
 def seed_of(random_state: Any) -> int | None:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from privfeat.linear.rows.bounded import BoundedRows
 
 
+# What a fit sets. Of an earlier one nothing may stay beside the statement of the next.
+_FITTED = ("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_")
+
+
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     """A linear model computed from noisy sums over bounded records.
 
@@ -119,7 +123,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             keys,
             public=self._public(n_features, problem),
             n_units=n_records if users is None else users.n_users,
-            forget=("coef_", "intercept_"),
+            forget=_FITTED,
             unit="record" if users is None else "user",
             arithmetic=self.arithmetic,
             classes_read=problem.classes_read,

@@ -23,7 +23,7 @@ from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import FLOATS, seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import FLOATS, checked, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
@@ -190,9 +190,7 @@ class DPRandomizedSearch(
                 f"{self.scoring!r}. The private score is the accuracy."
             )
         check_columns(X=X, y=y)
-        features, labels = without_data(
-            validate_data, self, _in_memory(X), y, dtype=FLOATS
-        )
+        features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
         estimator = clone(self.estimator)  # nobody else can change it now
         given = estimator.classes
         read = encode_labels(labels, given).classes

@@ -14,9 +14,9 @@ from privfeat._checks import check_choice
 from privfeat._extras import require
 from privfeat._messages import without_data
 from privfeat.data import LazyFeatures
-from privfeat.data.images import FolderImages, LazyImages, squared
+from privfeat.data.images import FolderImages, LazyImages
 from privfeat.data.networks import KNOWN_NETWORKS
-from privfeat.data.pixels import BadImageError, list_images
+from privfeat.data.pixels import BadImageError, list_images, squared
 from privfeat.estimation.inputs import array_of_records
 
 _AT_ONCE = 256  # files that are decoded together

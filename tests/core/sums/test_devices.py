@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from privfeat import DPFC
+from privfeat import DPFC, DPLeastSquares, PrivacyLedger
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -246,6 +246,37 @@ def test_flags_of_xla_that_shorten_products_are_refused(monkeypatch, flags, refu
         return
     with pytest.raises(PrivacyError, match=f"changes by {refused}[.]"):
         check_settings()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("jax_transfer_guard", "disallow"),
+        ("jax_transfer_guard_host_to_device", "disallow_explicit"),
+        ("jax_no_execution", True),
+    ],
+)
+def test_what_keeps_jax_from_running_is_refused_before_the_charge(
+    setting, value, tmp_path
+):
+    path = tmp_path / "ledger"
+    ledger = PrivacyLedger(path, dataset="d", epsilon=3.0, delta=1e-5)
+    clf = DPLeastSquares(classes=[0, 1], ledger=ledger)
+    X, y = np.ones((4, 2)), [0, 1, 0, 1]
+    clf.fit(X, y)  # what is tried once in a process has been tried
+    before = getattr(jax.config, setting)
+    jax.config.update(setting, value)
+    try:
+        with pytest.raises(PrivacyError, match="a setting refuses it"):
+            clf.fit(X, y)
+    finally:
+        jax.config.update(setting, before)
+    with (
+        jax.transfer_guard_host_to_device("disallow"),  # of this thread
+        pytest.raises(PrivacyError, match="a setting refuses it"),
+    ):
+        clf.fit(X, y)
+    assert len(ledger.history) == 1
 
 
 def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):
