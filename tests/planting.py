@@ -72,6 +72,7 @@ SEAMS = {
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "memory limits of containers": _at(".linear.cost:_CGROUPS"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
+    "eigenvectors": _at(".solvers.spectrum:eigh"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
