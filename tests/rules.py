@@ -60,7 +60,6 @@ RULES = {
     "privfeat/_files.py": rule(),
     "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
     "privfeat/_progress.py": rule(["tqdm"]),
-    "privfeat/_random.py": rule(),
     "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),

@@ -14,7 +14,6 @@ from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
-    common,
     fit,
     plan,
     predict,
@@ -25,6 +24,7 @@ from privfeat.cli import (
     tan,
     train,
 )
+from privfeat.cli.shared import terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
-        warnings.showwarning = lambda message, *rest: common.warn(one_line(message))
+        warnings.showwarning = lambda message, *rest: terminal.warn(one_line(message))
         try:
             args.run(args)
             sys.stdout.flush()
