@@ -72,8 +72,8 @@ SEAMS = {
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "memory limits of containers": _at(".linear.cost:_CGROUPS"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
-    "eigenvectors": _at(".solvers.spectrum:eigh"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
+    "eigenvectors of a matrix": _at(".solvers.spectrum:eigh"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
@@ -111,7 +111,7 @@ SEAMS = {
     "operating system under the keys": _at(".core.noise.keys:os"),
     "secrets under the keys": _at(".core.noise.keys:secrets"),
     "bytes of the operating system": _at(".core.noise.keys:os.urandom"),
-    "generator of public numbers": _at("._random:default_rng"),
+    "generator of public numbers": _at(".audit.random_numbers:default_rng"),
     # one private fit, its statement and its charge
     "mechanism of a fit": _at(".core.private_fit:PrivateFit.mechanism"),
     "class of mechanisms": _at(".core.private_fit:GaussianMechanism"),
@@ -191,7 +191,9 @@ SEAMS = {
     "check of a search": _at(".selection.runs:Runner._check"),
     "best run of a search": _at(".selection.runs:Runner.best"),
     "whether an estimator is ours": _at(".selection.runs:is_ours"),
-    # files, audits, commands
+    # the package, files, audits, commands
+    "import of a part": _at(":import_module"),
+    "modules of the names": _at(":_HOMES"),
     "bytes of a block": _at(".data.writing.parts:BLOCK_BYTES"),
     "bytes of a part": _at(".data.writing.writer:PART_BYTES"),
     "write of a model file": _at(".persistence.model_folder:write_atomically"),

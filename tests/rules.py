@@ -61,7 +61,6 @@ RULES = {
     "privfeat/_files.py": rule(),
     "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
     "privfeat/_progress.py": rule(["tqdm"], ours={"privfeat._stderr"}),
-    "privfeat/_random.py": rule(),
     "privfeat/_stderr.py": rule(),
     "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
     "privfeat/exceptions.py": rule(ours=SHARED),

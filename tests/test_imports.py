@@ -239,7 +239,7 @@ def test_import_of_privfeat_is_light():
     assert not loaded_after("import privfeat") & (heavy | {"privfeat_extract"})
 
 
-def test_threads_import_parts_one_after_the_other(monkeypatch):
+def test_threads_import_parts_one_after_the_other(plant, monkeypatch):
     """Else one may find a module of scikit-learn that another has half imported."""
     at_once, most = [], []
 
@@ -250,9 +250,9 @@ def test_threads_import_parts_one_after_the_other(monkeypatch):
         at_once.remove(home)
         return SimpleNamespace(A=home, B=home, C=home)
 
-    monkeypatch.setattr(privfeat, "import_module", importing)
+    plant("import of a part", importing)
+    plant("modules of the names", {name: f"home of {name}" for name in "ABC"})
     for name in "ABC":
-        monkeypatch.setitem(privfeat._HOMES, name, f"home of {name}")
         monkeypatch.setitem(vars(privfeat), name, None)  # put back what is set below
         del vars(privfeat)[name]
     with ThreadPoolExecutor(3) as pool:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_choice, check_int
 from privfeat._extras import require
-from privfeat._random import Generator, make_rng, seed_from
 from privfeat.audit.copies import fit_copy
+from privfeat.audit.random_numbers import Generator, make_rng, seed_from
 from privfeat.audit.sanity_limits import allowed_rate, chance_limit, mean_limit
 
 

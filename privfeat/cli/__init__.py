@@ -15,7 +15,6 @@ from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
-    common,
     fit,
     plan,
     predict,
@@ -26,6 +25,7 @@ from privfeat.cli import (
     tan,
     train,
 )
+from privfeat.cli.shared import terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
-        warnings.showwarning = lambda message, *rest: common.warn(one_line(message))
+        warnings.showwarning = lambda message, *rest: terminal.warn(one_line(message))
         try:
             args.run(args)
             print(end="", flush=True)  # there may be no stdout

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat._extras import require
 from privfeat._version import __version__
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 from privfeat.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run(args: Namespace) -> None:
         )
     file = open_features(args.features)
     train, test = (
-        common.open_split(f"{args.features}:{name}", name, one_label=True)
+        files.open_split(f"{args.features}:{name}", name, one_label=True)
         for name in ("train", "test")
     )
     if file.class_names is None:
@@ -72,20 +72,20 @@ def run(args: Namespace) -> None:
     budgets, started = sorted(set(args.epsilons)), time.perf_counter()
     shown_epsilon = 1.0 if 1.0 in budgets else budgets[0]
     # the table names its columns, the one without privacy included
-    with common.output_folder(args.out) as folder, without_warnings(PrivacyWarning):
+    with files.output_folder(args.out) as folder, without_warnings(PrivacyWarning):
         baseline = fit_baseline(*data)
         noisy: dict[str, Any] = {}
         free: dict[str, Any] = {}
         accuracies = {}
         for name in options.ESTIMATORS:
-            common.progress(args, f"fitting {name} ...")
-            estimator = {name: common.make_estimator(name, fixed)}
+            terminal.progress(args, f"fitting {name} ...")
+            estimator = {name: estimators.make_estimator(name, fixed)}
             noisy |= measure_utility(estimator, budgets, *data, n_repeats=args.repeats)
             free |= measure_utility(estimator, [math.inf], *data, n_repeats=1)
             rows = [*noisy[name].accuracy.tolist(), *free[name].accuracy.tolist()]
             accuracies[name] = dict(zip([*budgets, math.inf], rows, strict=True))
         params = fixed | {"epsilon": shown_epsilon}
-        shown = common.make_estimator(_SHOWN, params).fit(*data[:2]).privacy_
+        shown = estimators.make_estimator(_SHOWN, params).fit(*data[:2]).privacy_
         title = (
             f"{n_train:,} training rows, {n_features} features, "
             f"{n_classes} classes; delta = {args.delta:g}"

@@ -9,8 +9,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, options
+from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
@@ -55,7 +55,7 @@ def run(args: Namespace) -> None:
     network = hasattr(estimator, "input_shape_")
     classifier = hasattr(estimator, "predict_proba")
     # what can be refused comes before what takes long
-    ledger, audit = common.open_ledger(args), _audit(args.audit)
+    ledger, audit = files.open_ledger(args), _audit(args.audit)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
@@ -70,10 +70,10 @@ def run(args: Namespace) -> None:
         reproduce=f"pip install privfeat=={statement.version}\n\n"
         f"from privfeat import {name}\nclf = {estimator!r}.fit(X, y)",
     )
-    common.write_file(args.out, render_html(report).encode())
+    files.write_file(args.out, render_html(report).encode())
     if args.card is not None:
         card = render_card(report, license_name=args.license)
-        common.write_file(args.card, card.encode())
+        files.write_file(args.card, card.encode())
 
 
 def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
@@ -81,11 +81,11 @@ def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
 
     if args.test is None:
         return None
-    if not common.has_one_label(estimator):
+    if not estimators.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
-    split = common.open_split(args.test, preferred="test", one_label=True)
+    split = files.open_split(args.test, preferred="test", one_label=True)
     return report_of(estimator, split.X, split.y[:])
 
 
@@ -125,7 +125,7 @@ def _provenance(args: Namespace) -> dict[str, Any] | None:
 
     source = args.features
     if source is None and args.test is not None:
-        source, _ = common.split_argument(args.test)
+        source, _ = files.split_argument(args.test)
     if source is None:
         return None
     found = open_features(source).origin

@@ -86,13 +86,13 @@ def test_products_have_their_cores_back_after_eigenvectors_beside_a_sum(plant):
     """The eigenvectors of one fit end while the sum of another one runs."""
     before = blas_threads()
     running = in_order(lambda _: blas_threads(), [(0,), (0,)])
-    genuine = spectrum.eigh
+    genuine = plant.genuine("eigenvectors of a matrix")
 
     def beside(*arguments, **options):
         next(running)
         return genuine(*arguments, **options)
 
-    plant("eigenvectors", beside)
+    plant("eigenvectors of a matrix", beside)
     spectrum._eigenvectors(np.eye(3))
     assert set(blas_threads()) == {1}
     running.close()
