@@ -55,7 +55,6 @@ RULES = {
     "privfeat/_blas.py": rule(["threadpoolctl"]),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
-    "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
     "privfeat/_extras.py": rule(),
     "privfeat/_files.py": rule(),
@@ -78,7 +77,6 @@ RULES = {
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=OF_ESTIMATORS
         | {
-            "privfeat._compilation",
             "privfeat._encoding",
             "privfeat.linear",
             "privfeat.solvers",
@@ -96,7 +94,6 @@ RULES = {
         ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=OF_ESTIMATORS
         | {
-            "privfeat._compilation",
             "privfeat._encoding",
             "privfeat.networks",
         },

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import jax
 import pytest
 
-from privfeat import _compilation
-from privfeat._compilation import kept_compiled_code
+from privfeat.estimation import compilation
+from privfeat.estimation.compilation import kept_compiled_code
 
 # With one key: whether rows are shifted, by another function, depends on the noise.
 FIT = """
@@ -160,13 +160,13 @@ def test_functions_of_the_user_are_not_kept(tmp_path):
 def ours(plant):
     plant("whether the cache is ours", lambda: True)
     before = least_seconds()
-    jax.config.update(_compilation._LEAST_SECONDS, math.inf)
+    jax.config.update(compilation._LEAST_SECONDS, math.inf)
     yield
-    jax.config.update(_compilation._LEAST_SECONDS, before)
+    jax.config.update(compilation._LEAST_SECONDS, before)
 
 
 def least_seconds():
-    return jax.config.values[_compilation._LEAST_SECONDS]
+    return jax.config.values[compilation._LEAST_SECONDS]
 
 
 def test_nothing_is_kept_after_the_body(ours):
@@ -196,7 +196,7 @@ def test_nothing_is_kept_after_the_bodies_of_all_threads(ours):
 
 
 def test_code_is_kept_by_one_who_asks_jax(ours):
-    jax.config.update(_compilation._LEAST_SECONDS, 7.0)
+    jax.config.update(compilation._LEAST_SECONDS, 7.0)
     with kept_compiled_code():
         pass
     assert least_seconds() == 7.0
@@ -206,9 +206,9 @@ def test_who_has_no_home_fits_without_a_cache(monkeypatch, plant):
     def fail():
         raise RuntimeError("Could not determine home directory.")
 
-    unset = SimpleNamespace(values={_compilation._FOLDER: None})
+    unset = SimpleNamespace(values={compilation._FOLDER: None})
     monkeypatch.setattr(Path, "home", fail)
     plant("JAX of the cache", SimpleNamespace(config=unset))
-    for name in ("XDG_CACHE_HOME", _compilation.VARIABLE):
+    for name in ("XDG_CACHE_HOME", compilation.VARIABLE):
         monkeypatch.delenv(name, raising=False)
-    assert _compilation._cache_is_ours.__wrapped__() is False
+    assert compilation._cache_is_ours.__wrapped__() is False

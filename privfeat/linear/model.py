@@ -100,11 +100,11 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         FloatingPointError
             If the coefficients overflow. The budget is spent; ``privacy_`` says so.
         """
-        from privfeat._compilation import kept_compiled_code
         from privfeat.core.noise.keys import KeyStream
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
         from privfeat.estimation.announcement import announced
+        from privfeat.estimation.compilation import kept_compiled_code
         from privfeat.estimation.team import agreed, check_team
 
         self._check_parameters()

@@ -11,12 +11,12 @@ from flax import nnx
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._compilation import kept_compiled_code
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream, SharedKeys
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.processes import check_alone, current_team
 from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
 from privfeat.networks.engine.choice import check_rows, choose_engine

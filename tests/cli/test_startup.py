@@ -146,7 +146,7 @@ def test_estimators_that_have_no_classes_are_regressors(name):
 
 @pytest.mark.parametrize("name", HOMES["privfeat.linear"])
 def test_parameters_of_saved_models_are_those_of_their_estimators(name):
-    from privfeat._saved_models import PARAMETERS
+    from privfeat.persistence.saved_models import PARAMETERS
 
     known = getattr(privfeat, name)().get_params(deep=False)
     assert sorted(PARAMETERS[name].split()) == sorted(known)

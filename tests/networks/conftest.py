@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from privfeat._compilation import kept_compiled_code
+from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network

@@ -6,11 +6,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
 from privfeat import DPLeastSquares, PrivacyLedger, TemperatureScaling
 from privfeat.analysis.metrics import report_of
-from privfeat.audit.recorder import recording
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
 
@@ -142,61 +140,6 @@ def test_one_record_of_a_list_does_not_change_the_type_of_the_others(sharp, plan
     assert set(seen) == {np.dtype(np.float64)}
     with pytest.raises(TypeError, match="X must hold records of one type"):
         TemperatureScaling(other).fit([*rows, np.zeros(4, np.uint8)], [*y, y[0]])
-
-
-class Neighbours(ClassifierMixin, BaseEstimator):
-    """Standardizes the rows of a call by one another, as a batch norm may."""
-
-    classes_ = np.array([0, 1])
-
-    def fit(self, X, y):
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def predict_proba(self, X):
-        z = (X[:, 0] - X[:, 0].mean()) / (X[:, 0].std() + 1e-9)
-        p = 1 / (1 + np.exp(-20 * z))
-        return np.c_[1 - p, p]
-
-
-def test_a_classifier_that_mixes_rows_moves_no_sum_by_more_than_one():
-    """Called with chunks of 1,024 rows, by 121."""
-    draw = np.random.default_rng(0)
-    X = 0.01 * draw.normal(size=(1000, 1))
-    X[0] = 1e4
-    y = (X[:, 0] > 0).astype(int)
-    sums = []
-    for kept in (slice(0, None), slice(1, None)):
-        with recording() as recorder:
-            model = TemperatureScaling(Neighbours(), epsilon=1.0, n_steps=1)
-            model.fit(X[kept], y[kept])
-        sums.append(float(recorder.calls[0].exact))
-    assert abs(sums[0] - sums[1]) <= 1.0
-    assert "one record at a time" in model.privacy_.public[-1]
-
-
-@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
-def test_a_prediction_does_not_depend_on_its_place_among_others():
-    """Three threads share a product by a vector, and round where they meet otherwise.
-
-    Rows on the border between two classes were then predicted to be of one in some
-    places of a call: removing the first record moved the sum by 60 of 20,480.
-    """
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 512)), np.arange(300) % 2
-    options = {"row_scaling": "clip", "center": False, "fit_intercept": False}
-    clf = DPLeastSquares(epsilon=np.inf, classes=[0, 1], **options).fit(X, y)
-    (normal,) = clf.coef_
-    rows = 1e3 * rng.normal(size=(30, 512))
-    rows -= np.outer(rows @ normal, normal) / (normal @ normal)
-    scaling = TemperatureScaling(clf, epsilon=1.0)
-    with threadpool_limits(3, user_api="blas"):
-        for row in rows:
-            alike = np.repeat(row[None], 1024, axis=0)
-            log_p, _ = scaling._in_slots(alike, np.zeros(1024, int), False)
-            assert np.all(log_p == log_p[0])
 
 
 def test_two_fits_differ(sharp):

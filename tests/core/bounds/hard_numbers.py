@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_array
 
 from privfeat.core.bounds.grid import grid_step
 
@@ -36,3 +37,10 @@ def assert_bounded(rows, clip_norm):
     assert np.all(np.abs(rows) <= 2**20)
     limit = (Fraction(clip_norm) / Fraction(grid_step(clip_norm))) ** 2
     assert all(exact_norm_squared(row) <= limit for row in rows)
+
+
+def made(values, columns, ends, shape):
+    """Return a CSR array of these parts, without a check."""
+    matrix = csr_array(shape)
+    matrix.data, matrix.indices, matrix.indptr = map(np.array, (values, columns, ends))
+    return matrix

@@ -17,7 +17,7 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums import devices, trials
 from privfeat.core.sums.arithmetic import host
-from privfeat.core.sums.devices import check_exact_products, check_settings
+from privfeat.core.sums.devices import check_exact_products
 from privfeat.exceptions import PrivacyError
 
 
@@ -203,52 +203,6 @@ devices.check_exact_products()
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "CUBLAS_EMULATE_DOUBLE_PRECISION",
-        "CUBLAS_EMULATE_SINGLE_PRECISION",
-        "CUBLAS_EMULATION_STRATEGY",
-        "CUBLAS_EMULATION_SPECIAL_VALUES_SUPPORT_MASK",
-        "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT",
-        "NVIDIA_TF32_OVERRIDE",
-    ],
-)
-def test_variables_of_cublas_are_refused_on_gpus(monkeypatch, name):
-    monkeypatch.setenv(name, "1")
-    check_settings()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    with pytest.raises(PrivacyError, match=f"changes by {name}"):
-        check_settings()
-    monkeypatch.setenv(name, "0")
-    check_settings()
-
-
-@pytest.mark.parametrize(
-    ("flags", "refused"),
-    [
-        ("--xla_gpu_enable_fast_math --a=b", "xla_gpu_enable_fast_math"),
-        ("--xla_cpu_enable_fast_math=true", "xla_cpu_enable_fast_math"),
-        ("--xla_gpu_enable_bf16_3way_gemm=true", "xla_gpu_enable_bf16_3way_gemm"),
-        ("--xla_gpu_enable_fast_min_max=true", "xla_gpu_enable_fast_min_max"),
-        (
-            "--xla_gpu_default_to_alg_dot_bf16_bf16_f32=true",
-            "xla_gpu_default_to_alg_dot_bf16_bf16_f32",
-        ),
-        ("--xla_cpu_enable_fast_math=false", None),
-        ("--xla_gpu_enable_fast_min_max=false", None),
-        ("--xla_force_host_platform_device_count=8", None),
-    ],
-)
-def test_flags_of_xla_that_shorten_products_are_refused(monkeypatch, flags, refused):
-    monkeypatch.setenv("XLA_FLAGS", flags)
-    if refused is None:
-        check_settings()
-        return
-    with pytest.raises(PrivacyError, match=f"changes by {refused}[.]"):
-        check_settings()
-
-
-@pytest.mark.parametrize(
     ("setting", "value"),
     [
         ("jax_transfer_guard", "disallow"),
@@ -277,20 +231,6 @@ def test_what_keeps_jax_from_running_is_refused_before_the_charge(
     ):
         clf.fit(X, y)
     assert len(ledger.history) == 1
-
-
-def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):
-    """XLA takes a variable that does not start with a dash for the name of a file."""
-    file = tmp_path / "flags"
-    file.write_text("--xla_cpu_enable_fast_math=false\n")
-    monkeypatch.setenv("XLA_FLAGS", str(file))
-    check_settings()
-    file.write_text("--a=b\n--xla_cpu_enable_fast_math=true\n")
-    with pytest.raises(PrivacyError, match=r"changes by xla_cpu_enable_fast_math\."):
-        check_settings()
-    file.unlink()
-    with pytest.raises(PrivacyError, match="XLA_FLAGS must hold flags, or name a file"):
-        check_settings()
 
 
 def test_no_noise_is_planned_where_bounds_do_not_hold(plant):
