@@ -86,7 +86,9 @@ def check_team(
     team.check_distinct("rows", content)
 
 
-def agreed(team: Team, what: str, act: Callable[[], T]) -> T:
+def agreed(
+    team: Team, what: str, act: Callable[[], T], *, who: str = "every process"
+) -> T:
     """Return what ``act`` returns in this process, if it raises in none.
 
     Raises
@@ -102,7 +104,7 @@ def agreed(team: Team, what: str, act: Callable[[], T]) -> T:
         refusal = error
     if any(team.each(refusal is not None)):
         raise refusal or PrivacyError(
-            f"every process must be able to {what}, but one could not: see its output."
+            f"{who} must be able to {what}, but could not: see the outputs of all."
         )
     return cast(T, found)
 
@@ -112,7 +114,8 @@ def by_first(team: Team, what: str, act: Callable[[], T]) -> T | None:
 
     PrivacyError in the others, if the first raises. What it raises goes on there.
     """
-    return agreed(team, what, act if team.index == 0 else lambda: None)
+    own = act if team.index == 0 else lambda: None
+    return agreed(team, what, own, who="the first process")
 
 
 def spread(n: int) -> NDArray[np.intp]:

@@ -89,8 +89,8 @@ class TemperatureScaling(
     sum over records of the confidence at a temperature, minus 1 where the prediction is
     correct; sensitivity 1, and under replace-one 2 minus one over the number of classes
     (`privfeat.core.sums.confidence.confidence_gap`). What is computed of a record must
-    depend on that record alone: estimators of privfeat predict so, and all others are
-    called with one row at a time.
+    depend on that record alone: estimators of privfeat predict so, on one core, and all
+    others are called with one row at a time.
 
     Confidence falls as ``T`` grows and correctness stays, so the sign of the sum says
     on which side of ``T`` mean confidence equals accuracy, the condition of [2]_. A

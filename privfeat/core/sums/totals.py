@@ -88,7 +88,7 @@ def exact_sum(
 
     @with_64_bits
     def drawn(chunk: Chunk) -> tuple[Any, ...]:
-        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.rows)))
+        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
 
     total = Total(rows.step is not None, shape)
     with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
