@@ -144,8 +144,11 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
 def _inside_one_vs_rest() -> bool:
     frame: FrameType | None = sys._getframe(1)
     homes = ("privfeat.", "sklearn.", "joblib.")
-    while frame is not None and str(frame.f_globals["__name__"]).startswith(homes):
-        if frame.f_globals["__name__"] == "sklearn.multiclass":
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))  # ``exec`` runs code without one
+        if not name.startswith(homes):
+            return False
+        if name == "sklearn.multiclass":
             return True
         frame = frame.f_back
     return False

@@ -166,3 +166,11 @@ def test_fc_declares_the_smaller_of_two_row_bounds(gram_clip_norm, radius, spy):
     assert bounds["gram"] == pytest.approx(radius**2, rel=1e-5)
     (gram,) = spy.of("gram")  # three orthogonal rows, all as long as is allowed
     assert np.trace(gram.exact) == pytest.approx(3 * radius**2, rel=1e-4)
+
+
+@pytest.mark.parametrize("names", [{}, {"__name__": None}])
+def test_code_without_a_module_may_fit(names):
+    """As ``exec`` and ``timeit`` run it."""
+    clf = DPLeastSquares(classes=range(3))
+    exec("clf.fit(X, y)", names | {"clf": clf, "X": np.eye(3), "y": [0, 1, 2]})
+    assert clf.classes_.tolist() == [0, 1, 2]

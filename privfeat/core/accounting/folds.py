@@ -82,7 +82,8 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     frame = sys._getframe(1)
     outermost, job = "", ""  # of scikit-learn; what it was sent to do, if it is a job
     while frame is not None:
-        module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        module = str(frame.f_globals.get("__name__", ""))  # of ``exec`` perhaps none
+        function = frame.f_code.co_name
         if module.split(".")[0] in _CHOOSERS:
             if not _hands_on(module, function, frame) or (
                 # a record replaced by one of another class makes training sets of other

@@ -63,6 +63,9 @@ def join_features(
     join the same shards at once. Where a shard is missing, programs that read HDF5
     directly find NaN and the largest integer, not zeros.
 
+    Users are joined by their numbers: one user must have the same in all shards, as in
+    those of one extraction.
+
     Examples
     --------
     >>> import os, tempfile
