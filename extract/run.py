@@ -3,7 +3,6 @@
 import os
 import platform
 import shutil
-import sys
 import time
 from contextlib import closing, suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -14,9 +13,10 @@ import numpy as np
 from tqdm import tqdm
 
 from privfeat._progress import LINE, Progress, make_bar
+from privfeat._stderr import STDERR
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
-from privfeat.data.parts import find_parts, partial_folder
 from privfeat.data.pixels import DECODING
+from privfeat.data.writing.parts import find_parts, partial_folder
 
 from .arguments import Options
 from .errors import ExtractError, say
@@ -248,7 +248,7 @@ def _extract_split(
                         f"image {name} of split {split!r} cannot be decoded "
                         f"({reason}). Repair or remove it, or pass --skip-bad."
                     )
-                tqdm.write(f"skipped {name}: {reason}", file=sys.stderr)
+                tqdm.write(f"skipped {name}: {reason}", file=STDERR)
             if (batch.labels < 0).any():
                 raise ExtractError(
                     f"split {split!r} must have a label >= 0 for every image, but has "

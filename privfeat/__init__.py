@@ -6,6 +6,7 @@ DPFC(epsilon=1.0)
 """
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from privfeat._version import __version__
@@ -90,10 +91,15 @@ __all__ = [
 ]
 
 
+# Threads that import parts of one package at once may find it half made.
+_importing = RLock()
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    with _importing:
+        value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from privfeat._stderr import STDERR
+
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 60.0
@@ -49,14 +51,14 @@ class Progress:
 
     def tell(self, text: str) -> None:
         """Print a line, whatever was printed before."""
-        tqdm.write(f"{self.name}: {text}", file=sys.stderr)
+        tqdm.write(f"{self.name}: {text}", file=STDERR)
 
     def line(self, text: str) -> None:
         """Print a line unless one was printed less than a minute ago."""
         now = monotonic()
         if now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            tqdm.write(text, file=sys.stderr)
+            tqdm.write(text, file=STDERR)
 
     @contextmanager
     def bar(
@@ -103,10 +105,10 @@ def make_bar(
         from tqdm.auto import tqdm as notebook_bar
 
         return notebook_bar(bar_format=bar_format, **options)
-    if sys.stderr.isatty():
+    if STDERR.isatty():
         # on terminals that do not say how large they are tqdm would show nothing
         columns, rows = shutil.get_terminal_size()
-        options |= {"ncols": columns, "nrows": rows, "file": sys.stderr}
+        options |= {"ncols": columns, "nrows": rows, "file": STDERR}
         return tqdm(bar_format=bar_format, **options)
     return _Lines(progress, bar_format=line_format, **options)
 

@@ -2,6 +2,9 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, cast
 
 from privfeat.exceptions import PrivacyWarning
 
@@ -14,6 +17,49 @@ def warn(message: str, category: type[Warning] = PrivacyWarning) -> None:
     while frame.f_back is not None and _package(frame.f_globals) in _PASSED:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Show what filters would raise as errors, of whatever package, in all threads.
+
+    A fit that was charged must not be lost to a warning: that its code could not be
+    kept on a full disk, say.
+    """
+    scope = _Scope()
+    shown = [
+        ("default" if action == "error" else action, _Within(scope, text), *rest)
+        for action, text, *rest in cast("list[Any]", warnings.filters)
+    ]
+    cast("list[Any]", warnings.filters)[:0] = shown
+    try:
+        yield
+    finally:
+        scope.is_open = False  # another thread may put back a copy of the filters
+        filters = cast("list[Any]", warnings.filters)
+        for each in shown:
+            with suppress(ValueError):  # another thread put back older filters
+                filters.remove(each)
+
+
+class _Scope:
+    """How long filters are in force."""
+
+    is_open = True
+
+
+class _Within:
+    """Stands for the pattern of a filter; matches what it matches, in a scope."""
+
+    def __init__(self, scope: _Scope, text: Any) -> None:
+        self._scope, self._text = scope, text
+
+    def match(self, text: str) -> bool:
+        if not self._scope.is_open:
+            return False
+        if isinstance(self._text, str):  # of the filters that Python starts with
+            return self._text == text
+        return self._text is None or bool(self._text.match(text))
 
 
 def _package(names: dict[str, object]) -> str:

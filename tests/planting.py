@@ -47,7 +47,7 @@ SEAMS = {
     ),
     "curvatures of the loss": _at(".core.bounds.losses:curvatures"),
     "clip of rows": _at(
-        ".linear.scaling:clip_rows", compiled=".linear.rows:bounded_rows"
+        ".linear.rows.scaling:clip_rows", compiled=".linear.rows.bounded:bounded_rows"
     ),
     "clip of residuals": _at(
         ".core.sums.arithmetic.host:clip_residuals",
@@ -56,7 +56,7 @@ SEAMS = {
     ),
     "clip that a device is tried with": _at(".core.sums.devices:clip_rows"),
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
-    "bound of a chunk": _at(".linear.rows:bounded_rows"),
+    "bound of a chunk": _at(".linear.rows.bounded:bounded_rows"),
     # sums
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
     "products of rows with others": _at(".core.sums.arithmetic.host:products_of"),
@@ -70,9 +70,10 @@ SEAMS = {
     "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs
     "memory of the machine": _at(".linear.cost:memory_bytes"),
-    "memory limit of a container": _at(".linear.cost:_CGROUP"),
+    "memory limits of containers": _at(".linear.cost:_CGROUPS"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
+    "eigenvectors of a matrix": _at(".solvers.spectrum:eigh"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
     "sum of a total": _at(".core.sums.totals:Total.sum"),
     "team of this process": _at(".core.sums.processes:current_team"),
@@ -110,7 +111,7 @@ SEAMS = {
     "operating system under the keys": _at(".core.noise.keys:os"),
     "secrets under the keys": _at(".core.noise.keys:secrets"),
     "bytes of the operating system": _at(".core.noise.keys:os.urandom"),
-    "generator of public numbers": _at("._random:default_rng"),
+    "generator of public numbers": _at(".audit.random_numbers:default_rng"),
     # one private fit, its statement and its charge
     "mechanism of a fit": _at(".core.private_fit:PrivateFit.mechanism"),
     "class of mechanisms": _at(".core.private_fit:GaussianMechanism"),
@@ -145,8 +146,8 @@ SEAMS = {
     "steps of Adam": _at(".linear.adam:steps"),
     "solution of a linear fit": _at(".linear.model:DPLinearModel._solve"),
     "codes of the labels": _at(".estimation.labels:encode_labels"),
-    "release of the mean": _at(".linear.rows:release_mean"),
-    "sum of the mean": _at(".linear.rows:exact_class_sums"),
+    "release of the mean": _at(".linear.rows.bounded:release_mean"),
+    "sum of the mean": _at(".linear.rows.bounded:exact_class_sums"),
     "exact gradient": _at(".core.sums.statistics:exact_gradient"),
     "exact Gram matrix": _at(".core.sums.statistics:exact_gram"),
     "exact Gram matrices of the classes": _at(
@@ -155,12 +156,12 @@ SEAMS = {
     "exact sums of the classes": _at(".core.sums.statistics:exact_class_sums"),
     "exact curvature matrices": _at(".core.sums.statistics:exact_curvature_grams"),
     "rows that are predicted at once": _at(".estimation.predictor:PREDICT_ROWS"),
-    "read of bounded rows": _at(".linear.rows:BoundedRows._read"),
+    "read of bounded rows": _at(".linear.rows.bounded:BoundedRows._read"),
     "read of lazy features": _at(".data:LazyFeatures.read"),
-    "most rows of a fit": _at(".linear.rows:MAX_ROWS"),
+    "most rows of a fit": _at(".linear.rows.bounded:MAX_ROWS"),
     "most rows of all processes": _at(".estimation.team:MAX_ROWS"),
-    "memory for bounded rows": _at(".linear.rows:_CACHE_BYTES"),
-    "what is read at once": _at(".linear.rows:_BLOCK_BYTES"),
+    "memory for bounded rows": _at(".linear.rows.bounded:_CACHE_BYTES"),
+    "what is read at once": _at(".linear.rows.bounded:_BLOCK_BYTES"),
     # networks
     "factors of the clip": _at(".networks.engine.clipped_sums:clip_factors"),
     "rules of the clip": _at(".networks.engine.clipping:_RULES"),
@@ -190,10 +191,12 @@ SEAMS = {
     "check of a search": _at(".selection.runs:Runner._check"),
     "best run of a search": _at(".selection.runs:Runner.best"),
     "whether an estimator is ours": _at(".selection.runs:is_ours"),
-    # files, audits, commands
-    "bytes of a block": _at(".data.parts:BLOCK_BYTES"),
-    "bytes of a part": _at(".data.writer:PART_BYTES"),
-    "write of a model file": _at("._model_files:write_atomically"),
+    # the package, files, audits, commands
+    "import of a part": _at(":import_module"),
+    "modules of the names": _at(":_HOMES"),
+    "bytes of a block": _at(".data.writing.parts:BLOCK_BYTES"),
+    "bytes of a part": _at(".data.writing.writer:PART_BYTES"),
+    "write of a model file": _at(".persistence.model_folder:write_atomically"),
     "load of a model": _at(".persistence:load"),
     "load of a statement": _at(".persistence:load_statement"),
     "save of a model": _at(".persistence:save"),

@@ -6,15 +6,19 @@ from tests.audited import stages
 
 BASE = {"numpy", "scipy"}
 SHARED = {
+    "privfeat._blas",
     "privfeat._checks",
     "privfeat._extras",
     "privfeat._messages",
     "privfeat._progress",
+    "privfeat._stderr",
     "privfeat._types",
     "privfeat._version",
     "privfeat._warnings",
     "privfeat.exceptions",
 }
+# What estimators of every kind are made of.
+OF_ESTIMATORS = SHARED | {"privfeat.core", "privfeat.data", "privfeat.estimation"}
 
 
 @dataclass(frozen=True)
@@ -48,85 +52,52 @@ def core_rules():
 RULES = {
     "privfeat/__init__.py": rule(ours={"privfeat"}),
     "privfeat/_version.py": rule(),
+    "privfeat/_blas.py": rule(["threadpoolctl"]),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_compilation.py": rule(["jax"]),
     "privfeat/_encoding.py": rule(),
     "privfeat/_extras.py": rule(),
     "privfeat/_files.py": rule(),
-    "privfeat/_model_checks.py": rule(ours={"privfeat"}),
-    "privfeat/_model_files.py": rule(ours={"privfeat._files"}),
     "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
-    "privfeat/_notebook.py": rule(),
-    "privfeat/_progress.py": rule(["tqdm"]),
-    "privfeat/_random.py": rule(),
-    "privfeat/_saved_models.py": rule(ours={"privfeat"}),
+    "privfeat/_progress.py": rule(["tqdm"], ours={"privfeat._stderr"}),
+    "privfeat/_stderr.py": rule(),
     "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
     **core_rules(),
     "privfeat/solvers": rule(
-        ["jax", "jaxtyping", "threadpoolctl"],
+        ["jax", "jaxtyping"],
         ours=SHARED | {"privfeat.core.noise.release", "privfeat.solvers"},
     ),
     "privfeat/estimation": rule(
         ["jax", "jaxtyping", "sklearn"],
-        ours=SHARED
-        | {
-            "privfeat._encoding",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-        },
+        ours=OF_ESTIMATORS | {"privfeat._encoding"},
     ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
-        ours=SHARED
+        ours=OF_ESTIMATORS
         | {
             "privfeat._compilation",
             "privfeat._encoding",
-            "privfeat._notebook",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
             "privfeat.linear",
             "privfeat.solvers",
         },
     ),
     "privfeat/selection": rule(
         ["sklearn"],
-        ours=SHARED
-        | {
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat._notebook",
-            "privfeat.persistence",
-            "privfeat.selection",
-        },
+        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
-        ours=SHARED
-        | {
-            "privfeat._notebook",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
-            "privfeat.persistence",
-            "privfeat.recalibration",
-        },
+        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
     ),
     "privfeat/networks": rule(
         ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
-        ours=SHARED
+        ours=OF_ESTIMATORS
         | {
             "privfeat._compilation",
             "privfeat._encoding",
-            "privfeat._notebook",
-            "privfeat.core",
-            "privfeat.data",
-            "privfeat.estimation",
             "privfeat.networks",
         },
         lazy=["PIL", "orbax", "safetensors"],
@@ -143,7 +114,7 @@ RULES = {
         ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]
     ),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
-    "privfeat/persistence.py": rule(["sklearn"], ours={"privfeat"}),
+    "privfeat/persistence": rule(["sklearn"], ours={"privfeat"}),
     "extract": rule(
         [
             *("PIL", "filelock", "h5py", "kymatio", "safetensors", "sklearn"),
@@ -163,7 +134,6 @@ ALSO_ALLOWED = {
     "privfeat/core/accounting/calibration.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
     "privfeat/core/accounting/plan.py": {"dp_accounting"},
-    "privfeat/core/sums/records.py": {"threadpoolctl"},
     "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},
     "privfeat/solvers/optimizers.py": {"optax"},
 }

@@ -14,7 +14,7 @@ import pytest
 
 import privfeat
 from privfeat import DPFC, DPLeastSquares
-from privfeat._random import make_rng
+from privfeat.audit.random_numbers import make_rng
 from privfeat.core.noise.keys import KeyStream
 from tests.entropy import ENTROPY, LIMIT, total_rate
 

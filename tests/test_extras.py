@@ -11,10 +11,8 @@ from privfeat._extras import require
 from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main
-from privfeat.report import AccuracyGrid, plot_grid
 
 drawn = PrivacyUtilityDisplay.from_estimators
-GRID = AccuracyGrid({"DPFC": {1.0: [0.5]}}, 0.5, "none", "title")
 
 
 def never(*args, **kwargs):
@@ -42,7 +40,6 @@ def test_require_is_silent_about_what_is_there():
 @pytest.mark.parametrize(
     ("package", "extra", "use"),
     [
-        ("matplotlib", "plot", lambda: plot_grid(GRID)),
         ("matplotlib", "plot", axes_or_new),
         (
             "matplotlib",

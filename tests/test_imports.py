@@ -7,12 +7,16 @@ until it has a row in ``tests/rules.py``, so the decision is made in a review.
 import ast
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import privfeat
 from tests.audited import ROOT
 from tests.rules import ALSO_ALLOWED, RESTRICTED, RULES, Rule
 
@@ -189,7 +193,7 @@ def test_every_exception_is_still_needed():
             "base.py:2: timm is not for",
         ),
         ("privfeat/report/plots.py", "import matplotlib", "inside a function"),
-        ("privfeat/persistence.py", "import pickle", "pickle is restricted"),
+        ("privfeat/persistence/loading.py", "import pickle", "pickle is restricted"),
         ("privfeat/new_folder/a.py", "import math", "no rule"),
         ("extract/cli.py", "from privfeat.core import noise", "privfeat.core is not"),
         ("extract/cli.py", "import jax", "jax is not for"),
@@ -233,6 +237,28 @@ def loaded_after(statement: str) -> set[str]:
 def test_import_of_privfeat_is_light():
     heavy = {"torch", "timm", "jax", "h5py", "matplotlib", "sklearn", "scipy", "optax"}
     assert not loaded_after("import privfeat") & (heavy | {"privfeat_extract"})
+
+
+def test_threads_import_parts_one_after_the_other(plant, monkeypatch):
+    """Else one may find a module of scikit-learn that another has half imported."""
+    at_once, most = [], []
+
+    def importing(home):
+        at_once.append(home)
+        most.append(len(at_once))
+        time.sleep(0.02)
+        at_once.remove(home)
+        return SimpleNamespace(A=home, B=home, C=home)
+
+    plant("import of a part", importing)
+    plant("modules of the names", {name: f"home of {name}" for name in "ABC"})
+    for name in "ABC":
+        monkeypatch.setitem(vars(privfeat), name, None)  # put back what is set below
+        del vars(privfeat)[name]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda name: getattr(privfeat, name), "ABC"))
+    assert found == [f"home of {name}" for name in "ABC"]
+    assert set(most) == {1}
 
 
 def test_help_of_the_command_is_light():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import privfeat
-from privfeat._model_files import FORMAT_VERSION as MODEL_VERSION
 from privfeat.core.ledger.rows import VERSION as LEDGER_VERSION
 from privfeat.data.schema import FORMAT_VERSION as FEATURES_VERSION
+from privfeat.persistence.model_folder import FORMAT_VERSION as MODEL_VERSION
 
 GOLDEN = Path(__file__).parent / "golden"
 

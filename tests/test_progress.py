@@ -1,6 +1,9 @@
 """Phases and steps of fits, shown without a number of records."""
 
+import errno
+import io
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -137,6 +140,55 @@ def test_a_fit_tells_what_it_leaves_of_a_ledger(rows, tmp_path, capsys):
     )
     left = float(re.search(r"epsilon = ([\d.]+) left of epsilon = 3$", line)[1])
     assert left <= ledger.remaining.epsilon < left + 1e-4
+
+
+class Refusing(io.StringIO):
+    """A stderr that is full, or whose reader or terminal is gone."""
+
+    def write(self, text):
+        raise OSError(self.number, "cannot be written")
+
+    def flush(self):
+        self.write("")
+
+
+def refusing(number):
+    stderr = Refusing()
+    stderr.number = number
+    return stderr
+
+
+def closed():
+    stderr = io.StringIO()
+    stderr.close()
+    return stderr
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        refusing(errno.ENOSPC),
+        refusing(errno.EPIPE),
+        refusing(errno.EIO),
+        closed(),
+        None,
+    ],
+    ids=["full", "pipe", "terminal", "closed", "none"],
+)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_fit_is_not_lost_with_its_stderr(
+    rows, tmp_path, monkeypatch, plant, stderr, terminal
+):
+    """It is charged before the first line is shown."""
+    path = tmp_path / "ledger"
+    ledger = PrivacyLedger(path, dataset="d", epsilon=3.0, delta=1e-5)
+    if isinstance(stderr, Refusing):
+        stderr.isatty = lambda: terminal
+    plant("seconds between lines", 0.0)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    X, y = rows
+    DPNewton(classes=range(4), n_iter=2, ledger=ledger, verbose=1).fit(X, y)
+    assert [charge.status for charge in ledger.history] == ["fitted"]
 
 
 def test_a_fit_without_privacy_tells_so(rows, capsys):

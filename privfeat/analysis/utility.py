@@ -6,6 +6,7 @@ Every fit of private data spends its budget: for public data, or with every fit 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,12 @@ from privfeat._checks import check_int
 from privfeat._extras import require
 from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.metrics import report_of
+
+# Colours of Okabe & Ito, which all kinds of colour vision can distinguish.
+_LOOKS = (
+    *(("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "D")),
+    *(("#CC79A7", "^"), ("#E69F00", "v"), ("#56B4E9", "P")),
+)
 
 
 @dataclass(frozen=True)
@@ -63,13 +70,20 @@ def measure_utility(
 
 
 class PrivacyUtilityDisplay:
-    """Accuracy and calibration error against epsilon, with error bars.
+    """Accuracy and calibration error against epsilon.
+
+    Lines join the means of the fits, bands are one standard deviation to both sides.
+    Dotted lines lead to the same estimator without privacy.
 
     Parameters
     ----------
     epsilons : sequence of float
-        Finite; the x axis.
+        Finite, ascending; the x axis.
     curves : mapping of str to UtilityCurve
+    without_privacy : mapping of str to UtilityCurve, optional
+        Of the same estimators at the one epsilon ``inf``.
+    baseline : (name, accuracy), optional
+        A method without privacy, to be drawn as a dashed line.
 
     Attributes
     ----------
@@ -78,10 +92,17 @@ class PrivacyUtilityDisplay:
     """
 
     def __init__(
-        self, epsilons: Sequence[float], curves: Mapping[str, UtilityCurve]
+        self,
+        epsilons: Sequence[float],
+        curves: Mapping[str, UtilityCurve],
+        *,
+        without_privacy: Mapping[str, UtilityCurve] | None = None,
+        baseline: tuple[str, float] | None = None,
     ) -> None:
         self.epsilons = tuple(epsilons)
         self.curves = dict(curves)
+        self.without_privacy = dict(without_privacy or {})
+        self.baseline = baseline
 
     @classmethod
     def from_estimators(
@@ -99,26 +120,41 @@ class PrivacyUtilityDisplay:
         if not all(0 < e < math.inf for e in epsilons):
             raise ValueError(f"epsilons must be finite and > 0, got {epsilons!r}.")
         require("a figure", "matplotlib", extra="plot")
+        epsilons = sorted(epsilons)
         curves = measure_utility(
             estimators, epsilons, X, y, X_test, y_test, n_repeats=n_repeats
         )
         return cls(epsilons, curves).plot()
 
     def plot(self, axes: Any = None) -> Self:
-        """Draw on two axes, or on new ones; bars are one standard deviation."""
-        self.axes_, self.figure_ = axes_or_new(axes, n_columns=2, figsize=(9, 4))
-        for name, curve in self.curves.items():
-            for ax, values in zip(self.axes_, (curve.accuracy, curve.ece), strict=True):
-                ddof = 1 if values.shape[1] > 1 else 0
-                ax.errorbar(
-                    self.epsilons,
-                    values.mean(axis=1),
-                    yerr=values.std(axis=1, ddof=ddof),
-                    marker="o",
-                    capsize=3,
-                    label=name,
-                )
-        for ax, title in zip(self.axes_, ("accuracy", "ECE"), strict=True):
-            ax.set(xscale="log", xlabel="epsilon", ylabel=title)
-        self.axes_[0].legend()
+        """Draw on two axes, or on new ones."""
+        self.axes_, self.figure_ = axes_or_new(axes, n_columns=2, figsize=(10, 4.2))
+        places = np.arange(len(self.epsilons))
+        apart = len(places) + 0.4  # of the fit without privacy
+        for ax, measure in zip(self.axes_, ("accuracy", "ece"), strict=True):
+            for (name, curve), (colour, marker) in zip(
+                self.curves.items(), cycle(_LOOKS), strict=False
+            ):
+                look = {"color": colour, "marker": marker}
+                values = getattr(curve, measure)
+                means = values.mean(axis=1)
+                spread = values.std(axis=1, ddof=1) if values.shape[1] > 1 else 0.0
+                ax.plot(places, means, label=name, **look)
+                low, high = means - spread, means + spread
+                ax.fill_between(places, low, high, color=colour, alpha=0.15, lw=0)
+                if name in self.without_privacy:
+                    free = getattr(self.without_privacy[name], measure).mean()
+                    ax.plot([places[-1], apart], [means[-1], free], ":", **look)
+            ticks, names = [*places], [f"{epsilon:g}" for epsilon in self.epsilons]
+            if self.without_privacy:
+                ticks, names = [*ticks, apart], [*names, "∞"]
+            ax.set_xticks(ticks, names)
+            title = "accuracy" if measure == "accuracy" else "ECE"
+            ax.set(xlabel="epsilon (left is more private)", ylabel=title)
+            ax.grid(axis="y", color="#DDDDDD", linewidth=0.6)
+        if self.baseline is not None:
+            name, accuracy = self.baseline
+            label = f"{name} (no privacy)"
+            self.axes_[0].axhline(accuracy, color="#555555", ls="--", label=label)
+        self.axes_[0].legend(frameon=False)
         return self

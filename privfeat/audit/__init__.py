@@ -4,30 +4,29 @@
 ``noise_check``: whether the noise has the declared size, and is drawn anew.
 ``one_run``: a lower bound on epsilon from one fit with planted records.
 ``membership``: how well losses show members. ``sanity``: what a fit must not learn.
-``calibration``: the smallest noise at which it does not.
+``smallest_noise``: the smallest noise at which it does not.
 
 Every function here reads exact sums, losses or both: no privacy statement covers what
 it returns. Use synthetic or public data.
 """
 
-from privfeat.audit.calibration import NoiseCalibration, calibrate_noise
 from privfeat.audit.membership import MembershipResult, membership
 from privfeat.audit.noise_check import NoiseResult, check_noise
 from privfeat.audit.one_run import OneRunResult, audit_one_run
 from privfeat.audit.recorder import Recorder, recording
 from privfeat.audit.replay import ReplayResult, replay, replay_neighbours
 from privfeat.audit.sanity import SanityResult, pattern_test, random_label_test
+from privfeat.audit.smallest_noise import SmallestNoise, smallest_noise
 
 __all__ = [
     "MembershipResult",
-    "NoiseCalibration",
     "NoiseResult",
     "OneRunResult",
     "Recorder",
     "ReplayResult",
     "SanityResult",
+    "SmallestNoise",
     "audit_one_run",
-    "calibrate_noise",
     "check_noise",
     "membership",
     "pattern_test",
@@ -35,4 +34,5 @@ __all__ = [
     "recording",
     "replay",
     "replay_neighbours",
+    "smallest_noise",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._random import Generator
+from privfeat.audit.random_numbers import Generator
 
 
 @dataclass(frozen=True)

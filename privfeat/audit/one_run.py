@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from privfeat._checks import check_between, check_int, check_positive
 from privfeat._extras import require
 from privfeat._messages import array_of
-from privfeat._random import make_rng
 from privfeat.audit.canaries import Canaries, make_canaries
 from privfeat.audit.copies import fit_copy
+from privfeat.audit.random_numbers import make_rng
 from privfeat.audit.scores import gradient_products
 
 

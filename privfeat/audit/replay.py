@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import array_of
-from privfeat._random import make_rng, seed_from
 from privfeat.audit.copies import fit_copy
+from privfeat.audit.random_numbers import make_rng, seed_from
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.statement.privacy_statement import PrivacyStatement

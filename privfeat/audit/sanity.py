@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_choice, check_int
 from privfeat._extras import require
-from privfeat._random import Generator, make_rng, seed_from
 from privfeat.audit.copies import fit_copy
+from privfeat.audit.random_numbers import Generator, make_rng, seed_from
 from privfeat.audit.sanity_limits import allowed_rate, chance_limit, mean_limit
 
 
@@ -123,7 +123,7 @@ def random_label_test(
     mu : float, optional
         Gaussian-DP parameter, of a user, that fits are held to. Default: what their
         ``privacy_`` states, and 0 if that is infinite or there is none. With 0 the
-        fits must not be better than chance: for `calibrate_noise`.
+        fits must not be better than chance: for `smallest_noise`.
     rate : float
         In (0, 1): bound on the probability that a correct fit fails.
     seed : int, optional

@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from privfeat._stderr import STDERR
 from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
-    common,
     fit,
     plan,
     predict,
@@ -25,6 +25,7 @@ from privfeat.cli import (
     tan,
     train,
 )
+from privfeat.cli.shared import terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -54,22 +55,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
-        warnings.showwarning = lambda message, *rest: common.warn(one_line(message))
+        warnings.showwarning = lambda message, *rest: terminal.warn(one_line(message))
         try:
             args.run(args)
-            sys.stdout.flush()
+            print(end="", flush=True)  # there may be no stdout
         except BrokenPipeError:  # the reader of a pipe has left, as in `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except KeyboardInterrupt as error:
             notes = " ".join(getattr(error, "__notes__", ()))
-            print(f"privfeat: interrupted. {notes}".rstrip(), file=sys.stderr)
+            print(f"privfeat: interrupted. {notes}".rstrip(), file=STDERR)
             return 130
         # A user gets one line whatever went wrong; --debug has the rest.
         except Exception as error:
             if args.debug:
                 raise
-            print(f"privfeat: error: {describe(error)}", file=sys.stderr)
+            print(f"privfeat: error: {describe(error)}", file=STDERR)
             return 1
     return 0
 

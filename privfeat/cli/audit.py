@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 
 _NOTICE = """\
 Throw-away fits: nothing that was fitted is kept, and none of it may be published. The
@@ -58,10 +58,10 @@ def run(args: Namespace) -> None:
 
     # what comes before it takes half a minute
     require("a one-run audit", "jax_privacy", extra="audit")
-    basis = common.load_tested(args)
+    basis = estimators.load_tested(args)
     X, y, n_classes = _data(args, basis)
-    params = common.parameters(args) | {"classes": range(n_classes)}
-    estimator = common.make_estimator(basis, params)
+    params = estimators.parameters(args) | {"classes": range(n_classes)}
+    estimator = estimators.make_estimator(basis, params)
     print(_NOTICE)
     source = "synthetic rows" if args.public is None else Path(args.public).name
     data = f"{source}: {' x '.join(map(str, X.shape))}, {n_classes} classes"
@@ -69,7 +69,7 @@ def run(args: Namespace) -> None:
     size = getattr(estimator, "max_group_size", None)
     users = None if size is None else np.arange(len(X)) // size
 
-    common.progress(args, "replaying neighbours ...")
+    terminal.progress(args, "replaying neighbours ...")
     longest = int(np.argmax(np.linalg.norm(X.reshape(len(X), -1), axis=1)))
     left_out = {"record": longest} if users is None else {"user": users[longest]}
     replayed = audit.replay(estimator, X, y, groups=users, **left_out)
@@ -78,7 +78,7 @@ def run(args: Namespace) -> None:
     noise = audit.check_noise(estimator, X, y, groups=users)
     print(f"Noise\n{noise}\n")
 
-    common.progress(args, "planting canaries ...")
+    terminal.progress(args, "planting canaries ...")
     n_canaries = args.n_canaries or max(10, min(X[0].size, _MOST_CANARIES))
     bound = audit.audit_one_run(
         estimator, X, y, groups=users, n_canaries=n_canaries, confidence=args.confidence
@@ -98,7 +98,7 @@ def run(args: Namespace) -> None:
         content = {"audited": repr(estimator), "data": data, "verdict": verdicts}
         for name, result in (results | {"membership": found}).items():
             content[name] = asdict(result)
-        common.write_file(args.out, f"{json.dumps(content, indent=2)}\n".encode())
+        files.write_file(args.out, f"{json.dumps(content, indent=2)}\n".encode())
     if "FAULT" in verdicts.values():
         raise CommandError("the audit found a fault. Do not use this estimator.")
 
@@ -132,7 +132,7 @@ def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int]:
         return _synthetic(args.n_samples or 1000, shape, n_classes)
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
-    split = common.open_split(args.public, preferred="train", one_label=True)
+    split = files.open_split(args.public, preferred="train", one_label=True)
     labels = split.y
     if len(labels) > _MOST_ROWS:
         raise CommandError(
@@ -153,7 +153,7 @@ def _synthetic(
 ) -> tuple[Any, Any, int]:
     """Return a Gaussian cluster for each class."""
     from privfeat._checks import check_int
-    from privfeat._random import make_rng
+    from privfeat.audit.random_numbers import make_rng
 
     check_int("n_samples", n_samples, low=10)
     for size in shape:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
-from privfeat.cli import options
+from privfeat.cli.shared import options
 
 if TYPE_CHECKING:
     from privfeat.core.ledger.budget import PrivacyValue

@@ -9,8 +9,8 @@ from argparse import BooleanOptionalAction, Namespace
 from os.path import samefile
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli import common, job, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, job, models, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 from privfeat.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -41,20 +41,20 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
-    with job.joined_job(args), common.model_folder(args) as begun:
-        params = common.parameters(args)
-        train = common.open_split(args.train, preferred="train")
+    with job.joined_job(args), models.model_folder(args) as begun:
+        params = estimators.parameters(args)
+        train = files.open_split(args.train, preferred="train")
         n_classes = _count_classes(args, train)
         test = _open_test(args, train)
         groups = _groups(args, train)
-        params |= {"classes": range(n_classes), "ledger": common.open_ledger(args)}
+        params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
-        estimator = common.make_estimator(args.estimator, params)
+        estimator = estimators.make_estimator(args.estimator, params)
         begun.append(estimator)
         from privfeat import persistence
 
         persistence.written_before(estimator, train.class_names)
-        common.progress(args, f"fitting {args.estimator} on {args.train} ...")
+        terminal.progress(args, f"fitting {args.estimator} on {args.train} ...")
         with job.all_of_job(args) as first:
             if first:
                 _report_gaps(args, train, test)
@@ -62,7 +62,7 @@ def run(args: Namespace) -> None:
         if not first:
             return
         tested = None if test is None else (test.X, test.y, args.test)
-        common.save_model(args, estimator, train.class_names, tested)
+        models.save_model(args, estimator, train.class_names, tested)
     if train.class_names is not None and not args.quiet:
         print(
             f"The class names are those of {args.train}. If they come from folders of "
@@ -80,7 +80,7 @@ def _report_gaps(
     if test is not None:
         splits[f"--test {args.test}"] = test
     for sentence in find_gaps(splits, everywhere=False):
-        common.warn(f"{sentence} (About records: no statement covers it.)")
+        terminal.warn(f"{sentence} (About records: no statement covers it.)")
 
 
 def _groups(args: Namespace, train: "FeatureSplit") -> Any:
@@ -133,7 +133,7 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     """Return the test split if it fits the training split."""
     if args.test is None:
         return None
-    test = common.open_split(args.test, preferred="test")
+    test = files.open_split(args.test, preferred="test")
     if _share_rows(test, train):
         raise CommandError(
             "--test must not be the training split, or share a shard with it, got "

@@ -9,8 +9,8 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import files, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.planning import Outlook
@@ -55,7 +55,7 @@ def run(args: Namespace) -> None:
     if public is not None:
         from privfeat.analysis.public_trials import run_trials
 
-        common.progress(args, "fitting on public features ...")
+        terminal.progress(args, "fitting on public features ...")
         trials = run_trials(*public, n_samples=args.n, n_repeats=args.repeats, **budget)
         _print_trials(trials, args)
         best = max(trials, key=lambda trial: trial.accuracy).estimator
@@ -68,7 +68,7 @@ def run(args: Namespace) -> None:
 
 def _open_public(args: Namespace) -> tuple[Any, Any]:
     """Return features and labels of ``--public``."""
-    split = common.open_split(args.public, preferred="train", one_label=True)
+    split = files.open_split(args.public, preferred="train", one_label=True)
     if split.X.shape[1] != args.d:
         raise CommandError(
             f"{args.public} must have {args.d} features, as --d says, got "

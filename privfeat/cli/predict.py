@@ -10,8 +10,8 @@ import io
 from argparse import Namespace
 from typing import Any
 
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import files, options
+from privfeat.cli.shared.terminal import CommandError
 
 
 def add_parser(verbs: Any) -> None:
@@ -37,7 +37,7 @@ def run(args: Namespace) -> None:
             "Call privfeat.load(DIR).predict(images) in Python."
         )
     names = persistence.load_class_names(args.model)
-    split = common.open_split(args.features, preferred="test")
+    split = files.open_split(args.features, preferred="test")
     if network is not None:
         classes, multilabel = getattr(network, "classes_", None), False
         predicted = network.predict(split.X).tolist()

@@ -10,14 +10,20 @@ import math
 import platform
 import time
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from importlib import metadata
-from typing import Any
+from io import BytesIO
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from privfeat._extras import require
 from privfeat._version import __version__
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 from privfeat.exceptions import PrivacyWarning
+
+if TYPE_CHECKING:
+    from privfeat.analysis.utility import PrivacyUtilityDisplay
 
 _SHOWN = "DPFC"  # its statement is printed: fixed, so that the table does not choose it
 _BASELINE = "LogisticRegression"
@@ -43,9 +49,8 @@ def run(args: Namespace) -> None:
     """Fit everything, print the table and one statement, write the two files."""
     from privfeat._files import write_atomically
     from privfeat._messages import without_warnings
-    from privfeat.analysis.utility import measure_utility
+    from privfeat.analysis.utility import PrivacyUtilityDisplay, measure_utility
     from privfeat.data import open_features
-    from privfeat.report import AccuracyGrid, format_grid, plot_grid
 
     require("the figure", "matplotlib", extra="plot")
     if not args.repeats >= 1:
@@ -56,7 +61,7 @@ def run(args: Namespace) -> None:
         )
     file = open_features(args.features)
     train, test = (
-        common.open_split(f"{args.features}:{name}", name, one_label=True)
+        files.open_split(f"{args.features}:{name}", name, one_label=True)
         for name in ("train", "test")
     )
     if file.class_names is None:
@@ -67,23 +72,24 @@ def run(args: Namespace) -> None:
     budgets, started = sorted(set(args.epsilons)), time.perf_counter()
     shown_epsilon = 1.0 if 1.0 in budgets else budgets[0]
     # the table names its columns, the one without privacy included
-    with common.output_folder(args.out) as folder, without_warnings(PrivacyWarning):
+    with files.output_folder(args.out) as folder, without_warnings(PrivacyWarning):
         baseline = fit_baseline(*data)
+        noisy: dict[str, Any] = {}
+        free: dict[str, Any] = {}
         accuracies = {}
         for name in options.ESTIMATORS:
-            common.progress(args, f"fitting {name} ...")
-            estimator = {name: common.make_estimator(name, fixed)}
-            noisy = measure_utility(estimator, budgets, *data, n_repeats=args.repeats)
-            free = measure_utility(estimator, [math.inf], *data, n_repeats=1)
+            terminal.progress(args, f"fitting {name} ...")
+            estimator = {name: estimators.make_estimator(name, fixed)}
+            noisy |= measure_utility(estimator, budgets, *data, n_repeats=args.repeats)
+            free |= measure_utility(estimator, [math.inf], *data, n_repeats=1)
             rows = [*noisy[name].accuracy.tolist(), *free[name].accuracy.tolist()]
             accuracies[name] = dict(zip([*budgets, math.inf], rows, strict=True))
         params = fixed | {"epsilon": shown_epsilon}
-        shown = common.make_estimator(_SHOWN, params).fit(*data[:2]).privacy_
+        shown = estimators.make_estimator(_SHOWN, params).fit(*data[:2]).privacy_
         title = (
             f"{n_train:,} training rows, {n_features} features, "
             f"{n_classes} classes; delta = {args.delta:g}"
         )
-        grid = AccuracyGrid(accuracies, baseline, _BASELINE, title)
         versions = {name: metadata.version(name) for name in _PACKAGES}
         report = {
             "privfeat_version": __version__,
@@ -106,12 +112,15 @@ def run(args: Namespace) -> None:
             "seconds": round(time.perf_counter() - started, 1),
             "versions": {"python": platform.python_version(), **versions},
         }
-        write_atomically(folder / "accuracy.png", plot_grid(grid))
+        curves = PrivacyUtilityDisplay(
+            budgets, noisy, without_privacy=free, baseline=(_BASELINE, baseline)
+        )
+        write_atomically(folder / "accuracy.png", _figure(curves, title))
         text = json.dumps(report, indent=2, allow_nan=False) + "\n"
         write_atomically(folder / "results.json", text.encode())
 
-    print(f"\nTest accuracy, mean of {args.repeats} fits ({grid.title})\n")
-    print(format_grid(grid))
+    print(f"\nTest accuracy, mean of {args.repeats} fits ({title})\n")
+    print(format_table(accuracies, (_BASELINE, baseline)))
     print(
         f"\nThe column inf and {_BASELINE} are not private. On private data, to choose "
         "a row by\nsuch a table would be one more release.\n"
@@ -119,6 +128,35 @@ def run(args: Namespace) -> None:
     print(f"What one of these fits promises, {_SHOWN} at epsilon {shown_epsilon:g}:\n")
     print(shown)
     print(f"\n{folder / 'accuracy.png'} and results.json written.")
+
+
+def format_table(
+    accuracies: Mapping[str, Mapping[float, Sequence[float]]],
+    baseline: tuple[str, float],
+) -> str:
+    """Return mean accuracies by estimator and epsilon, the last without privacy."""
+    epsilons = list(next(iter(accuracies.values())))
+    rows = [["epsilon", *(f"{epsilon:g}" for epsilon in epsilons)]]
+    for name, cells in accuracies.items():
+        rows.append([name, *(f"{fmean(cells[e]):.3f}" for e in epsilons)])
+    rows.append([baseline[0], *[""] * (len(epsilons) - 1), f"{baseline[1]:.3f}"])
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return "\n".join(
+        f"{name:{first}}"
+        + "".join(f"  {cell:>{n}}" for cell, n in zip(cells, others, strict=True))
+        for name, *cells in rows
+    )
+
+
+def _figure(display: "PrivacyUtilityDisplay", title: str) -> bytes:
+    """Return a PNG of a display; it is drawn without a screen."""
+    from matplotlib.figure import Figure
+
+    figure, buffer = Figure(figsize=(10.0, 4.6), layout="constrained"), BytesIO()
+    display.plot(figure.subplots(1, 2))
+    figure.suptitle(title, fontsize=11)
+    figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
 
 
 def fit_baseline(X: Any, y: Any, X_test: Any, y_test: Any) -> float:

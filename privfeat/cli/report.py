@@ -9,8 +9,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, options
+from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
@@ -43,8 +43,8 @@ def add_parser(verbs: Any) -> None:
 def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
-    from privfeat._saved_models import read_model
     from privfeat.core.accounting.rounding import rounded_up
+    from privfeat.persistence.saved_models import read_model
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
@@ -59,7 +59,7 @@ def run(args: Namespace) -> None:
         persistence.load_predictor(args.model)
     statement = persistence.load_statement(args.model)
     # what can be refused comes before what takes long
-    ledger, audit = common.open_ledger(args), _audit(args.audit)
+    ledger, audit = files.open_ledger(args), _audit(args.audit)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
@@ -73,10 +73,10 @@ def run(args: Namespace) -> None:
         task="image-classification" if saved.classifier else "tabular-regression",
         reproduce=_recipe(name, saved.params, statement.version),
     )
-    common.write_file(args.out, render_html(report).encode())
+    files.write_file(args.out, render_html(report).encode())
     if args.card is not None:
         card = render_card(report, license_name=args.license)
-        common.write_file(args.card, card.encode())
+        files.write_file(args.card, card.encode())
 
 
 def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
@@ -84,11 +84,11 @@ def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
         return None
     from privfeat.analysis.metrics import report_of
 
-    if not common.has_one_label(estimator):
+    if not estimators.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
-    split = common.open_split(args.test, preferred="test", one_label=True)
+    split = files.open_split(args.test, preferred="test", one_label=True)
     return report_of(estimator, split.X, split.y[:])
 
 
@@ -110,7 +110,7 @@ def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 def _recipe(name: str, params: dict[str, Any], version: str) -> str:
     """Return how to fit such a model again, with all parameters that are written."""
-    from privfeat._saved_models import NOT_WRITTEN
+    from privfeat.persistence.saved_models import NOT_WRITTEN
 
     given = [
         f"    {key}={value!r},\n"
@@ -143,7 +143,7 @@ def _provenance(args: Namespace) -> dict[str, Any] | None:
 
     source = args.features
     if source is None and args.test is not None:
-        source, _ = common.split_argument(args.test)
+        source, _ = files.split_argument(args.test)
     if source is None:
         return None
     found = open_features(source).origin

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._extras import require
-from privfeat.cli import common, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 
 
 def add_parser(verbs: Any) -> None:
@@ -30,8 +30,8 @@ def add_parser(verbs: Any) -> None:
     )
     add("--n-patterns", type=int, default=1, help="patterns of a fit (default 1)")
     add("--n-fits", type=int, help="fits of each test (default 30 and 10)")
-    calibrate = "find the smallest noise multiplier that passes the random labels"
-    add("--calibrate", action="store_true", help=calibrate)
+    search = "find the smallest noise multiplier that passes the random labels"
+    add("--smallest-noise", action="store_true", help=search)
     add("--plots", metavar="FOLDER", help="write a PNG of each test")
     options.add_privacy(parser)
 
@@ -42,8 +42,8 @@ def run(args: Namespace) -> None:
 
     if args.plots is not None:
         require("--plots", "matplotlib", extra="plot")
-    params, basis = common.parameters(args), common.load_tested(args)
-    estimator = common.make_estimator(basis, params)
+    params, basis = estimators.parameters(args), estimators.load_tested(args)
+    estimator = estimators.make_estimator(basis, params)
     # two tests must not fail: together at most once in 1,000 runs of a correct fit
     rates: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
@@ -61,7 +61,7 @@ def run(args: Namespace) -> None:
         ("one user's pattern", pattern),
         ("everyone's pattern", partial(pattern, spread="all_users")),
     ):
-        common.progress(args, f"{name} ...")
+        terminal.progress(args, f"{name} ...")
         results.append(test(estimator))
         print(results[-1], flush=True)
     if args.plots is not None:
@@ -69,13 +69,19 @@ def run(args: Namespace) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for result in results:
             name = result.name.replace(" ", "-")
-            common.write_file(folder / f"{name}.png", result.plot())
-    if args.calibrate:
-        common.progress(args, "calibrating ...")
-        found = audit.calibrate_noise(
-            lambda noise: common.make_estimator(estimator, {"noise_multiplier": noise}),
+            files.write_file(folder / f"{name}.png", result.plot())
+    if args.smallest_noise:
+        terminal.progress(args, "searching for the smallest noise ...")
+        found = audit.smallest_noise(
+            lambda noise: estimators.make_estimator(
+                estimator, {"noise_multiplier": noise}
+            ),
             partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")
     if not all(result.passed for result in results if result.must_stay_below):
         raise CommandError("a fit learned more than its stated cost allows.")
+
+
+def _with_noise(estimator: Any, noise_multiplier: float) -> Any:
+    return estimators.make_estimator(estimator, {"noise_multiplier": noise_multiplier})

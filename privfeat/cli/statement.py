@@ -7,8 +7,8 @@ from argparse import Namespace
 from importlib import resources
 from typing import Any
 
-from privfeat.cli import options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import options
+from privfeat.cli.shared.terminal import CommandError
 
 
 def add_parser(verbs: Any) -> None:

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privfeat.cli import common, job, options
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared import estimators, files, job, models, options, terminal
+from privfeat.cli.shared.terminal import CommandError
 
 
 def add_parser(verbs: Any) -> None:
@@ -69,7 +69,7 @@ def run(args: Namespace) -> None:
     if args.restore and args.distributed:
         raise CommandError("--restore must run in one process, without --distributed.")
     try:
-        with job.joined_job(args), common.model_folder(args) as begun:
+        with job.joined_job(args), models.model_folder(args) as begun:
             _run(args, begun)
     except KeyboardInterrupt as error:
         if args.checkpoint_dir is not None:
@@ -83,19 +83,19 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     from privfeat import DPSGDClassifier, persistence
     from privfeat.data.users import read_users
 
-    params = common.parameters(args) | {"ledger": common.open_ledger(args)}
+    params = estimators.parameters(args) | {"ledger": files.open_ledger(args)}
     warnings.filterwarnings("always", message="skipped ")
-    below, (X, y, names, files), groups, test = _read(args)
+    below, (X, y, names, paths), groups, test = _read(args)
     if args.groups is not None:
-        if files is None:
+        if paths is None:
             raise CommandError(
                 f"--groups must be of the files of a folder, got {args.data!r}. Pass "
                 "groups to fit in Python."
             )
-        groups = read_users(args.groups, [below + file for file in files])
+        groups = read_users(args.groups, [below + path for path in paths])
     params |= {"classes": range(len(names))}
     params = {"verbose": int(not args.quiet)} | params
-    clf = common.make_estimator(DPSGDClassifier(), params)
+    clf = estimators.make_estimator(DPSGDClassifier(), params)
     begun.append(clf)
     persistence.written_before(clf, names)
     if args.restore:
@@ -103,10 +103,10 @@ def _run(args: Namespace, begun: list[Any]) -> None:
         first = True
     else:
         with job.all_of_job(args) as first:
-            common.progress(args, f"training {args.model} on {args.data} ...")
+            terminal.progress(args, f"training {args.model} on {args.data} ...")
             clf.fit(X, y, groups=groups)
     if first:
-        common.save_model(args, clf, names, test)
+        models.save_model(args, clf, names, test)
 
 
 def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
@@ -193,7 +193,7 @@ def _identity(file: Path) -> tuple[int, int]:
 
 def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
     for place in sorted(set(range(len(names))) - {*labels.tolist()}):
-        common.warn(
+        terminal.warn(
             f"{folder / names[place]} holds no image that was read. It stays a class, "
             "since folders are public: remove it everywhere if it is none."
         )

@@ -6,13 +6,13 @@ and survives being killed. ``join_features`` joins such files without copying th
 ``open_images`` gives the images of an HDF5 file, which are read as they are used.
 """
 
-from privfeat.data.arrays import write_features
 from privfeat.data.images import ImageFile, LazyImages, open_images
-from privfeat.data.joining import join_features
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.reader import FeatureFile, FeatureSplit, open_features
 from privfeat.data.schema import FORMAT, FORMAT_VERSION, FeatureFileError
-from privfeat.data.writer import FeatureWriter
+from privfeat.data.writing.arrays import write_features
+from privfeat.data.writing.joining import join_features
+from privfeat.data.writing.writer import FeatureWriter
 
 __all__ = [
     "FORMAT",

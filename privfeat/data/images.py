@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from privfeat.data.lazy import gathered
-from privfeat.data.pixels import BadImageError, converted, decode
+from privfeat.data.lazy import OnDisk, gathered
+from privfeat.data.pixels import BadImageError, squared
 from privfeat.data.schema import (
     FeatureFileError,
     chunk_rows,
@@ -29,7 +29,7 @@ from privfeat.data.schema import (
 _MUST = "be an HDF5 file with images"
 
 
-class LazyImages(ABC):
+class LazyImages(OnDisk, ABC):
     """Images on disk as a read-only array of bytes, read when they are asked for.
 
     Parameters
@@ -48,9 +48,6 @@ class LazyImages(ABC):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape})"
@@ -74,17 +71,6 @@ class LazyImages(ABC):
         wanted, places = np.unique(numbers % max(len(self), 1), return_inverse=True)
         images = self._read(wanted.astype(np.intp))
         return images[places.reshape(numbers.shape)]
-
-    def __array__(
-        self, dtype: DTypeLike | None = None, copy: bool | None = None
-    ) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError(
-                "copy must be None or True, got False. Images on disk are always "
-                "copied into memory."
-            )
-        images = self[:]
-        return images if dtype is None else images.astype(dtype, copy=False)
 
     @abstractmethod
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
@@ -132,18 +118,26 @@ class StoredImages(LazyImages):
         (n_samples, height, width, channels), also where the file has no last axis.
     has_groups : bool
         Whether the file says whose each image is.
+    written : tuple of int, optional
+        What `_written` must return: labels and users were read of that file.
     """
 
     def __init__(
-        self, path: str, dataset: str, shape: tuple[int, ...], has_groups: bool = False
+        self,
+        path: str,
+        dataset: str,
+        shape: tuple[int, ...],
+        has_groups: bool = False,
+        written: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__(shape)
         self.path, self.dataset = os.path.abspath(path), dataset
-        self.has_groups = has_groups
+        self.has_groups, self.written = has_groups, written
         self._pid = -1  # of the process that opened the file
 
     def __reduce__(self) -> tuple[type["StoredImages"], tuple[Any, ...]]:
-        return StoredImages, (self.path, self.dataset, self.shape, self.has_groups)
+        known = (self.path, self.dataset, self.shape, self.has_groups, self.written)
+        return StoredImages, known
 
     def read_once(self) -> None:
         """Read all images and keep none: FeatureFileError if one cannot be read.
@@ -157,9 +151,10 @@ class StoredImages(LazyImages):
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
         with refused_if_damaged(self.path, _MUST, "Copy it again."):
             if self._pid != os.getpid():
+                same = self.written in (None, _written(self.path))
                 self._images = h5py.File(self.path, "r")[self.dataset]
-                self._pid = os.getpid()
-            if shape_of(self._images) != self.shape:
+                self._pid = os.getpid() if same else -1
+            if self._pid < 0 or shape_of(self._images) != self.shape:
                 raise FeatureFileError(
                     f"{self.path} must hold {self.dataset!r} as it was opened, but was "
                     "changed. Open it again."
@@ -220,6 +215,7 @@ def open_images(
         open_hdf5(path, f"must {_MUST}", "Check the path.") as file,
         refused_if_damaged(path, _MUST, "Copy it again."),
     ):
+        written = _written(path)
         for name in (images, labels):
             if not isinstance(file.get(name), h5py.Dataset):
                 raise FeatureFileError(
@@ -241,8 +237,14 @@ def open_images(
         names = file.get("class_names")
         text = names.asstr()[()].tolist() if isinstance(names, h5py.Dataset) else None
         found, *groups = map(_column, columns)
-    stored = StoredImages(path, images, shape, has_groups=bool(groups))
+    stored = StoredImages(path, images, shape, bool(groups), written)
     return ImageFile(stored, found, text, groups[0] if groups else None)
+
+
+def _written(path: str) -> tuple[int, int]:
+    """Return the size of a file, and when it was written."""
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns
 
 
 def _column(dataset: Any) -> NDArray[Any]:
@@ -268,22 +270,6 @@ def shape_of(dataset: Any) -> tuple[int, ...] | None:
     shape = (*dataset.shape, 1) if dataset.ndim == 3 else tuple(dataset.shape)
     is_image = len(shape) == 4 and shape[3] in (1, 3) and dataset.dtype == np.uint8
     return shape if is_image else None
-
-
-def squared(file: str | os.PathLike[str], *, size: int, mode: str) -> NDArray[np.uint8]:
-    """Return an image file as an array of shape (size, size, channels).
-
-    The shorter side is resized first, and the image is centre-cropped.
-
-    Raises
-    ------
-    BadImageError
-        If it cannot be decoded.
-    """
-    from PIL import ImageOps
-
-    image = ImageOps.fit(converted(decode(file), mode), (size, size))
-    return np.asarray(image, np.uint8).reshape(size, size, len(mode))
 
 
 def _or_named(decode: Any, place: Path) -> NDArray[np.uint8]:

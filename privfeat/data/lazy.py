@@ -15,7 +15,31 @@ from privfeat.data.shards import Part, open_parts
 _LINE_BYTES = 64
 
 
-class LazyFeatures:
+class OnDisk:
+    """What behaves like a read-only NumPy array, and is read when it is indexed."""
+
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Return some rows, or images."""
+        raise NotImplementedError
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(
+                "copy must be None or True, got False. What is on disk is always "
+                "copied into memory."
+            )
+        values = self[:]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+
+class LazyFeatures(OnDisk):
     """Rows of one dataset of a feature file, read when they are asked for.
 
     Parameters
@@ -28,6 +52,8 @@ class LazyFeatures:
         float16 or float32.
     has_groups : bool
         Whether the file says whose each row is.
+    made : str, optional
+        What ``shards.fingerprint_of`` the file must be.
 
     Notes
     -----
@@ -44,12 +70,14 @@ class LazyFeatures:
         shape: tuple[int, ...],
         dtype: DTypeLike,
         has_groups: bool = False,
+        made: str | None = None,
     ) -> None:
         self.path = os.path.abspath(path)
         self.dataset = dataset
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.has_groups = has_groups
+        self._made = made
         self._pid = -1  # of the process that opened the file
         self._closed = False
 
@@ -63,9 +91,6 @@ class LazyFeatures:
         """Bytes that the whole matrix takes in memory."""
         return self.size * self.dtype.itemsize
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __repr__(self) -> str:
         return (
             f"LazyFeatures({os.path.basename(self.path)!r}, {self.dataset!r}, "
@@ -73,19 +98,8 @@ class LazyFeatures:
         )
 
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
-        known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
-        return LazyFeatures, known
-
-    def __array__(
-        self, dtype: DTypeLike | None = None, copy: bool | None = None
-    ) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError(
-                "copy must be None or True, got False. Features on disk are always "
-                "copied into memory."
-            )
-        rows = self.read(0, len(self))
-        return rows if dtype is None else rows.astype(dtype, copy=False)
+        known = (self.path, self.dataset, self.shape, self.dtype)
+        return LazyFeatures, (*known, self.has_groups, self._made)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.
@@ -190,7 +204,7 @@ class LazyFeatures:
             )
         if self._pid != os.getpid():
             self._parts, self._files = open_parts(
-                self.path, self.dataset, self.shape, self.dtype
+                self.path, self.dataset, self.shape, self.dtype, self._made
             )
             self._pid = os.getpid()
         return self._parts

@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfeat._warnings import warn
 
@@ -208,3 +209,19 @@ def _depth(image: Any) -> int | None:
 def _tags(image: Any) -> Mapping[int, Any]:
     """Return the tags of a TIFF, none of others."""
     return dict(getattr(image, "tag_v2", {}))
+
+
+def squared(file: str | os.PathLike[str], *, size: int, mode: str) -> NDArray[np.uint8]:
+    """Return an image file as an array of shape (size, size, channels).
+
+    The shorter side is resized first, and the image is centre-cropped.
+
+    Raises
+    ------
+    BadImageError
+        If it cannot be decoded.
+    """
+    from PIL import ImageOps
+
+    image = ImageOps.fit(converted(decode(file), mode), (size, size))
+    return np.asarray(image, np.uint8).reshape(size, size, len(mode))

@@ -21,7 +21,13 @@ from privfeat.data.schema import (
     read_columns,
     refused_if_damaged,
 )
-from privfeat.data.shards import check_shards, open_parts, read_checked, read_shards
+from privfeat.data.shards import (
+    check_shards,
+    fingerprint_of,
+    open_parts,
+    read_checked,
+    read_shards,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -40,6 +46,8 @@ class FeatureSplit:
         Attributes of the split: ``n_rows``, ``n_skipped``, ``file_list_sha256``.
     columns : dict of str to (tuple of int, str)
         Shape and type of ``features``, ``labels`` and, if stored, ``groups``.
+    made : str
+        The fingerprint of the file, which must stay the same while it is read.
     """
 
     name: str
@@ -47,6 +55,7 @@ class FeatureSplit:
     class_names: tuple[str, ...] | None
     metadata: dict[str, Any]
     columns: dict[str, tuple[tuple[int, ...], str]]
+    made: str
 
     @property
     def X(self) -> LazyFeatures:
@@ -77,7 +86,8 @@ class FeatureSplit:
     def _read(self, column: str) -> NDArray[Any]:
         path, (shape, dtype) = self.features.path, self.columns[column]
         with refused_if_damaged(path):
-            parts, files = open_parts(path, f"{self.name}/{column}", shape, dtype)
+            name = f"{self.name}/{column}"
+            parts, files = open_parts(path, name, shape, dtype, self.made)
             with files:
                 values = np.concatenate([read_checked(part.dataset) for part in parts])
         values.flags.writeable = False
@@ -113,6 +123,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             self.class_names = None if names is None else tuple(names)
             self.n_features = int(self.metadata.get("n_features", -1))
             dtype = str(self.metadata.get("feature_dtype"))
+            made = fingerprint_of(file)
             for name, group in file.items():
                 if isinstance(group, h5py.Group):
                     columns = read_columns(group, self.path, self.n_features, dtype)
@@ -121,10 +132,11 @@ class FeatureFile(Mapping[str, FeatureSplit]):
                         f"{name}/features",
                         *columns["features"],
                         has_groups="groups" in columns,
+                        made=made,
                     )
                     metadata = read_attributes(group)
                     self._splits[name] = FeatureSplit(
-                        name, features, self.class_names, metadata, columns
+                        name, features, self.class_names, metadata, columns, made
                     )
         n_rows = sum(len(split) for split in self._splits.values())
         if n_rows != self.metadata.get("n_rows"):

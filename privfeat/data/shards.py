@@ -45,6 +45,12 @@ def fingerprint(root: Mapping[str, Any], splits: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def fingerprint_of(file: h5py.File) -> str:
+    """Return the `fingerprint` of an open file."""
+    splits = {n: read_attributes(g) for n, g in file.items() if _is_split(g)}
+    return fingerprint(read_attributes(file), splits)
+
+
 def read_shards(file: h5py.File) -> list[Shard]:
     """Return the shards of a joined file, an empty list for a plain one."""
     return [Shard(**entry) for entry in read_attributes(file).get(SHARDS, [])]
@@ -80,27 +86,35 @@ class Part(NamedTuple):
 
 
 def open_parts(
-    path: str, dataset: str, shape: tuple[int, ...], dtype: DTypeLike
+    path: str,
+    dataset: str,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    made: str | None = None,
 ) -> tuple[list[Part], ExitStack]:
     """Open a column wherever its rows lie; closing the second result closes all files.
 
     Raises
     ------
     FeatureFileError
-        If it has another shape or type, or a shard is not the one that was joined.
+        If it has another shape or type, the file is not the one whose `fingerprint_of`
+        is ``made``, or a shard is not the one that was joined. Labels or users of one
+        file beside features of another would be those of other records.
     OSError
         If the file cannot be opened.
     """
     with ExitStack() as stack:
         file = stack.enter_context(h5py.File(path, "r"))
         sources = [file]
+        same = made is None or fingerprint_of(file) == made
         if _is_virtual(file.get(dataset)):
             shards = read_shards(file)
             sources = [stack.enter_context(_open_shard(path, s)) for s in shards]
         found = [source[dataset] for source in sources if dataset in source]
         kinds = {(part.shape[1:], part.dtype) for part in found}
         starts = np.cumsum([0, *(len(part) for part in found)])
-        if kinds != {(shape[1:], np.dtype(dtype))} or starts[-1] != shape[0]:
+        alike = kinds == {(shape[1:], np.dtype(dtype))} and starts[-1] == shape[0]
+        if not (same and alike):
             raise FeatureFileError(
                 f"{path} must hold {dataset!r} as it was opened, but was changed. Open "
                 "it again."
@@ -135,8 +149,7 @@ def _open_shard(path: str, shard: Shard) -> h5py.File:
         "must be a readable shard, but is truncated or damaged",
         "Delete it and run its extraction again.",
     )
-    splits = {n: read_attributes(g) for n, g in source.items() if _is_split(g)}
-    if fingerprint(read_attributes(source), splits) != shard.sha256:
+    if fingerprint_of(source) != shard.sha256:
         source.close()
         raise FeatureFileError(
             f"{place} must be the shard that was joined into {path}, but was replaced. "

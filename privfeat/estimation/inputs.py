@@ -10,10 +10,17 @@ import numpy as np
 from numpy.random import RandomState  # noqa: TID251
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._messages import SPARSE, check_columns, list_of, without_data
+from privfeat._messages import (
+    SPARSE,
+    array_of,
+    check_columns,
+    list_of,
+    without_data,
+)
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
 
@@ -43,7 +50,7 @@ def validated(
                 f"{names!r}."
             )
     if isinstance(X, LazyFeatures):
-        y = without_data(
+        y = checked(
             check_array,
             y,
             accept_sparse="csr",
@@ -77,9 +84,42 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
         from privfeat.core.bounds.sparse import canonical_rows
 
         X = canonical_rows(X)
-    return without_data(
+    return checked(
         validate_data, estimator, X, dtype=FLOATS, accept_sparse=accepted, **options
     )
+
+
+def array_of_records(records: Any) -> NDArray[Any]:
+    """Return records as an array; a list of them as one of bytes, or of float64.
+
+    Not of the type of the widest, as NumPy has it: one record would change all others.
+    Images of other whole numbers, and what is no number, keep their type.
+
+    Raises
+    ------
+    TypeError
+        If some records of a list are bytes and some are not.
+    """
+    found = array_of(records)
+    numbers = found.dtype.kind == "f" or (found.dtype.kind in "biu" and found.ndim < 3)
+    if not isinstance(records, list | tuple) or found.dtype == np.uint8 or not numbers:
+        return found
+    if any(array_of(record).dtype == np.uint8 for record in records):
+        raise TypeError(
+            "X must hold records of one type, got bytes (uint8) beside others. Convert "
+            "all to one."
+        )
+    return found.astype(np.float64)
+
+
+def checked(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return what a check of scikit-learn returns, `without_data`.
+
+    It looks for NaN even if scikit-learn is told to ``assume_finite``: a fit would meet
+    them when it is charged.
+    """
+    with config_context(assume_finite=False):
+        return without_data(check, *args, **options)
 
 
 def seed_of(random_state: Any) -> int | None:
@@ -138,7 +178,7 @@ class Users:
         -----
         A user's records are ranked by a keyed hash of the user and of the record's
         place among the user's own, and the first ones count. Records of other users
-        play no part, as the proof of ``core.sensitivity.per_user`` has it.
+        play no part, as the proof of ``core.bounds.sensitivity.per_user`` has it.
         """
         users, codes, counts = np.unique(
             self.ids, return_inverse=True, return_counts=True

@@ -1,5 +1,6 @@
 """What a fitted linear model makes of rows, in NumPy alone: no JAX, no scikit-learn."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,12 @@ from privfeat.estimation.shifting import scaled_rows
 # Of targets, where a regressor is given none.
 DEFAULT_BOUNDS = (-1.0, 1.0)
 PREDICT_ROWS = 2**14
+
+
+def read_in_parts(X: LazyFeatures) -> Iterator[NDArray[np.floating]]:
+    """Yield the rows of a feature file, some of them at a time."""
+    for start in range(0, len(X), PREDICT_ROWS):
+        yield X.read(start, min(start + PREDICT_ROWS, len(X)))
 
 
 def linear_scores(
@@ -75,9 +82,7 @@ class LinearPredictor:
                 f"X has {X.shape[1]} features, but {self.name} is expecting {width} "
                 "features as input."
             )
-        starts = range(0, len(X), PREDICT_ROWS)
-        ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
-        return np.concatenate(list(map(self._predicted, map(X.read, starts, ends))))
+        return np.concatenate([*map(self._predicted, read_in_parts(X))])
 
     def _predicted(self, rows: NDArray[np.floating]) -> NDArray[Any]:
         if not np.all(np.isfinite(rows)):

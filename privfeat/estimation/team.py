@@ -1,9 +1,10 @@
 """Whether several processes run the same fit, on records that each counts once."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import jax
 import numpy as np
@@ -24,6 +25,7 @@ from privfeat.exceptions import PrivacyError
 _NOT_COMPARED = ("random_state", "ledger", "verbose")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SPREAD = 32
+T = TypeVar("T")
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
 
 
@@ -55,11 +57,17 @@ def check_team(
         different ones. Where each has its own rows: if classes are not given, there are
         groups, or two processes hold the same rows.
     """
-    description = f"{statement.to_json()} {about} {team.rows} {seed}"
-    team.check_same("fit", f"{description} {_described(estimator, instead)}".encode())
+    described = agreed(
+        team, "describe the fit", partial(_described, estimator, instead)
+    )
+    description = f"{statement.to_json()} {about} {team.rows} {seed} {described}"
+    team.check_same("fit", description.encode())
     some = features[_places(features.shape[0], team) if compared is None else compared]
     parts = [some.data, some.indices, some.indptr] if issparse(some) else [some]
-    content = b"".join(part.tobytes() for part in (*parts, problem.targets))
+    # numbers of columns have 32 or 64 bits, as it happens
+    parts[1:] = [part.astype(np.int64) for part in parts[1:]]
+    parts.append(problem.targets)
+    content = b"".join(part.tobytes() for part in parts)
     if team.rows == "shared":
         team.check_same("rows", f"{features.shape} {some.dtype}".encode() + content)
         return
@@ -76,6 +84,35 @@ def check_team(
     if sum(team.each(features.shape[0])) > MAX_ROWS:
         raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
     team.check_distinct("rows", content)
+
+
+def agreed(team: Team, what: str, act: Callable[[], T]) -> T:
+    """Return what ``act`` returns in this process, if it raises in none.
+
+    Raises
+    ------
+    PrivacyError
+        If it raises in another process, which this one would wait for. What it raises
+        here goes on.
+    """
+    found, refusal = None, None
+    try:
+        found = act()
+    except Exception as error:  # noqa: BLE001 - the others wait to hear of it
+        refusal = error
+    if any(team.each(refusal is not None)):
+        raise refusal or PrivacyError(
+            f"every process must be able to {what}, but one could not: see its output."
+        )
+    return cast(T, found)
+
+
+def by_first(team: Team, what: str, act: Callable[[], T]) -> T | None:
+    """Return what ``act`` returns in the first process, None in the others.
+
+    PrivacyError in the others, if the first raises. What it raises goes on there.
+    """
+    return agreed(team, what, act if team.index == 0 else lambda: None)
 
 
 def spread(n: int) -> NDArray[np.intp]:

@@ -22,9 +22,9 @@ from privfeat.estimation.probabilities import (
     loss_of_scores,
 )
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.linear.center import MEAN, mean_query, public_center
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
+from privfeat.linear.rows.center import MEAN, mean_query, public_center
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -86,10 +86,16 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             return self._label_probabilities(scores)
         return class_probabilities(self._loss(multilabel=False), scores)
 
-    def planned(self, n_features: int) -> ReleasePlan:
-        """Return what ``fit`` would release of records of one label each, and its cost.
+    def planned(self, n_features: int, *, multilabel: bool = False) -> ReleasePlan:
+        """Return what ``fit`` would release, and its cost.
 
         Nothing is drawn or charged, and no record is needed; ``classes`` is.
+
+        Parameters
+        ----------
+        n_features : int
+        multilabel : bool
+            Whether ``y`` will be an indicator matrix, or one label for each record.
 
         Raises
         ------
@@ -102,7 +108,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if self.classes is None:
             raise ValueError("classes must be given to plan a fit, got None.")
         # every class once: labels that hold no data
-        return self._plan(self._problem(np.asarray(self.classes), n_features))
+        classes = np.asarray(self.classes)
+        labels = np.eye(len(classes)) if multilabel else classes
+        return self._plan(self._problem(labels, n_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,6 +261,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
 
 
 def _bounded_rows(*args: Any, **options: Any) -> Any:
-    from privfeat.linear.sparse_rows import bounded_rows  # imports JAX, for fits alone
+    from privfeat.linear.rows.sparse import bounded_rows  # imports JAX, for fits alone
 
     return bounded_rows(*args, **options)

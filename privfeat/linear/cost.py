@@ -13,7 +13,11 @@ _N_MATRICES = 6
 # Fits of fewer columns take seconds, and are not worth a trial.
 _MANY_COLUMNS = 4096
 _LONG_SECONDS = 120.0
-_CGROUP = Path("/sys/fs/cgroup/memory.max")
+# Limits of a container, of both versions of cgroups.
+_CGROUPS = tuple(
+    Path("/sys/fs/cgroup", name)
+    for name in ("memory.max", "memory/memory.limit_in_bytes")
+)
 
 
 def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
@@ -54,8 +58,9 @@ def memory_bytes() -> float:
     found = math.inf
     with suppress(AttributeError, OSError, ValueError):
         found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    with suppress(OSError, ValueError):  # "max" is no number
-        found = min(found, float(int(_CGROUP.read_text(encoding="ascii"))))
+    for limit in _CGROUPS:
+        with suppress(OSError, ValueError):  # "max" is no number
+            found = min(found, float(int(limit.read_text(encoding="ascii"))))
     return found
 
 

@@ -15,7 +15,7 @@ from privfeat.linear.problem import GRAM_WEIGHT, Shape
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 # The Gram matrix gets the budget of one step, but at most 2 % of rho: more takes more
 # from the gradients than the noise in the matrix costs. Of few steps it gets what it

@@ -19,7 +19,7 @@ from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 
 @document

@@ -24,7 +24,7 @@ from privfeat.linear.ranges import RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 
 def _check_bounds(name: str, bounds: Any) -> None:
@@ -162,8 +162,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         with np.errstate(over="ignore"):  # a warning would show a target
             y = y.astype(np.float64)
         targets = (np.clip(y, low, high) - low) / (high - low)
-        unit = float(self.clip_norm)
-        constant = unit * float(self.intercept_scaling) if self.fit_intercept else None
+        norm = float(self.clip_norm)
+        constant = norm * float(self.intercept_scaling) if self.fit_intercept else None
         shape = Shape(
             n_outputs=1,
             n_columns=n_features + bool(self.fit_intercept),
@@ -180,8 +180,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
             budget_split=self.budget_split,
             bounded=partial(
                 _target_rows,
-                unit_norm=unit if self.row_scaling == "unit" else None,
-                target_scale=unit * float(self.target_scaling),
+                unit_norm=norm if self.row_scaling == "unit" else None,
+                target_scale=norm * float(self.target_scaling),
                 clip_norm=self._radius(),
                 intercept_scaling=constant,
             ),
@@ -218,13 +218,13 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         """Set ``coef_`` and ``intercept_`` in units of the targets."""
         low, high = self._bounds()
         half, n_features = (high - low) / 2.0, self.n_features_in_
-        unit = float(self.clip_norm) if self.row_scaling == "unit" else 1.0
-        self.coef_ = half * unit * coef[0, :n_features]
+        norm = float(self.clip_norm) if self.row_scaling == "unit" else 1.0
+        self.coef_ = half * norm * coef[0, :n_features]
         offset = np.sum(coef[0, n_features:]) * shape.constant
         self.intercept_ = np.float64(low + half * (1.0 + offset))
 
 
 def _target_rows(*args: Any, **options: Any) -> "BoundedRows":
-    from privfeat.linear.target_rows import TargetRows  # imports JAX, for fits alone
+    from privfeat.linear.rows.target import TargetRows  # imports JAX, for fits alone
 
     return TargetRows(*args, **options)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import check_columns
-from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -17,15 +17,20 @@ from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import read_rows, seed_of, validated
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.predictor import PREDICT_ROWS, linear_scores
+from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
+
+
+# What a fit sets. Of an earlier one nothing may stay beside the statement of the next.
+_FITTED = ("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_")
 
 
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):
@@ -100,7 +105,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
         from privfeat.estimation.announcement import announced
-        from privfeat.estimation.team import check_team
+        from privfeat.estimation.team import agreed, check_team
 
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
@@ -118,7 +123,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             keys,
             public=self._public(n_features, problem),
             n_units=n_records if users is None else users.n_users,
-            forget=("coef_", "intercept_"),
+            forget=_FITTED,
             unit="record" if users is None else "user",
             arithmetic=self.arithmetic,
             classes_read=problem.classes_read,
@@ -141,7 +146,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
-        shown = announced(self, fit.statement, first=team.index == 0)
+        told = partial(announced, self, fit.statement, first=team.index == 0)
+        shown = agreed(team, "say what the fit costs", told)
         with kept_compiled_code():
             rows = problem.bounded(
                 features, problem.targets, team=team, kept=kept, private=plan.private
@@ -227,9 +233,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
         check_is_fitted(self, "coef_")
         if isinstance(X, LazyFeatures):
-            starts = range(0, len(X), PREDICT_ROWS)
-            ends = [min(start + PREDICT_ROWS, len(X)) for start in starts]
-            return np.concatenate(list(map(self._scores, map(X.read, starts, ends))))
+            return np.concatenate([*map(self._scores, read_in_parts(X))])
         check_columns(X=X)
         features = read_rows(self, X, reset=False)
         return linear_scores(

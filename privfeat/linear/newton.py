@@ -20,7 +20,7 @@ from privfeat.linear.ranges import IN_CLIP_RANGE, N_ITER, RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 
 @document

@@ -12,7 +12,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
 
 if TYPE_CHECKING:
-    from privfeat.linear.rows import BoundedRows
+    from privfeat.linear.rows.bounded import BoundedRows
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2

@@ -15,13 +15,13 @@ from privfeat._checks import (
     check_positive,
     check_real,
 )
-from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency, Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.networks.engine.choice import Engine
 from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_phases

@@ -11,9 +11,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._blas import one_thread_a_product
 from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data
-from privfeat._notebook import ShowsPrivacy
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -26,8 +26,13 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import (
+    array_of_records,
+    seed_of,
+    warn_of_unused_groups,
+)
 from privfeat.estimation.labels import places_of
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.persistence import is_ours
@@ -156,7 +161,7 @@ class TemperatureScaling(
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
-        features = X[:] if isinstance(X, LazyFeatures) else array_of(X)
+        features = X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
         codes = _codes(y, classes)
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
@@ -225,10 +230,11 @@ class TemperatureScaling(
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return log probabilities and labels of whole chunks, -1 in empty slots.
 
-        What is computed of a record depends on that record and its slot alone.
+        What is computed of a record depends on that record alone.
         """
         chunks = full_chunks(features, alone=one_by_one)
-        log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
+        with one_thread_a_product():
+            log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(

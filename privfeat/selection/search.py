@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_real
 from privfeat._messages import check_columns, without_data
-from privfeat._notebook import ShowsPrivacy
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
@@ -24,8 +23,9 @@ from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import FLOATS, seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import FLOATS, checked, seed_of, warn_of_unused_groups
 from privfeat.estimation.labels import encode_labels
+from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.selection.inputs import check_candidates, check_estimator, statement_of
@@ -190,9 +190,7 @@ class DPRandomizedSearch(
                 f"{self.scoring!r}. The private score is the accuracy."
             )
         check_columns(X=X, y=y)
-        features, labels = without_data(
-            validate_data, self, _in_memory(X), y, dtype=FLOATS
-        )
+        features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
         estimator = clone(self.estimator)  # nobody else can change it now
         given = estimator.classes
         read = encode_labels(labels, given).classes

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
-from threadpoolctl import threadpool_limits
 
+from privfeat._blas import one_thread_a_product
 from privfeat.core.noise.release import Release
 
 # Rows from which eigenvectors take long enough for float32 to be worth a check.
@@ -187,8 +188,8 @@ def _eigenvectors(
     matrix: Float[np.ndarray, "d d"],
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
     if jax.default_backend() == "cpu":
-        threads = None if len(matrix) > _HUGE else 1
-        with threadpool_limits(threads, "blas"):
+        few = len(matrix) <= _HUGE
+        with one_thread_a_product() if few else nullcontext():
             values, vectors = eigh(matrix, driver="evd", check_finite=False)
         return values, vectors
     with jax.enable_x64(True):

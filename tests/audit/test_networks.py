@@ -6,12 +6,12 @@ import pytest
 from privfeat import DPSGDClassifier, PrivacyLedger
 from privfeat.audit import (
     audit_one_run,
-    calibrate_noise,
     check_noise,
     membership,
     pattern_test,
     random_label_test,
     replay,
+    smallest_noise,
 )
 from tests.audit.faults import halve_noise
 
@@ -155,7 +155,7 @@ def test_noise_is_calibrated_until_a_pattern_of_one_user_is_not_learned():
         options = FULL | {"n_iter": 40, "learning_rate": 0.01}
         return make(noise_multiplier, **options)
 
-    found = calibrate_noise(made, test, low=0.01, high=1000.0, tol=20.0)
+    found = smallest_noise(made, test, low=0.01, high=1000.0, tol=20.0)
     outcome = {noise: result.passed for noise, result in found.tried}
     assert not outcome[0.01]
     assert outcome[found.noise_multiplier]

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from privfeat import DPAdamLinear, DPNewton
 from privfeat.audit import (
     SanityResult,
-    calibrate_noise,
     pattern_test,
     random_label_test,
     sanity_limits,
+    smallest_noise,
 )
 
 RANDOM = partial(
@@ -168,22 +168,22 @@ def stub(noise_multiplier):
     return SanityResult("stub", (1.0 / noise_multiplier,), limit=1 / 7, chance=0.0)
 
 
-def test_calibrate_noise_finds_the_smallest_that_passes():
-    found = calibrate_noise(lambda s: s, stub, low=0.1, high=100.0, tol=0.01)
+def test_smallest_noise_finds_the_smallest_that_passes():
+    found = smallest_noise(lambda s: s, stub, low=0.1, high=100.0, tol=0.01)
     assert 7.0 <= found.noise_multiplier <= 7.07
     passed = [noise for noise, result in found.tried if result.passed]
     assert min(passed) == found.noise_multiplier
-    assert calibrate_noise(lambda s: s, stub, low=8.0).noise_multiplier == 8.0
+    assert smallest_noise(lambda s: s, stub, low=8.0).noise_multiplier == 8.0
     with pytest.raises(ValueError, match="high must be a noise multiplier that passes"):
-        calibrate_noise(lambda s: s, stub, high=5.0)
+        smallest_noise(lambda s: s, stub, high=5.0)
 
 
 @pytest.mark.parametrize(
     "bad", [{"low": 0.0}, {"low": np.nan}, {"high": 0.1}, {"tol": 0.0}]
 )
-def test_calibrate_noise_refuses_an_empty_range(bad):
+def test_smallest_noise_refuses_an_empty_range(bad):
     with pytest.raises(ValueError, match="must be"):
-        calibrate_noise(lambda s: s, stub, **bad)
+        smallest_noise(lambda s: s, stub, **bad)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@ from argparse import Namespace
 
 import pytest
 
-from privfeat.cli import build_parser, options
+from privfeat.cli import build_parser
+from privfeat.cli.shared import options
 
 
 def parser_of(verb):

@@ -1,7 +1,9 @@
 import json
+import math
 
 import pytest
 
+from privfeat.cli.quickstart import format_table
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
 
@@ -65,6 +67,19 @@ def test_quickstart_prints_table_and_statement(report):
     assert all(f"\n{name} " in out for name in (*NAMES, "LogisticRegression"))
     assert "Differential privacy: epsilon = 0.01" in out
     assert err == ""  # progress is for terminals
+
+
+def test_the_table_aligns_columns():
+    cells = {
+        "DPFC": {0.5: [0.5, 0.5], 8.0: [0.9, 0.8], math.inf: [0.95]},
+        "DPLeastSquares": {0.5: [0.25], 8.0: [1.0], math.inf: [1.0]},
+    }
+    assert format_table(cells, ("LogisticRegression", 0.97)).splitlines() == [
+        "epsilon               0.5      8    inf",
+        "DPFC                0.500  0.850  0.950",
+        "DPLeastSquares      0.250  1.000  1.000",
+        "LogisticRegression                0.970",
+    ]
 
 
 def test_quickstart_names_no_folder_of_this_machine(report):

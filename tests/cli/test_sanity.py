@@ -8,7 +8,7 @@ def test_sanity_passes_with_noise_and_draws(run, tmp_path):
     pytest.importorskip("matplotlib")
     plots = tmp_path / "plots"
     command = ("sanity", "--estimator", "DPLeastSquares", *FEW, "--plots", plots)
-    status, out, _ = run(*command, "--noise-multiplier", 100, "--calibrate")
+    status, out, _ = run(*command, "--noise-multiplier", 100, "--smallest-noise")
     assert status == 0
     assert "random labels: pass" in out
     assert "pattern of one user: pass" in out

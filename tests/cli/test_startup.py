@@ -9,7 +9,7 @@ import pytest
 
 import privfeat
 from privfeat import open_features, persistence
-from privfeat._saved_models import HOMES, read_model
+from privfeat.persistence.saved_models import HOMES, read_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 MODELS = {
@@ -145,19 +145,34 @@ def test_a_predictor_refuses_other_rows(model):
 
 @pytest.mark.parametrize("name", [name for names in HOMES.values() for name in names])
 def test_estimators_that_have_no_classes_are_regressors(name):
-    from privfeat._saved_models import _REGRESSORS
+    from privfeat.persistence.saved_models import _REGRESSORS
 
     assert hasattr(getattr(privfeat, name), "predict_proba") != (name in _REGRESSORS)
 
 
+@pytest.mark.parametrize("name", HOMES["privfeat.linear"])
+def test_parameters_of_saved_models_are_those_of_their_estimators(name):
+    from privfeat.persistence.saved_models import PARAMETERS
+
+    known = getattr(privfeat, name)().get_params(deep=False)
+    assert sorted(PARAMETERS[name].split()) == sorted(known)
+
+
 @pytest.mark.parametrize(
     "planted",
-    [{"row_scaling": "none"}, {"loss": "hinge"}, {"target_bounds": [1]}, {"alpha": -1}],
+    [
+        {"row_scaling": "none"},
+        {"loss": "hinge"},
+        {"target_bounds": [1]},
+        {"alpha": -1},
+        {"loss": "softmax"},  # of another estimator
+        {"__class__": "x"},
+    ],
 )
 def test_a_predictor_refuses_parameters_that_no_fit_takes(planted, model, tmp_path):
     from dataclasses import replace
 
-    from privfeat._saved_models import predictor_of
+    from privfeat.persistence.saved_models import predictor_of
 
     saved = read_model(model)
     wrong = replace(saved, params=saved.params | planted)
@@ -168,7 +183,7 @@ def test_a_predictor_refuses_parameters_that_no_fit_takes(planted, model, tmp_pa
 def test_a_predictor_is_refused_with_a_statement_that_promises_too_much(
     model, tmp_path
 ):
-    from privfeat._model_files import digest
+    from privfeat.persistence.model_folder import digest
 
     path = tmp_path / "m"
     persistence.save(persistence.load(model), path)

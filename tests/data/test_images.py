@@ -1,5 +1,6 @@
 """Images that stay on disk: what is read, and that only what is asked for is."""
 
+import os
 import pickle
 
 import h5py
@@ -190,6 +191,20 @@ def test_a_file_that_is_changed_later_is_refused(stored, pixels):
         file["train/images"] = pixels[:5]
     with pytest.raises(FeatureFileError, match="was changed"):
         images[[0]]
+
+
+def test_a_file_in_the_place_of_another_is_refused(stored, pixels):
+    """Its images would stand beside labels and users of other images."""
+    opened = open_images(stored).images
+    opened[[0]]
+    elsewhere = pickle.dumps(opened)
+    content = stored.read_bytes()
+    stored.unlink()
+    stored.write_bytes(content)
+    os.utime(stored, ns=(0, 0))
+    assert np.array_equal(opened[[0]], pixels[:1])  # that file is still open
+    with pytest.raises(FeatureFileError, match="was changed"):
+        pickle.loads(elsewhere)[[0]]
 
 
 def test_a_file_that_is_gone_is_refused(stored):

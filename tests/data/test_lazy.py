@@ -170,3 +170,29 @@ def test_lazy_features_name_a_file_that_is_gone(tmp_path, arrays):
     path.unlink()
     with pytest.raises(FeatureFileError, match="must be readable"):
         train[0]
+
+
+def test_a_file_in_the_place_of_another_is_refused(tmp_path):
+    """Else users of one file would stand beside the features of another."""
+    path, X = tmp_path / "f.h5", np.eye(6, dtype=np.float32)
+    columns = X, np.arange(6) % 3, np.arange(6) // 2
+
+    def write(order):
+        rows = {"train": tuple(column[order] for column in columns)}
+        write_features(path, rows, overwrite=True)
+
+    write(np.arange(6))
+    split, other = open_features(path)["train"], open_features(path)["train"]
+    assert split.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    assert np.array_equal(other.X[:], X)
+    write(np.arange(6)[::-1])
+    for read in (
+        lambda: split.X[:],
+        lambda: split.labels,
+        lambda: pickle.loads(pickle.dumps(other.X))[:],
+    ):
+        with pytest.raises(FeatureFileError, match="as it was opened, but was changed"):
+            read()
+    assert np.array_equal(other.X[:], X)  # that file is still open
+    write(np.arange(6))
+    assert np.array_equal(split.X[:], X)  # the same rows again

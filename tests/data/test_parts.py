@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from privfeat.data import FeatureFileError
-from privfeat.data.writer import Position
+from privfeat.data.writing.writer import Position
 from tests.data.rows import whole_file, write_rows
 
 

@@ -11,7 +11,7 @@ from privfeat.data import (
     open_features,
     write_features,
 )
-from privfeat.data.writer import Position
+from privfeat.data.writing.writer import Position
 from tests.data.rows import write_rows
 
 

@@ -4,6 +4,22 @@ import numpy as np
 
 from privfeat.data import open_features
 
+# The beginning of a script: its process is to kill itself after batches on disk.
+DYING = """
+import os, signal
+from functools import partialmethod
+from privfeat.data import FeatureWriter
+
+def die_after(batches):
+    FeatureWriter.__init__ = partialmethod(FeatureWriter.__init__, flush_seconds=0.0)
+    append, left = FeatureWriter.append, iter(range(batches - 1))
+    def append_and_die(self, *args, **kwargs):
+        append(self, *args, **kwargs)
+        if next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+    FeatureWriter.append = append_and_die
+"""
+
 
 def assert_same(path, single):
     """Rows, labels and attributes are those of the single process."""

@@ -12,29 +12,19 @@ import pytest
 from privfeat.data import FeatureFileError, open_features
 from privfeat_extract.errors import ExtractError
 from privfeat_extract.ranks import Rank, read_rank
-from tests.extract.sharing import assert_same, names
+from tests.extract.sharing import DYING, assert_same, names
 
 # Runs the command in a process of its own. It kills itself with SIGKILL after so many
 # batches, all on disk; or, before it joins, waits until the other has come as far.
-CHILD = """
-import os, signal, sys, time
-from functools import partialmethod
+CHILD = f"""{DYING}
+import sys, time
 from pathlib import Path
-from privfeat.data import FeatureWriter
 from privfeat_extract import run
 from privfeat_extract.cli import main
 
 batches, meeting = int(sys.argv[1]), sys.argv[2]
 if batches:
-    FeatureWriter.__init__ = partialmethod(FeatureWriter.__init__, flush_seconds=0.0)
-    append = FeatureWriter.append
-    def append_and_die(self, *args, **kwargs):
-        global batches
-        append(self, *args, **kwargs)
-        batches -= 1
-        if not batches:
-            os.kill(os.getpid(), signal.SIGKILL)
-    FeatureWriter.append = append_and_die
+    die_after(batches)
 if meeting:
     join = run.join_shards
     def meet_and_join(out, rank, *args):

@@ -7,28 +7,19 @@ import numpy as np
 import pytest
 
 from privfeat.data import FeatureFileError, open_features
+from tests.extract.sharing import DYING
 
 # Runs the command and kills itself with SIGKILL after so many batches, all of which
 # reached the disk; the fixture gives the other limits.
-CHILD = """
-import os, resource, signal, sys
-from functools import partialmethod
-from privfeat.data import FeatureWriter
+CHILD = f"""{DYING}
+import resource, sys
 from privfeat_extract.cli import main
 
 batches, file_limit = int(sys.argv[1]), int(sys.argv[2])
 if file_limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
 if batches:
-    FeatureWriter.__init__ = partialmethod(FeatureWriter.__init__, flush_seconds=0.0)
-    append = FeatureWriter.append
-    def append_and_die(self, *args, **kwargs):
-        global batches
-        append(self, *args, **kwargs)
-        batches -= 1
-        if not batches:
-            os.kill(os.getpid(), signal.SIGKILL)
-    FeatureWriter.append = append_and_die
+    die_after(batches)
 sys.exit(main(sys.argv[3:]))
 """
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfeat import DPLeastSquares, _model_files, persistence
+from privfeat import DPLeastSquares, persistence
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.data import FeatureFileError, open_features, write_features
 from privfeat.exceptions import PrivacyError
-from privfeat.persistence import ModelFileError
+from privfeat.persistence import ModelFileError, model_folder
 from tests.fuzz.damage import damaged
 
 json_values = st.recursive(
@@ -104,7 +104,7 @@ def test_a_made_up_model_is_refused_or_consistent(model, tried, examples):
         else:
             document[name] = value
         try:
-            document["sha256"] = _model_files.digest(document)
+            document["sha256"] = model_folder.digest(document)
             path.write_text(json.dumps(document))
         except ValueError:  # a lone surrogate
             return

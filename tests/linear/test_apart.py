@@ -80,6 +80,19 @@ def test_a_fit_that_fails_leaves_its_statement_and_nothing_of_an_earlier_one(
     assert not hasattr(clf, "coef_")
 
 
+def test_no_release_of_an_earlier_fit_stays_beside_the_next_statement(records, plant):
+    clf = DPLeastSquares(epsilon=9.0, classes=range(3), random_state=KEY).fit(*records)
+
+    def fail(*_):
+        raise MemoryError
+
+    plant("release of the mean", fail)
+    with pytest.raises(MemoryError):
+        clf.set_params(epsilon=1.0).fit(*records)
+    fitted = {name for name in vars(clf) if name.endswith("_")}
+    assert fitted == {"privacy_", "n_features_in_"}
+
+
 def test_every_fit_is_apart():
     from privfeat import DPRandomizedSearch, DPSGDClassifier
 

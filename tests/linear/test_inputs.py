@@ -108,6 +108,15 @@ def test_a_fit_whose_classes_are_read_has_no_plan_before(rows):
     assert clf.planned(4).records == clf.fit(*rows).privacy_.releases
 
 
+def test_a_plan_knows_of_several_labels(rows):
+    """As many labels of a record as count make the sums of the classes longer."""
+    X, y = rows
+    clf = DPLeastSquares(epsilon=1.0, classes=["a", "b", "c"], max_labels=2)
+    found = clf.planned(4, multilabel=True)
+    assert found.records != clf.planned(4).records
+    assert found.records == clf.fit(X, np.eye(3)[y]).privacy_.releases
+
+
 def test_fit_with_its_groups_is_silent(rows, tmp_path):
     path = tmp_path / "users.h5"
     write_features(path, {"train": (*rows, np.arange(60) // 2)})

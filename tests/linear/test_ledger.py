@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import optax
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,7 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPLeastSquaresRegressor,
+    DPRandomizedSearch,
     HashKFold,
     LedgerError,
     PrivacyError,
@@ -49,6 +51,33 @@ def test_regressor_is_charged_as_its_statement_says(ledger, three_classes):
     model = DPLeastSquaresRegressor(epsilon=1.0, target_bounds=(0, 2), ledger=ledger)
     model.fit(*three_classes)
     assert [charge.statement for charge in ledger.history] == [model.privacy_]
+
+
+@pytest.mark.parametrize("assume_finite", [False, True])
+def test_nan_is_refused_before_the_charge_whatever_scikit_learn_assumes(
+    ledger, three_classes, assume_finite
+):
+    X, y = (values.copy() for values in three_classes)
+    X[0, 0] = np.nan
+    targets = np.where(np.arange(len(y)) == 0, np.inf, 0.0)
+    for model in (
+        DPLeastSquares(classes=range(3), ledger=ledger),
+        DPRandomizedSearch(
+            DPLeastSquares(classes=range(3)), {"ridge": [1, 10]}, ledger=ledger
+        ),
+        DPLeastSquaresRegressor(target_bounds=(0, 2), ledger=ledger),
+    ):
+        with (
+            config_context(assume_finite=assume_finite),
+            pytest.raises(ValueError, match="X and y must be finite"),
+        ):
+            model.fit(X, y)
+    with (
+        config_context(assume_finite=assume_finite),
+        pytest.raises(ValueError, match="X and y must be finite"),
+    ):
+        model.fit(three_classes[0], targets)
+    assert ledger.history == []
 
 
 def test_fit_may_have_just_what_is_left(estimator, ledger, three_classes):

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from privfeat import DPLeastSquaresRegressor, open_features
 from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
-from privfeat.linear.target_rows import TargetRows
+from privfeat.linear.rows.target import TargetRows
 from privfeat.persistence import load, save
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 

@@ -18,7 +18,7 @@ from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import write_features
-from privfeat.linear.rows import BoundedRows
+from privfeat.linear.rows.bounded import BoundedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 OPTIONS = {

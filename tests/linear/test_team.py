@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from privfeat import DPFC, PrivacyError, PrivacyLedger
-from privfeat.estimation.team import check_team
+from privfeat.estimation.team import agreed, check_team
 from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -79,6 +80,40 @@ def test_processes_charge_one_ledger(tmp_path):
     assert said("shared", *ledgers[:2]) is None
     assert "the same fit" in said("shared", *ledgers[1:])
     assert "the same fit" in said("shared", {}, ledgers[0])
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_all_processes_end_if_one_cannot_do_its_part(broken):
+    """The others waited for it, such as one whose ledger cannot be read."""
+    board = Board()
+
+    def take_part(index):
+        def act():
+            if index == broken:
+                raise OSError("gone")
+            return index
+
+        try:
+            return agreed(Thread(index, 2, board=board), "read", act)
+        except (OSError, PrivacyError) as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(take_part, range(2)))
+    assert found[broken] == "gone"
+    assert found[1 - broken].startswith("every process must be able to read, but one")
+
+
+def test_sparse_rows_are_alike_whatever_the_type_of_their_indices():
+    rows = [csr_array(X), csr_array(X)]
+    rows[1].indices, rows[1].indptr = (
+        places.astype(np.int64) for places in (rows[1].indices, rows[1].indptr)
+    )
+    same, other = ({"features": each} for each in rows)
+    assert other["features"][:3].indices.dtype == np.int64
+    assert said("shared", same, other) is None
+    assert "got the same twice" in said("own", same, other)
+    assert "the same rows" in said("shared", same, {"features": csr_array(X + 1.0)})
 
 
 def test_processes_have_rows_of_their_own():

@@ -23,6 +23,20 @@ def compiled_code():
 
 
 @pytest.fixture
+def drawn(plant):
+    """Collect the noise of all fits."""
+    draws = []
+    original = plant.genuine("Gaussian noise")
+
+    def gaussian(key, shape, stddev):
+        draws.append(original(key, shape, stddev))
+        return draws[-1]
+
+    plant("Gaussian noise", gaussian)
+    return draws
+
+
+@pytest.fixture
 def rngs():
     return nnx.Rngs(params=jax.random.key(0))
 

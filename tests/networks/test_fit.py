@@ -103,19 +103,11 @@ def test_first_exact_sum_moves_by_at_most_its_sensitivity(
     assert max(moved) > 0.9 or clip_factor == "global"
 
 
-def test_every_entry_of_every_step_gets_its_own_noise(records, plant):
-    draws = []
-    original = plant.genuine("Gaussian noise")
-
-    def gaussian(key, shape, stddev):
-        draws.append(original(key, shape, stddev))
-        return draws[-1]
-
-    plant("Gaussian noise", gaussian)
+def test_every_entry_of_every_step_gets_its_own_noise(records, drawn):
     clf = DPSGDClassifier(**TINY).fit(*records)
     size = sum(leaf.size for leaf in clf.parameters_.values())
-    assert [len(draw) for draw in draws] == [size] * 4
-    assert abs(np.corrcoef(draws)[np.triu_indices(4, 1)]).max() < 6 / np.sqrt(size)
+    assert [len(draw) for draw in drawn] == [size] * 4
+    assert abs(np.corrcoef(drawn)[np.triu_indices(4, 1)]).max() < 6 / np.sqrt(size)
 
 
 def test_empty_batches_take_noisy_steps(records, released):

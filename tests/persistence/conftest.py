@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from privfeat import DPLeastSquares, _model_files
-from privfeat.persistence import save
+from privfeat import DPLeastSquares
+from privfeat.persistence import model_folder, save
 
 N_FEATURES = 4
 
@@ -46,7 +46,7 @@ def folder(fitted, tmp_path):
 def rewrite(folder, **changes):
     """Change fields of the document and sign it again, as a forger would."""
     document = json.loads((folder / "model.json").read_text()) | changes
-    document["sha256"] = _model_files.digest(document)
+    document["sha256"] = model_folder.digest(document)
     (folder / "model.json").write_text(json.dumps(document))
 
 
@@ -60,7 +60,7 @@ def rewrite_arrays(folder, **changes):
     with np.load(arrays_file(folder)) as file:
         arrays = {key: file[key] for key in file.files} | changes
     arrays = {key: array for key, array in arrays.items() if array is not None}
-    content = _model_files.npz(arrays)
+    content = model_folder.npz(arrays)
     digest = hashlib.sha256(content).hexdigest()
     arrays_file(folder).unlink()
     (folder / f"arrays-{digest[:16]}.npz").write_bytes(content)

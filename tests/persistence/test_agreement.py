@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from privfeat import DPAdamLinear, DPLeastSquares, DPLeastSquaresRegressor, load, save
-from privfeat._model_checks import agrees_with_its_releases
 from privfeat.persistence import ModelFileError
+from privfeat.persistence.model_checks import agrees_with_its_releases
 from tests.persistence.conftest import rewrite, rewrite_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

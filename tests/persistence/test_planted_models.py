@@ -12,13 +12,12 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPSGDClassifier,
-    _model_files,
     load,
     save,
 )
 from privfeat._encoding import decode
-from privfeat._model_checks import agrees_with_its_releases
-from privfeat.persistence import ModelFileError, load_statement
+from privfeat.persistence import ModelFileError, load_statement, model_folder
+from privfeat.persistence.model_checks import agrees_with_its_releases
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -49,7 +48,7 @@ def folder(request, models, tmp_path):
 def plant(folder, change):
     document = json.loads((folder / "model.json").read_text())
     change(document)
-    document["sha256"] = _model_files.digest(document)
+    document["sha256"] = model_folder.digest(document)
     (folder / "model.json").write_text(json.dumps(document))
 
 
@@ -139,9 +138,9 @@ def test_documents_that_are_too_deep_are_refused(folder):
 
 def arrays_of(folder, **changes):
     document = json.loads((folder / "model.json").read_text())
-    arrays = _model_files.read_arrays(folder, document["arrays"])
+    arrays = model_folder.read_arrays(folder, document["arrays"])
     fields = {k: v for k, v in document.items() if k not in ("sha256", "arrays")}
-    _model_files.write_model(folder, fields, arrays | changes, [])
+    model_folder.write_model(folder, fields, arrays | changes, [])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, _model_files
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares
+from privfeat.persistence import model_folder
 from tests.linear.conftest import spy, three_classes
 
 __all__ = ["spy", "three_classes"]
@@ -67,7 +68,7 @@ def replace_arrays(folder, **arrays):
     np.savez(content, **arrays)
     (folder / document["arrays"]["file"]).write_bytes(content.getvalue())
     document["arrays"]["sha256"] = hashlib.sha256(content.getvalue()).hexdigest()
-    document["sha256"] = _model_files.digest(document)
+    document["sha256"] = model_folder.digest(document)
     (folder / "model.json").write_text(json.dumps(document))
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from privfeat import DPFC, DPAdamLinear, DPLeastSquares, HashKFold, search_cost
 from privfeat.core.accounting import calibration, conversions, pld
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, Query
+from tests.pitfalls.killed import KilledError, noise_before_a_kill
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -211,26 +213,11 @@ def test_19_notices_a_clamp_at_zero(plant, monkeypatch):
 # 30 -- what was spent was written down after training, so a crash under-reported
 
 
-class KilledError(Exception):
-    """Stands for a crash."""
-
-
 def check_30(make, data, plant):
     """However many draws were made before a crash, their cost is stated."""
-    genuine = plant.genuine("Gaussian noise")
     for n_before in range(5):
-        clf, drawn = make(DPAdamLinear, n_iter=4), []
-
-        def dying(key, shape, stddev, drawn=drawn, n=n_before):
-            if len(drawn) == n:
-                raise KilledError
-            drawn.append(stddev)
-            return genuine(key, shape, stddev)
-
-        with plant.context() as patch:
-            patch("Gaussian noise", dying)
-            with pytest.raises(KilledError):
-                clf.fit(*data)
+        clf = make(DPAdamLinear, n_iter=4)
+        drawn = noise_before_a_kill(plant, n_before, partial(clf.fit, *data))
         assert hasattr(clf, "privacy_")
         assert not hasattr(clf, "coef_")
         bounds = {r.noise_stddev: r.l2_sensitivity for r in clf.privacy_.releases}

@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 import shutil
+from functools import partial
 
 import joblib
 import pytest
@@ -20,6 +21,7 @@ from privfeat import (
     compose,
 )
 from tests.pitfalls.conftest import prices
+from tests.pitfalls.killed import KilledError, noise_before_a_kill
 
 FOLDS = HashKFold(3, key=0)
 
@@ -79,27 +81,12 @@ def test_05_notices_a_ledger_that_is_copied_with_its_estimator(
 # 30 -- what was spent was written down after training, so a crash under-reported
 
 
-class KilledError(Exception):
-    """Stands for a crash."""
-
-
 def check_30(make, data, new_ledger, plant):
     """However many draws were made before a crash, the ledger holds their cost."""
-    genuine = plant.genuine("Gaussian noise")
     for cls, n_before in itertools.product(EVERY_FIT, range(3)):
-        ledger, drawn = new_ledger(), []
+        ledger = new_ledger()
         clf = make(cls, random_state=None, ledger=ledger)
-
-        def dying(key, shape, stddev, drawn=drawn, n=n_before):
-            if len(drawn) == n:
-                raise KilledError
-            drawn.append(stddev)
-            return genuine(key, shape, stddev)
-
-        with plant.context() as patch:
-            patch("Gaussian noise", dying)
-            with pytest.raises(KilledError):
-                clf.fit(*data)
+        drawn = noise_before_a_kill(plant, n_before, partial(clf.fit, *data))
         assert len(drawn) == n_before
         costs = prices(clf.privacy_)
         assert math.fsum(costs[stddev] for stddev in drawn) <= ledger.spent.rho

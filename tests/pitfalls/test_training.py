@@ -1,8 +1,8 @@
 """Training that stops and goes on: rows 29 and 30."""
 
 import dataclasses
-import itertools
 import math
+from functools import partial
 
 import jax
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from privfeat import load, save
 from privfeat.persistence import ModelFileError
 from tests.pitfalls.conftest import Trap, replace_arrays
+from tests.pitfalls.killed import KilledError, noise_before_a_kill
 from tests.pitfalls.tiny import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -110,27 +111,11 @@ def test_29_notices_a_network_that_is_unpickled(records, tmp_path, monkeypatch):
 # 30 -- what was spent was written down after training, so a crash under-reported
 
 
-class KilledError(Exception):
-    """Stands for a crash."""
-
-
 def check_30(records, plant):
-    genuine = plant.genuine("Gaussian noise")
     clf = made(expected_batch_size=None).fit(*records)
     clf.set_params(noise_multiplier=0.5)
     for n_before in (0, 2):
-        left, drawn = itertools.count(n_before, -1), []
-
-        def dying(key, shape, stddev, left=left, drawn=drawn):
-            if next(left) == 0:
-                raise KilledError
-            drawn.append(stddev)
-            return genuine(key, shape, stddev)
-
-        with plant.context() as patch:
-            patch("Gaussian noise", dying)
-            with pytest.raises(KilledError):
-                clf.fit(*records)
+        drawn = noise_before_a_kill(plant, n_before, partial(clf.fit, *records))
         assert not hasattr(clf, "parameters_")
         bounds = {r.noise_stddev: r.l2_sensitivity for r in clf.privacy_.releases}
         spent = math.fsum((bounds.get(s, np.inf) / s) ** 2 / 2 for s in drawn)

@@ -6,6 +6,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from privfeat import DPLeastSquares, PrivacyLedger, TemperatureScaling
 from privfeat.analysis.metrics import report_of
@@ -121,6 +122,28 @@ def test_noise_is_that_of_the_statement(sharp):
     assert abs(np.mean(np.array(found) > 1) - 0.5) < 0.33
 
 
+def test_one_record_of_a_list_does_not_change_the_type_of_the_others(sharp, plant):
+    seen = []
+
+    class Seen(type(sharp)):
+        """Not of privfeat: it gets one record at a time."""
+
+        def predict_proba(self, X):
+            seen.append(X.dtype)
+            return super().predict_proba(X)
+
+    other = Seen()
+    vars(other).update(vars(sharp))
+    X, y = draw(3, 4)
+    rows = [*X.astype(np.float32)]
+    TemperatureScaling(other).fit(rows, y)
+    assert set(seen) == {np.dtype(np.float64)}
+    TemperatureScaling(other).fit([*rows, X[0]], [*y, y[0]])
+    assert set(seen) == {np.dtype(np.float64)}
+    with pytest.raises(TypeError, match="X must hold records of one type"):
+        TemperatureScaling(other).fit([*rows, np.zeros(4, np.uint8)], [*y, y[0]])
+
+
 class Neighbours(ClassifierMixin, BaseEstimator):
     """Standardizes the rows of a call by one another, as a batch norm may."""
 
@@ -152,6 +175,28 @@ def test_a_classifier_that_mixes_rows_moves_no_sum_by_more_than_one():
         sums.append(float(recorder.calls[0].exact))
     assert abs(sums[0] - sums[1]) <= 1.0
     assert "one record at a time" in model.privacy_.public[-1]
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_a_prediction_does_not_depend_on_its_place_among_others():
+    """Three threads share a product by a vector, and round where they meet otherwise.
+
+    Rows on the border between two classes were then predicted to be of one in some
+    places of a call: removing the first record moved the sum by 60 of 20,480.
+    """
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 512)), np.arange(300) % 2
+    options = {"row_scaling": "clip", "center": False, "fit_intercept": False}
+    clf = DPLeastSquares(epsilon=np.inf, classes=[0, 1], **options).fit(X, y)
+    (normal,) = clf.coef_
+    rows = 1e3 * rng.normal(size=(30, 512))
+    rows -= np.outer(rows @ normal, normal) / (normal @ normal)
+    scaling = TemperatureScaling(clf, epsilon=1.0)
+    with threadpool_limits(3, user_api="blas"):
+        for row in rows:
+            alike = np.repeat(row[None], 1024, axis=0)
+            log_p, _ = scaling._in_slots(alike, np.zeros(1024, int), False)
+            assert np.all(log_p == log_p[0])
 
 
 def test_two_fits_differ(sharp):

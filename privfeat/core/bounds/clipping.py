@@ -52,8 +52,9 @@ def clip_residuals(
     -----
     **Guarantee.** With ``s = grid_step(largest)``: ``norm(clipped[i]) s row_norms[i] <=
     clip_norm``, ``norm(clipped[i]) s <= radius``, and every entry is at most ``2**20``,
-    by the argument of `rows.clip_rows`, for fewer than 200,000 outputs. A residual
-    whose norm is not finite becomes zero.
+    by the argument of `rows.clip_rows`, for fewer than 200,000 outputs, as
+    `sensitivity.residual_norm` demands. A residual whose norm is not finite becomes
+    zero.
 
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.

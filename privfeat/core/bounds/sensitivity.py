@@ -24,6 +24,8 @@ from privfeat._types import ADJACENCIES, Adjacency, Loss
 from privfeat.exceptions import UnsupportedEventError
 
 ROUNDING = 2.0**-20
+# The margins for rounding of residuals and curvatures cover no longer ones.
+MAX_OUTPUTS = 199_999
 
 
 def gram(clip_norm: float, adjacency: Adjacency) -> float:
@@ -151,7 +153,7 @@ def residual_norm(loss: Loss, n_outputs: int) -> float:
 
     The residual of the squared loss has no such bound: `clip_residuals` clips it to 2.
     """
-    n_outputs = check_int("n_outputs", n_outputs, low=1)
+    n_outputs = check_int("n_outputs", n_outputs, low=1, high=MAX_OUTPUTS)
     if loss == "sigmoid":
         return math.sqrt(n_outputs)
     return math.sqrt(2.0) if loss == "softmax" else 2.0
@@ -164,7 +166,7 @@ def largest_residual(loss: Loss) -> float:
 
 def curvature_norm(loss: Loss, n_outputs: int) -> float:
     """Return the largest norm of the weights ``p_j (1 - p_j)`` of one record."""
-    n_outputs = check_int("n_outputs", n_outputs, low=1)
+    n_outputs = check_int("n_outputs", n_outputs, low=1, high=MAX_OUTPUTS)
     if loss == "sigmoid":
         return math.sqrt(n_outputs) / 4.0
     if loss == "softmax":

@@ -19,6 +19,9 @@ from privfeat.core.bounds.clipping import SHRINK
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.bounds.rows import MAX_COLUMNS
 
+# Shorter rows count as zero, as those of float64 do in ``rows``.
+_SHORTEST = 2.0**-992
+
 
 def canonical_rows(matrix: Any) -> csr_array:
     """Return a copy of sparse rows, in float64, that stores each coordinate once.
@@ -114,7 +117,8 @@ def clip_sparse_rows(
     -----
     **Guarantee.** That of ``clip_rows``: each row, times the grid step, has norm at
     most ``clip_norm`` as a real number, and depends on the same input row alone. A row
-    with an infinite or NaN entry becomes zero, the constant included.
+    with an infinite or NaN entry becomes zero, the constant included. So does one of
+    norm below ``2**-992``, of whatever type, but the constant stays.
 
     **Proof.** Only stored entries count; the others are zero before and after. A row is
     first divided by its largest entry, so no square overflows, and squares that
@@ -153,6 +157,9 @@ def clip_sparse_rows(
         length = np.sqrt(
             np.bincount(row_of, direction**2, n_rows) + (inside / divisor) ** 2
         )
+        # the constant alone is longer
+        kept = length * divisor >= _SHORTEST
+        direction = np.where(kept[row_of], direction, 0.0)
         if row_scaling == "unit":
             share = 1.0 / math.hypot(1.0, constant)
         scale = clip_norm * share * SHRINK / np.maximum(length, 1.0)

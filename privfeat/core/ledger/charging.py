@@ -23,7 +23,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from privfeat._warnings import warn
+from privfeat._warnings import warn, warnings_shown
 from privfeat.core.accounting.folds import uncovered_choice
 from privfeat.core.ledger import rows
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
@@ -63,7 +63,8 @@ def charged(
                 "compose where one record more can move or change others, got "
                 f"{choice.what}. {choice.remedy}"
             )
-        with _interrupt_noted("The fit had begun: its budget is spent."):
+        said = "The fit had begun: its budget is spent."
+        with _interrupt_noted(said), warnings_shown():
             yield None
         return
     refusal: Exception | None = None
@@ -89,14 +90,20 @@ def charged(
     if refused:
         raise refusal or PrivacyError("another process could not charge the ledger.")
     named = "" if number is None else f", as number {number} of its ledger"
-    with _interrupt_noted(f"The fit was charged{named}: its budget is spent."):
+    said = f"The fit was charged{named}: its budget is spent."
+    with _interrupt_noted(said), warnings_shown():
         yield number
-    if number is None:  # the first process has it
-        return
+        if number is not None:  # the first process has it
+            _finish(ledger, number)
+
+
+def _finish(ledger: PrivacyLedger, number: int) -> None:
+    """Note that a fit is finished. It is paid for: it must not be lost by this."""
     try:
         ledger.finish(number)
-    except LedgerError as error:  # the fit is paid for: it must not be lost as well
-        warn(f"the ledger keeps the charge, but not that its fit is finished: {error}")
+    except (LedgerError, MemoryError) as error:
+        why = str(error) or type(error).__name__
+        warn(f"the ledger keeps the charge, but not that its fit is finished: {why}")
 
 
 @contextmanager

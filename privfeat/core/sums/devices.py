@@ -12,12 +12,15 @@ to ``2**-128``.
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from privfeat._warnings import warnings_shown
 from privfeat.core.bounds.rows import clip_rows
 from privfeat.core.sums.arithmetic import host, slices
 from privfeat.core.sums.trials import products_are_exact
@@ -42,7 +45,8 @@ def check_settings() -> None:
     ------
     PrivacyError
         If one is set, to another value than 0; those of cuBLAS count on GPUs alone. Or
-        if rows that are not finite are not left out, whatever the variables say.
+        if rows that are not finite are not left out, whatever the variables say, or JAX
+        is told to refuse what a fit needs.
     """
     found = _FLAGS.findall(_flags())
     if jax.default_backend() != "cpu":
@@ -56,6 +60,14 @@ def check_settings() -> None:
             "products must be those of IEEE 754, which the environment changes by "
             f"{', '.join(sorted(found))}. Unset it before Python starts."
         )
+    # Settings may be of this thread, or of all; a fit reads ahead in another one.
+    with ThreadPoolExecutor(1) as other:
+        if not (_jax_runs() and other.submit(_jax_runs).result()):
+            raise PrivacyError(
+                "JAX must copy arrays to devices and compute there, and a setting "
+                "refuses it. Set jax_transfer_guard to 'allow', and leave "
+                "jax_no_execution off."
+            )
     # The variable may be gone, or the file another one, since XLA read them.
     if not _bounds_hold():
         raise PrivacyError(
@@ -114,6 +126,15 @@ def check_exact_products() -> None:
                 f"products must be exact, and are not on {device}. Unset what emulates "
                 "or shortens float64, update the driver, or set JAX_PLATFORMS=cpu."
             )
+
+
+def _jax_runs() -> bool:
+    """Return whether JAX does in this thread what a fit asks of it."""
+    try:
+        with warnings_shown():  # of code that could not be kept
+            return float(np.asarray(jnp.sqrt(np.ones(1)))[0]) == 1.0
+    except Exception:  # noqa: BLE001 - each setting has an error of its own
+        return False
 
 
 @lru_cache(maxsize=1)

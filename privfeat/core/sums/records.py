@@ -6,26 +6,21 @@ The cores of a CPU share the chunks of a sum; an accelerator is handed several a
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, partial, wraps
-from threading import Lock
+from functools import partial, wraps
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float32, Float64, Int, Shaped
 from scipy.sparse import csr_array
-from threadpoolctl import ThreadpoolController
+
+from privfeat._blas import one_thread_a_product
 
 # Functions of one row always see so many at once (`calls.by_chunks`).
 CHUNK_ROWS = 2**10
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
 MAX_ROWS = 2**32
-
-_lock = Lock()
-_threads_of_sums: list[int] = []  # of each that runs
-_limit = ExitStack()
 
 
 @partial(
@@ -84,7 +79,8 @@ def full_chunks(
     """Yield rows ``CHUNK_ROWS`` at a time, the last ones filled up with zeros.
 
     Products of matrices round differently for different shapes: in chunks of one shape,
-    what a classifier computes of a record does not depend on how many others there are.
+    what a classifier computes of a record does not depend on how many others there are;
+    inside `one_thread_a_product`, nor on its place among them.
     ``alone`` yields each row by itself, the zeros as well, for a classifier that may
     mix the rows of one call.
     """
@@ -133,7 +129,7 @@ def in_order(
         yield from (result(*arguments) for arguments in calls)
         return
     waiting: deque[Future[Any]] = deque()
-    with _one_core_each() as n_threads, ThreadPoolExecutor(n_threads) as pool:
+    with one_thread_a_product() as n_threads, ThreadPoolExecutor(n_threads) as pool:
         for arguments in calls:
             waiting.append(pool.submit(result, *arguments))
             if len(waiting) > n_threads:
@@ -151,33 +147,3 @@ def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
 
     return called
-
-
-@contextmanager
-def _one_core_each() -> Iterator[int]:
-    """Keep a product of NumPy to the core that asks for it; give its threads before.
-
-    They are a setting of the process: the first of several sums sets it, and the last
-    one sets it back.
-    """
-    with _lock:
-        if not _threads_of_sums:
-            blas = _controller().select(user_api="blas")
-            _threads_of_sums[:] = [
-                max([1, *(library.num_threads for library in blas.lib_controllers)])
-            ]
-            _limit.enter_context(blas.limit(limits=1))
-        else:
-            _threads_of_sums.append(_threads_of_sums[0])
-    try:
-        yield _threads_of_sums[0]
-    finally:
-        with _lock:
-            if len(_threads_of_sums) == 1:
-                _limit.close()
-            _threads_of_sums.pop()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

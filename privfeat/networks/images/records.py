@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_choice
 from privfeat._extras import require
-from privfeat._messages import array_of, without_data
+from privfeat._messages import without_data
 from privfeat.data import LazyFeatures
-from privfeat.data.images import FolderImages, LazyImages, squared
+from privfeat.data.images import FolderImages, LazyImages
 from privfeat.data.networks import KNOWN_NETWORKS
-from privfeat.data.pixels import BadImageError, list_images
+from privfeat.data.pixels import BadImageError, list_images, squared
+from privfeat.estimation.inputs import array_of_records
 
 _AT_ONCE = 256  # files that are decoded together
 _IN_MEMORY = 2**30  # bytes
@@ -63,7 +64,7 @@ def as_records(X: Any) -> Any:
             )
         if len({shape for _, shape in kinds}) > 1:
             raise ValueError("X must hold records of one shape, got several shapes.")
-    records = array_of(X)
+    records = array_of_records(X)
     if records.ndim not in (2, 3, 4) or not records.size:
         raise ValueError(
             "X must have shape (n_samples, height, width, channels), (n_samples, "

@@ -18,10 +18,11 @@ from privfeat._warnings import warn
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.announcement import announced
+from privfeat.estimation.team import agreed, by_first
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
 from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
-from privfeat.networks.training.together import by_first, first_of
+from privfeat.networks.training.together import first_of
 
 # What an interrupted fit may find changed. The seed must not be written anywhere.
 _NOT_COMPARED = (
@@ -82,9 +83,9 @@ def run_to_end(
             state = TrainState(int(kept_step), *first_of(team, arrays, "state"))
             trainer.keys.skip_to(int(position))
         numbers = steps("gradients", n_iter, done=state.step)
-        shown = announced(
-            estimator, fit.statement, charged=not kept_step, first=team.index == 0
-        )
+        options = {"charged": not kept_step, "first": team.index == 0}
+        told = partial(announced, estimator, fit.statement, **options)
+        shown = agreed(team, "say what the fit costs", told)
         with fit.drawing(**going_on) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020

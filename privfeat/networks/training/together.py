@@ -4,7 +4,6 @@ Only public things pass here: parameters, states and numbers that follow from re
 and, as sums do, the sample of a step (the network between the processes is trusted).
 """
 
-from collections.abc import Callable
 from typing import TypeVar
 
 import jax
@@ -13,7 +12,6 @@ from jaxtyping import Bool
 
 from privfeat.core.noise.observation import Sampler
 from privfeat.core.sums.processes import Team
-from privfeat.exceptions import PrivacyError
 
 T = TypeVar("T")
 
@@ -38,27 +36,6 @@ def first_of(team: Team, tree: T, what: str) -> T:
         start = end
     whole: T = jax.tree.unflatten(structure, found)
     return whole
-
-
-def by_first(team: Team, what: str, act: Callable[[], T]) -> T | None:
-    """Return what ``act`` returns in the first process, None in the others.
-
-    Raises
-    ------
-    PrivacyError
-        In the others, if the first raises. What it raises goes on there.
-    """
-    found, refusal = None, None
-    if team.index == 0:
-        try:
-            found = act()
-        except Exception as error:  # noqa: BLE001 - the others wait to hear of it
-            refusal = error
-    if any(team.each(refusal is not None)):
-        raise refusal or PrivacyError(
-            f"the first process must be able to {what}, but could not: see its output."
-        )
-    return found
 
 
 def sampled(team: Team, sampler: Sampler | None, n: int) -> Bool[np.ndarray, " n"]:

@@ -27,6 +27,16 @@ def test_bounds_refuse_a_loss_without_outputs(loss):
 
 
 @pytest.mark.validation
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_bounds_refuse_more_outputs_than_their_margin_covers(loss):
+    """`clip_residuals` proves its bound for fewer than 200,000."""
+    for bound in (sensitivity.residual_norm, sensitivity.curvature_norm):
+        assert bound(loss, 199_999) > 0.0
+        with pytest.raises(ValueError, match="n_outputs must be in"):
+            bound(loss, 200_000)
+
+
+@pytest.mark.validation
 @pytest.mark.parametrize("bad", [0, -1, 1.5, True, math.nan, None])
 def test_per_user_refuses_a_wrong_number_of_records(bad):
     with pytest.raises((TypeError, ValueError), match="max_group_size must be"):

@@ -124,6 +124,21 @@ def test_clip_sparse_rows_takes_no_rows_and_empty_rows(row_scaling):
     np.testing.assert_array_equal(rows, expected)
 
 
+@pytest.mark.parametrize("intercept_scaling", [None, 0.1])
+@settled
+def test_clip_sparse_rows_takes_a_row_for_zero_where_clip_rows_does(
+    row_scaling, intercept_scaling
+):
+    options = {"clip_norm": 1.0, "row_scaling": row_scaling}
+    options["intercept_scaling"] = intercept_scaling
+    lengths = [5e-324, 1e-310, 2.0**-993, 2.0**-992, 2.0**-991, 1e-200]
+    rows = np.outer(lengths, [1.0, 0.0])
+    expected = np.asarray(clip_rows(rows, **options).rows)
+    found = clip_sparse_rows(csr_array(rows), **options).toarray()
+    np.testing.assert_array_equal(found != 0.0, expected != 0.0)
+    assert np.max(np.abs(found - expected)) <= 1.0
+
+
 def test_clip_sparse_rows_refuses_a_coordinate_that_is_stored_twice():
     """Its norm would be that of the sum, and the bound that of the parts."""
     twice = made([3.0, 3.0], [1, 1], [0, 2], (1, 3))

@@ -1,5 +1,8 @@
 """A fit is charged before it starts, and stays charged if it fails."""
 
+import warnings
+from threading import Thread
+
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError
@@ -46,6 +49,53 @@ def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, plant)
     ):
         pass
     assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+@pytest.mark.parametrize("error", [LedgerError("disk full"), MemoryError("disk full")])
+def test_filters_that_raise_warnings_lose_no_fit(ledger, fit, plant, error):
+    def fail(*_):
+        raise error
+
+    plant("mark that a fit is done", fail)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        before = [*warnings.filters]
+        with charged(ledger, fit, estimator="DPFC"):
+            warnings.warn("of the disk", UserWarning, stacklevel=1)
+            thread = Thread(target=warnings.warn, args=("of another thread",))
+            thread.start()
+            thread.join()
+        assert warnings.filters == before
+        with pytest.raises(UserWarning):
+            warnings.warn("of the user", stacklevel=1)
+    of_the_disk, of_another_thread, unmarked = (str(one.message) for one in caught)
+    assert of_the_disk == "of the disk"
+    assert of_another_thread == "of another thread"
+    assert unmarked.endswith("but not that its fit is finished: disk full")
+
+
+def test_filters_that_ignore_warnings_stay_in_force(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "of the disk")
+        with charged(None, fit, estimator="DPFC"):
+            warnings.warn("of the disk", stacklevel=1)
+    assert caught == []
+
+
+def test_an_interrupt_while_a_fit_is_marked_says_that_it_was_charged(
+    ledger, fit, plant
+):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    plant("mark that a fit is done", interrupt)
+    with (
+        pytest.raises(KeyboardInterrupt) as stopped,
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        pass
+    assert "as number 1 of its ledger: its budget" in "".join(stopped.value.__notes__)
 
 
 def test_charged_without_a_ledger_does_nothing(fit):

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from privfeat import DPFC
+from privfeat import DPFC, DPLeastSquares, PrivacyLedger
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -96,51 +96,6 @@ def test_a_wrong_product_is_found_and_refused(plant, place, n_outputs, wrong):
     with pytest.raises(PrivacyError, match="products must be exact"):
         clf.fit([[1.0], [2.0]], [0, 1])
     assert not hasattr(clf, "privacy_")
-
-
-def test_the_numbers_are_as_large_as_a_fit_has_them():
-    rows, narrow, coef = trials.hard_numbers()
-    assert rows.size == 2**20
-    assert np.max(np.abs(rows)) == np.max(np.abs(narrow)) == 2.0**20
-    assert np.max(np.abs(narrow[:, 0] @ rows)) == 2.0**50 - 2.0**30
-    assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**50
-    tall = trials.hard_rows(2**13)
-    assert tall.size == 2**20
-    assert tall[:, 0] @ tall[:, 0] == 2.0**53
-    norms = np.linalg.norm(coef, axis=1)
-    assert 2.0**31 < np.max(norms) <= 2.0**32
-    assert np.max(np.abs(rows // 32)) == 2.0**15
-
-
-def test_the_numbers_are_as_large_as_an_accelerator_has_them(monkeypatch):
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    rows, narrow, coef = trials.hard_numbers()
-    assert rows.shape == (2**13, 2**7)
-    assert np.max(np.abs(narrow[:, 1] @ rows)) == 2.0**53
-    assert np.all(narrow[:, 0] % 2 == 1)
-    norms = np.linalg.norm(coef, axis=1)
-    assert 2.0**31 < np.max(norms) <= 2.0**32
-    assert np.max(np.abs(coef)) == 2.0**32 - 1.0
-    assert np.max(np.abs(rows // 32)) == 2.0**15
-
-
-def test_the_numbers_are_hard_to_multiply():
-    """No zeros, 20 odd bits beside records of 1, and both signs alike often."""
-    rows, _, coef = trials.hard_numbers()
-    assert set(np.abs(rows[:, 0])) == {2.0**20}
-    assert set(np.abs(rows[:, 1])) == {2.0**20 - 1.0}
-    assert np.all(rows[:, 1:] % 2 == 1)
-    assert set(np.abs(rows[1::2, 2:]).ravel()) == {1.0}
-    assert np.median(np.abs(rows[::2, 2:])) > 2.0**18
-    assert set(np.abs(coef[1])) == {2.0**27}
-    assert set(np.abs(coef[2])) == {0.0, 2.0**32 - 1.0}
-    others = coef[[0, *range(3, len(coef))]]
-    assert np.all(others % 2 == 1)
-    assert np.median(np.abs(others)) > 0.9 * 2.0**26
-    assert len(np.unique(np.abs(others))) > 0.99 * others.size
-    assert len(np.unique(np.abs(rows[::2, 2:]))) > 2**18
-    for numbers in (rows[::2], rows[1::2], coef[1], *others):
-        assert 0.45 < np.mean(numbers < 0) < 0.55
 
 
 class Clipped(NamedTuple):
@@ -291,6 +246,37 @@ def test_flags_of_xla_that_shorten_products_are_refused(monkeypatch, flags, refu
         return
     with pytest.raises(PrivacyError, match=f"changes by {refused}[.]"):
         check_settings()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("jax_transfer_guard", "disallow"),
+        ("jax_transfer_guard_host_to_device", "disallow_explicit"),
+        ("jax_no_execution", True),
+    ],
+)
+def test_what_keeps_jax_from_running_is_refused_before_the_charge(
+    setting, value, tmp_path
+):
+    path = tmp_path / "ledger"
+    ledger = PrivacyLedger(path, dataset="d", epsilon=3.0, delta=1e-5)
+    clf = DPLeastSquares(classes=[0, 1], ledger=ledger)
+    X, y = np.ones((4, 2)), [0, 1, 0, 1]
+    clf.fit(X, y)  # what is tried once in a process has been tried
+    before = getattr(jax.config, setting)
+    jax.config.update(setting, value)
+    try:
+        with pytest.raises(PrivacyError, match="a setting refuses it"):
+            clf.fit(X, y)
+    finally:
+        jax.config.update(setting, before)
+    with (
+        jax.transfer_guard_host_to_device("disallow"),  # of this thread
+        pytest.raises(PrivacyError, match="a setting refuses it"),
+    ):
+        clf.fit(X, y)
+    assert len(ledger.history) == 1
 
 
 def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from privfeat.core.bounds.grid import GRID_BITS
 from privfeat.core.bounds.sensitivity import ROUNDING
 from privfeat.core.sums.arithmetic.host import most_rows
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks, in_order
+from privfeat.solvers import spectrum
 
 
 def test_products_of_all_rows_of_a_call_add_up_exactly_in_float64():
@@ -78,6 +79,23 @@ def test_a_product_has_one_core_while_sums_run_and_all_after_the_last():
     first.close()
     assert set(blas_threads()) == {1}
     second.close()
+    assert blas_threads() == before
+
+
+def test_products_have_their_cores_back_after_eigenvectors_beside_a_sum(plant):
+    """The eigenvectors of one fit end while the sum of another one runs."""
+    before = blas_threads()
+    running = in_order(lambda _: blas_threads(), [(0,), (0,)])
+    genuine = plant.genuine("eigenvectors of a matrix")
+
+    def beside(*arguments, **options):
+        next(running)
+        return genuine(*arguments, **options)
+
+    plant("eigenvectors of a matrix", beside)
+    spectrum._eigenvectors(np.eye(3))
+    assert set(blas_threads()) == {1}
+    running.close()
     assert blas_threads() == before
 
 

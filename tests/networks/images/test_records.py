@@ -34,6 +34,15 @@ def test_bad_records_are_refused(X, error):
         as_records(X)
 
 
+def test_bytes_beside_other_numbers_are_refused():
+    """One image of floats would leave the bytes of all others as they are."""
+    images = [np.zeros((4, 4), np.uint8), np.zeros((4, 4), np.float32)]
+    with pytest.raises(TypeError, match="must hold records of one type"):
+        as_records(images)
+    with pytest.raises(TypeError, match="images as bytes"):
+        as_records([np.zeros((4, 4), np.int64)])
+
+
 def test_images_are_read_by_class(tmp_path):
     Image = pytest.importorskip("PIL.Image")
     for name, grey in (("b", 200), ("a", 10)):

@@ -12,20 +12,6 @@ class InterruptedFit(Exception):
 
 
 @pytest.fixture
-def drawn(plant):
-    """Collect the noise of all fits."""
-    draws = []
-    original = plant.genuine("Gaussian noise")
-
-    def gaussian(key, shape, stddev):
-        draws.append(original(key, shape, stddev))
-        return draws[-1]
-
-    plant("Gaussian noise", gaussian)
-    return draws
-
-
-@pytest.fixture
 def interrupted(plant, records):
     """Let a fit fail in the middle of a step, after so many draws."""
 

@@ -8,7 +8,7 @@ import optax
 import pytest
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
-from privfeat.exceptions import PrivacyError
+from privfeat.exceptions import LedgerError, PrivacyError
 from privfeat.networks.models import MLP
 from tests.networks.teams import ThreadTeam
 from tests.networks.tiny import TINY
@@ -260,3 +260,29 @@ def test_every_batch_is_summed_by_one_process():
     for n in range(8):
         parts = [ThreadTeam(index, 3).part(n) for index in range(3)]
         assert sorted(place for part in parts for place in part) == [*range(n)]
+
+
+class Unreadable(PrivacyLedger):
+    """A ledger that is lost before its history is read."""
+
+    @property
+    def history(self):
+        raise LedgerError("the ledger is gone")
+
+
+def test_all_processes_end_if_the_first_cannot_say_what_is_left(
+    records, together, tmp_path
+):
+    """The others waited for its part of the first step."""
+    budget = {"dataset": "x", "epsilon": 9.0, "delta": 1e-3}
+    ledger = Unreadable(tmp_path / "ledger", **budget)
+    params = FULL | {"ledger": ledger, "random_state": None}
+
+    def fit(index):
+        return DPSGDClassifier(**params | {"verbose": int(index == 0)}).fit(*records)
+
+    first, second = together(fit)
+    assert "the ledger is gone" in str(first)
+    assert str(second).startswith(
+        "every process must be able to say what the fit costs"
+    )

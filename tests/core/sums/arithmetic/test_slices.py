@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as hnp
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core.bounds.grid import COEF_BITS
-from privfeat.core.sums import calls, devices, trials
+from privfeat.core.sums import devices, trials
 from privfeat.core.sums.arithmetic import kernels, slices
-from privfeat.core.sums.calls import CALL_ROWS, rows_of_call
+from privfeat.core.sums.calls import CALL_ROWS
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import (
     exact_class_sums,
@@ -39,12 +39,6 @@ coefficients = st.one_of(
     st.sampled_from([LARGEST, -LARGEST, LARGEST - 1, 1 - LARGEST, 0, 2**31, -64]),
     st.integers(-LARGEST, LARGEST),
 )
-
-
-@pytest.fixture
-def accelerator(monkeypatch):
-    """Compute as on an accelerator, in calls that are as large."""
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
 
 
 @pytest.fixture
@@ -219,25 +213,6 @@ def test_fits_on_an_accelerator_are_those_on_a_cpu(plant, monkeypatch, clf):
     )
 
 
-def test_coefficients_are_moved_to_an_accelerator_once(monkeypatch):
-    coef = np.array([[0.1, 2.0**31 + 1.0]])
-    assert calls.placed(coef) is coef
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    moved = calls.placed(coef)
-    assert isinstance(moved, jax.Array)
-    assert moved.dtype == np.float64
-    np.testing.assert_array_equal(moved, coef)
-
-
-def test_calls_follow_the_device_and_the_columns(accelerator, monkeypatch):
-    assert rows_of_call(1) == rows_of_call(4096) == CALL_ROWS
-    assert rows_of_call(4097) == CALL_ROWS - CHUNK_ROWS
-    assert rows_of_call(0) == CALL_ROWS
-    assert rows_of_call(200_000) == CHUNK_ROWS
-    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
-    assert rows_of_call(1) == CHUNK_ROWS
-
-
 def test_largest_call_is_exact_in_float64(accelerator, grid_rows):
     """2**13 of the largest rows add up to 2**53, the last whole number of float64."""
     assert CALL_ROWS * LIMIT**2 == 2**53
@@ -250,23 +225,6 @@ def test_largest_call_is_exact_in_float64(accelerator, grid_rows):
         )
     assert np.max(found) == 2.0**53
     np.testing.assert_array_equal(found, (rows.T @ rows).astype(float))
-
-
-def test_rows_of_a_call_are_handled_a_chunk_at_a_time():
-    seen = []
-
-    def function(rows):
-        seen.append(rows.shape)
-        return rows * 2.0, rows[:, 0] > 0.0
-
-    rows = jnp.arange(4.0 * CHUNK_ROWS).reshape(-1, 2)
-    doubled, positive = calls.by_chunks(function, rows)
-    assert set(seen) == {(CHUNK_ROWS, 2)}
-    np.testing.assert_array_equal(doubled, 2.0 * rows)
-    assert positive.tolist() == [False] + [True] * (2 * CHUNK_ROWS - 1)
-    doubled, positive = calls.by_chunks(function, rows[1:3])
-    assert seen[-1] == (2, 2)
-    assert positive.tolist() == [True, True]
 
 
 def test_slices_are_not_tried_on_a_cpu(plant):

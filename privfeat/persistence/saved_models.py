@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat._checks import check_choice, check_real
 from privfeat._encoding import decode
-from privfeat._model_checks import agrees_with_its_releases, check_shapes, check_values
-from privfeat._model_files import (
+from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS
+from privfeat.exceptions import PrivacyError
+from privfeat.persistence.model_checks import (
+    agrees_with_its_releases,
+    check_shapes,
+    check_values,
+)
+from privfeat.persistence.model_folder import (
     Arrays,
     ModelFileError,
     PathLike,
@@ -18,8 +24,6 @@ from privfeat._model_files import (
     read_arrays,
     read_document,
 )
-from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS
-from privfeat.exceptions import PrivacyError
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -45,6 +49,21 @@ FITTED = {
         ("classes_", "input_shape_", "pixel_scale_"),
         ("n_outputs_", "n_iter_"),
     ),
+}
+_SHARED = (
+    "accounting adjacency arithmetic budget_split clip_norm delta epsilon "
+    "fit_intercept intercept_scaling ledger max_group_size noise_multiplier "
+    "random_state rho ridge row_scaling verbose"
+)
+_CLASSIFIER = f"{_SHARED} center classes max_labels"
+_STEPS = f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter"
+# The parameters of the linear estimators, without importing them.
+PARAMETERS = {
+    "DPFC": f"{_STEPS} gram_clip_norm gram_noise",
+    "DPAdamLinear": f"{_STEPS} iterate optimizer sampling_prob",
+    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise",
+    "DPLeastSquaresRegressor": f"{_SHARED} target_bounds target_scaling",
+    "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
 OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
@@ -141,12 +160,15 @@ def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
     Raises
     ------
     ModelFileError
-        If one of these is missing, or is none that a fit takes.
+        If one of these is missing, or is none that a fit takes, or there are others
+        than those of the estimator.
     """
     from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
     from privfeat.estimation.probabilities import loss_of_scores
 
     params, arrays = saved.params, saved.arrays
+    if not params.keys() <= set(PARAMETERS[saved.name].split()):
+        raise damaged(path, "the parameters do not fit the estimator")
     multilabel = saved.fitted.get("multilabel_", False)
     try:
         # least squares have no parameter of this name

@@ -28,7 +28,7 @@ from privfeat.data.schema import (
     shown,
     write_attributes,
 )
-from privfeat.data.sink import Sink, new_hdf5
+from privfeat.data.writing.sink import Sink, new_hdf5
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from privfeat.cli.common import CommandError
+from privfeat.cli.shared.terminal import CommandError
 
 
 def options() -> ArgumentParser:

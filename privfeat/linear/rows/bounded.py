@@ -28,8 +28,8 @@ from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
-from privfeat.linear.center import COUNT_SCALE, MEAN
-from privfeat.linear.scaling import bounded_rows, shifted_rows
+from privfeat.linear.rows.center import COUNT_SCALE, MEAN
+from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30

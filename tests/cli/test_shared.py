@@ -1,12 +1,8 @@
 import pytest
 
-from privfeat.cli.common import (
-    CommandError,
-    open_split,
-    output_folder,
-    parse_settings,
-    split_argument,
-)
+from privfeat.cli.shared.estimators import parse_settings
+from privfeat.cli.shared.files import open_split, output_folder, split_argument
+from privfeat.cli.shared.terminal import CommandError
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privfeat._messages import array_of, check_columns
-from privfeat.data.writer import FeatureWriter
+from privfeat.data.writing.writer import FeatureWriter
 
 
 def write_features(

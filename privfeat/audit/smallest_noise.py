@@ -10,21 +10,21 @@ from privfeat.audit.sanity import SanityResult
 
 
 @dataclass(frozen=True)
-class NoiseCalibration:
+class SmallestNoise:
     """The smallest noise that passed, and all that was tried, in order."""
 
     noise_multiplier: float
     tried: tuple[tuple[float, SanityResult], ...]
 
 
-def calibrate_noise(
+def smallest_noise(
     make: Callable[[float], Any],
     test: Callable[[Any], SanityResult],
     *,
     low: float = 0.1,
     high: float = 1000.0,
     tol: float = 0.1,
-) -> NoiseCalibration:
+) -> SmallestNoise:
     """Return the smallest noise multiplier that passes a test, by bisection.
 
     Parameters
@@ -55,7 +55,7 @@ def calibrate_noise(
     >>> from privfeat import DPLeastSquares
     >>> from privfeat.audit import random_label_test
     >>> test = partial(random_label_test, n_features=30, n_fits=1, mu=0.0, seed=0)
-    >>> found = calibrate_noise(lambda s: DPLeastSquares(noise_multiplier=s), test)
+    >>> found = smallest_noise(lambda s: DPLeastSquares(noise_multiplier=s), test)
     >>> 0.1 <= found.noise_multiplier <= 1000
     True
     """
@@ -70,7 +70,7 @@ def calibrate_noise(
         return result.passed
 
     if passes(low):
-        return NoiseCalibration(low, tuple(tried))
+        return SmallestNoise(low, tuple(tried))
     if not passes(high):
         raise ValueError(
             f"high must be a noise multiplier that passes, got {high!r}. Pass a "
@@ -79,4 +79,4 @@ def calibrate_noise(
     while high / low > 1.0 + tol:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if passes(middle) else (middle, high)
-    return NoiseCalibration(high, tuple(tried))
+    return SmallestNoise(high, tuple(tried))

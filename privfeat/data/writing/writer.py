@@ -11,15 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._files import put_in_place
-from privfeat.data.columns import as_columns, warn_of_zeros
-from privfeat.data.parts import (
-    SplitRows,
-    find_parts,
-    kind_of_rows,
-    lock_folder,
-    partial_folder,
-    read_parts,
-)
 from privfeat.data.reader import open_features
 from privfeat.data.schema import (
     FEATURE_DTYPES,
@@ -28,7 +19,16 @@ from privfeat.data.schema import (
     write_attributes,
     write_root,
 )
-from privfeat.data.sink import new_hdf5
+from privfeat.data.writing.columns import as_columns, warn_of_zeros
+from privfeat.data.writing.parts import (
+    SplitRows,
+    find_parts,
+    kind_of_rows,
+    lock_folder,
+    partial_folder,
+    read_parts,
+)
+from privfeat.data.writing.sink import new_hdf5
 
 PART_BYTES = 16 << 20
 

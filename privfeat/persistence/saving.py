@@ -1,56 +1,24 @@
-"""Fitted estimators on disk: one folder with JSON and NumPy arrays, never pickle.
-
-``model.json`` holds the class name, the constructor parameters and the privacy
-statement, readable by eye; ``arrays-<hash>.npz`` holds the fitted arrays. Loading
-runs no code from the files, checks a SHA-256 of both, and refuses what ``save`` never
-writes: seeds, ledgers and paths, other fields, types and shapes, and a statement whose
-epsilon its releases do not give. The checksums show damage, not forgery: a person who
-can write the folder can write another statement, with releases to match.
-"""
+"""From a fitted estimator to the files of its folder."""
 
 import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privfeat._encoding import as_strings, encode
-from privfeat._model_checks import check_network
-from privfeat._model_files import (
-    DOCUMENT,
-    ModelFileError,
-    PathLike,
-    damaged,
-    read_document,
-    write_model,
-)
-from privfeat._saved_models import (
+from privfeat._version import __version__
+from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
+from privfeat.persistence.saved_models import (
     FITTED,
     NOT_WRITTEN,
     OPTIONAL,
     PARAMETER,
     home_of,
     known_names,
-    predictor_of,
-    read_model,
-    read_statement,
 )
-from privfeat._version import __version__
-
-if TYPE_CHECKING:
-    from privfeat.core.statement.privacy_statement import PrivacyStatement
-    from privfeat.estimation.predictor import LinearPredictor
-
-__all__ = [
-    "ModelFileError",
-    "load",
-    "load_class_names",
-    "load_predictor",
-    "load_statement",
-    "save",
-]
 
 
 def save(
@@ -165,69 +133,6 @@ def written_before(estimator: Any, class_names: Sequence[str] | None) -> dict[st
             "not. Rename it: classes are named after folders."
         ) from None
     return written
-
-
-def load(path: PathLike) -> Any:
-    """Return the fitted estimator that ``save`` wrote to the folder ``path``.
-
-    Raises
-    ------
-    ModelFileError
-        If the folder holds no model, or one that is damaged, of a newer format, or
-        not written by ``save``.
-    """
-    saved = read_model(path)
-    cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
-    try:
-        estimator = cls(**saved.params)
-    except (TypeError, ValueError) as error:
-        raise damaged(path, "the parameters do not fit the estimator") from error
-    if network:
-        check_network(path, estimator, saved.arrays, saved.fitted, network)
-    for key, value in saved.fitted.items():
-        setattr(estimator, key, value)
-    for key, array in saved.arrays.items():
-        setattr(estimator, key, array if array.ndim else array[()])
-    if network:
-        estimator.input_shape_ = tuple(saved.arrays["input_shape_"].tolist())
-        estimator.parameters_ = network
-    estimator.privacy_ = read_statement(path, saved.document)
-    return estimator
-
-
-def load_predictor(path: PathLike) -> "LinearPredictor | None":
-    """Return a saved linear model for predictions alone; None for a network.
-
-    It needs neither JAX nor scikit-learn, which take long to import.
-
-    Raises
-    ------
-    ModelFileError
-        As `load`.
-    """
-    saved = read_model(path)
-    if saved.parameters:
-        return None
-    found = predictor_of(path, saved)
-    read_statement(path, saved.document)
-    return found
-
-
-def load_statement(path: PathLike) -> "PrivacyStatement":
-    """Return the privacy statement of a saved model; its arrays are not read.
-
-    Raises
-    ------
-    ModelFileError
-        As `load`; also for a statement that its own releases contradict.
-    """
-    return read_statement(path, read_document(path))
-
-
-def load_class_names(path: PathLike) -> list[str] | None:
-    """Return the class names of a saved model, or None if it was saved without."""
-    names: list[str] | None = read_document(path)["class_names"]
-    return names
 
 
 def is_ours(estimator: Any) -> bool:

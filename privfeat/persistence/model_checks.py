@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privfeat._model_files import Arrays, PathLike, damaged
+from privfeat.persistence.model_folder import Arrays, PathLike, damaged
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement

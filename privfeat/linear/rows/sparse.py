@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sparse import clip_sparse_rows, with_column
 from privfeat.core.sums.records import CHUNK_ROWS, SparseChunk
-from privfeat.linear.rows import BoundedRows
+from privfeat.linear.rows.bounded import BoundedRows
 
 
 def bounded_rows(features: Any, labels: NDArray[np.integer], **options: Any) -> Any:

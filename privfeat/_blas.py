@@ -1,0 +1,45 @@
+"""The threads of products of matrices: one setting of the process, which many want."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from threading import Lock
+
+from threadpoolctl import ThreadpoolController
+
+_lock = Lock()
+_threads_before: list[int] = []  # for each body that runs
+_limit = ExitStack()
+
+
+@contextmanager
+def one_thread_a_product() -> Iterator[int]:
+    """Keep a product of NumPy or SciPy to one thread; give how many it had before.
+
+    The first of several bodies, in whatever threads they run, sets it, and the last one
+    sets it back. ``threadpool_limits`` remembers what it finds: where two threads leave
+    it in another order than they came, the process keeps the limit.
+
+    Threads that share a product by a vector round the rows where they meet in another
+    way; by one thread all rows of a chunk are treated alike.
+    """
+    with _lock:
+        if not _threads_before:
+            blas = _controller().select(user_api="blas")
+            found = [library.num_threads for library in blas.lib_controllers]
+            _limit.enter_context(blas.limit(limits=1))
+        else:
+            found = _threads_before[:1]
+        _threads_before.append(max([1, *found]))
+    try:
+        yield _threads_before[0]
+    finally:
+        with _lock:
+            if len(_threads_before) == 1:
+                _limit.close()
+            _threads_before.pop()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,0 +1,95 @@
+"""Estimators as the command line names them."""
+
+import ast
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from privfeat.cli.shared import options
+from privfeat.cli.shared.terminal import CommandError
+
+# Parameters whose options have other names.
+_OPTIONS = {
+    "random_state": "--seed",
+    "classes": "--n-classes, or by the folders of --data",
+    "expected_batch_size": "--batch",
+    "checkpoint_dir": "--checkpoints",
+}
+
+
+def parameters(args: Namespace) -> dict[str, Any]:
+    """Return the constructor parameters that options or ``--set`` give."""
+    named = options.given(args, options.PARAMETERS)
+    settings = parse_settings(args.set)
+    for name in sorted(settings.keys() & {*named, "classes", "ledger"}):
+        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        raise CommandError(
+            f"--set must not repeat an option: --set {name}=... must be given as "
+            f"{option}."
+        )
+    return named | settings
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return ``name=value`` arguments as a dictionary.
+
+    Values are read as Python literals; ``true``, ``false`` and ``none`` are understood,
+    and what is no literal is a string.
+
+    >>> parse_settings(["n_iter=50", "loss=sigmoid", "fit_intercept=false"])
+    {'n_iter': 50, 'loss': 'sigmoid', 'fit_intercept': False}
+    """
+    parsed: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.isidentifier() or name in parsed:
+            raise CommandError(
+                f"--set must be name=value, once for each name, got {setting!r}."
+            )
+        word = text.capitalize()
+        try:
+            parsed[name] = ast.literal_eval(
+                word if word in {"True", "False", "None"} else text
+            )
+        except (ValueError, SyntaxError):
+            parsed[name] = text
+    return parsed
+
+
+def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
+    """Return an unfitted copy of an estimator, or of a linear one by its name.
+
+    A budget among ``params`` takes the place of that of the estimator.
+    """
+    from sklearn.base import clone
+
+    from privfeat import linear
+
+    basis = getattr(linear, basis)() if isinstance(basis, str) else basis
+    known = set(basis.get_params(deep=False))
+    for name in sorted(set(params) - known):
+        raise CommandError(
+            f"{type(basis).__name__} has no parameter {name!r}, only "
+            f"{', '.join(sorted(known))}."
+        )
+    budgets = known.intersection(options.BUDGETS)
+    if budgets.intersection(params):
+        params = dict.fromkeys(budgets) | params
+    return clone(basis).set_params(**params)
+
+
+def load_tested(args: Namespace) -> Any:
+    """Return the saved model that is tested, or the name of an estimator."""
+    if args.saved is None:
+        return args.estimator
+    from privfeat import persistence
+
+    model = persistence.load(args.saved)
+    if not has_one_label(model):
+        raise CommandError("--model is for classifiers with one label a record.")
+    return model
+
+
+def has_one_label(model: Any) -> bool:
+    """Return whether a model is a classifier of one label a record."""
+    return hasattr(model, "predict_proba") and not getattr(model, "multilabel_", False)

@@ -1,0 +1,92 @@
+"""Files and ledgers as the command line names them."""
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privfeat.cli.shared.terminal import CommandError
+
+if TYPE_CHECKING:
+    from privfeat import PrivacyLedger
+    from privfeat.data import FeatureSplit
+
+
+def open_split(
+    argument: str, preferred: str, *, one_label: bool = False
+) -> "FeatureSplit":
+    """Return the split that ``FILE`` or ``FILE:SPLIT`` names.
+
+    Without a name, ``preferred`` is taken, or the only split that the file has. With
+    ``one_label`` each row must have one label.
+    """
+    from privfeat.data import open_features
+
+    path, name = split_argument(argument)
+    file = open_features(path)
+    if name is None:
+        name = preferred if preferred in file or len(file) != 1 else next(iter(file))
+    if name not in file:
+        raise CommandError(
+            f"{path} has no split {name!r}. Name one of {', '.join(file)}: FILE:SPLIT."
+        )
+    if one_label and file[name].y.ndim != 1:
+        raise CommandError(f"{argument} must have one label a row.")
+    return file[name]
+
+
+def split_argument(argument: str) -> tuple[str, str | None]:
+    """Return path and split of ``FILE`` or ``FILE:SPLIT``.
+
+    >>> split_argument("data/a.h5:train")
+    ('data/a.h5', 'train')
+    >>> split_argument("data/a.h5")
+    ('data/a.h5', None)
+    """
+    path, colon, name = argument.rpartition(":")
+    if not colon or Path(argument).exists() or set(name) & set("/\\") or not name:
+        return argument, None
+    return path, name
+
+
+def open_ledger(args: Namespace) -> "PrivacyLedger | None":
+    """Return the ledger that ``--ledger`` and ``--dataset`` name, if they do."""
+    if (args.ledger is None) != (args.dataset is None):
+        raise CommandError("--ledger and --dataset must be given together, got one.")
+    if args.ledger is None:
+        return None
+    from privfeat import PrivacyLedger
+
+    return PrivacyLedger(args.ledger, dataset=args.dataset)
+
+
+@contextmanager
+def output_folder(path: str) -> Iterator[Path]:
+    """Make a folder and see that it can be written, before any budget is spent.
+
+    What was made is removed again, where it is empty, if the body fails.
+    """
+    folder = Path(path)
+    made = [part for part in (folder, *folder.parents) if not part.exists()]
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"--out must be a folder, got the file {path!r}.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        yield folder
+    except BaseException:
+        for part in made:
+            if part.is_dir() and not any(part.iterdir()):
+                part.rmdir()
+        raise
+
+
+def write_file(path: str | Path, content: bytes) -> None:
+    """Write a file whole or not at all, and say so."""
+    from privfeat._files import write_atomically
+
+    write_atomically(path, content)
+    print(f"{path} written")

@@ -1,0 +1,75 @@
+"""From the files of a saved model to an estimator, or to a part of it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from privfeat.persistence.model_checks import check_network
+from privfeat.persistence.model_folder import PathLike, damaged, read_document
+from privfeat.persistence.saved_models import predictor_of, read_model, read_statement
+
+if TYPE_CHECKING:
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
+    from privfeat.estimation.predictor import LinearPredictor
+
+
+def load(path: PathLike) -> Any:
+    """Return the fitted estimator that ``save`` wrote to the folder ``path``.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder holds no model, or one that is damaged, of a newer format, or
+        not written by ``save``.
+    """
+    saved = read_model(path)
+    cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
+    try:
+        estimator = cls(**saved.params)
+    except (TypeError, ValueError) as error:
+        raise damaged(path, "the parameters do not fit the estimator") from error
+    if network:
+        check_network(path, estimator, saved.arrays, saved.fitted, network)
+    for key, value in saved.fitted.items():
+        setattr(estimator, key, value)
+    for key, array in saved.arrays.items():
+        setattr(estimator, key, array if array.ndim else array[()])
+    if network:
+        estimator.input_shape_ = tuple(saved.arrays["input_shape_"].tolist())
+        estimator.parameters_ = network
+    estimator.privacy_ = read_statement(path, saved.document)
+    return estimator
+
+
+def load_predictor(path: PathLike) -> "LinearPredictor | None":
+    """Return a saved linear model for predictions alone; None for a network.
+
+    It needs neither JAX nor scikit-learn, which take long to import.
+
+    Raises
+    ------
+    ModelFileError
+        As `load`.
+    """
+    saved = read_model(path)
+    if saved.parameters:
+        return None
+    found = predictor_of(path, saved)
+    read_statement(path, saved.document)
+    return found
+
+
+def load_statement(path: PathLike) -> "PrivacyStatement":
+    """Return the privacy statement of a saved model; its arrays are not read.
+
+    Raises
+    ------
+    ModelFileError
+        As `load`; also for a statement that its own releases contradict.
+    """
+    return read_statement(path, read_document(path))
+
+
+def load_class_names(path: PathLike) -> list[str] | None:
+    """Return the class names of a saved model, or None if it was saved without."""
+    names: list[str] | None = read_document(path)["class_names"]
+    return names
