@@ -93,8 +93,10 @@ def shown(found: dict[str, Any]) -> list[str]:
     for cell in found.values():
         longer, default = (np.array(cell[which]) for which in ("longer", "default"))
         points, gain = 100 * longer[:, 0].mean(), 100 * (default - longer)[:, 0]
-        error = gain.std(ddof=1) / math.sqrt(len(gain)) if len(gain) > 1 else math.nan
-        cells.append(f"{points:.2f}, {gain.mean():+.2f} ± {error:.2f}")
+        cell = f"{points:.2f}, {gain.mean():+.2f}"
+        if len(gain) > 1:  # one pair of fits shows no error
+            cell += f" ± {gain.std(ddof=1) / math.sqrt(len(gain)):.2f}"
+        cells.append(cell)
         gains.append(gain.mean())
         ratios += (longer[:, 1] / default[:, 1]).tolist()
     return [*cells, f"{np.mean(gains):+.2f}", f"{np.median(ratios):.1f}"]

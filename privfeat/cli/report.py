@@ -44,16 +44,20 @@ def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.accounting.rounding import rounded_up
+    from privfeat.persistence.saved_models import read_model
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
 
     check_packages()
-    estimator = persistence.load(args.model)
-    statement = estimator.privacy_
-    name = type(estimator).__name__
-    network = hasattr(estimator, "input_shape_")
-    classifier = hasattr(estimator, "predict_proba")
+    saved = read_model(args.model)
+    name, network = saved.name, bool(saved.parameters)
+    estimator = None
+    if network or args.test is not None:
+        estimator = persistence.load(args.model)
+    else:  # a second sooner: needs no scikit-learn
+        persistence.load_predictor(args.model)
+    statement = persistence.load_statement(args.model)
     # what can be refused comes before what takes long
     ledger, audit = files.open_ledger(args), _audit(args.audit)
     report = FitReport(
@@ -66,9 +70,8 @@ def run(args: Namespace) -> None:
         audit=audit,
         kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
         "privfeat.",
-        task="image-classification" if classifier else "tabular-regression",
-        reproduce=f"pip install privfeat=={statement.version}\n\n"
-        f"from privfeat import {name}\nclf = {estimator!r}.fit(X, y)",
+        task="image-classification" if saved.classifier else "tabular-regression",
+        reproduce=_recipe(name, saved.params, statement.version),
     )
     files.write_file(args.out, render_html(report).encode())
     if args.card is not None:
@@ -77,10 +80,10 @@ def run(args: Namespace) -> None:
 
 
 def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
-    from privfeat.analysis.metrics import report_of
-
     if args.test is None:
         return None
+    from privfeat.analysis.metrics import report_of
+
     if not estimators.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
@@ -103,6 +106,21 @@ def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
     if load_class_names(args.model) not in (None, names):
         raise CommandError(f"{args.test} must have the classes of {args.model}.")
     return X, y
+
+
+def _recipe(name: str, params: dict[str, Any], version: str) -> str:
+    """Return how to fit such a model again, with all parameters that are written."""
+    from privfeat.persistence.saved_models import NOT_WRITTEN
+
+    given = [
+        f"    {key}={value!r},\n"
+        for key, value in params.items()
+        if key not in (*NOT_WRITTEN, "verbose")
+    ]
+    return (
+        f"pip install privfeat=={version}\n\nfrom privfeat import {name}\n"
+        f"clf = {name}(\n{''.join(given)}).fit(X, y)"
+    )
 
 
 def _of_network(estimator: Any) -> dict[str, Any]:

@@ -98,6 +98,11 @@ class SavedModel:
     fitted: dict[str, Any]
     params: dict[str, Any]
 
+    @property
+    def classifier(self) -> bool:
+        """Whether it predicts classes, and not numbers."""
+        return self.name not in _REGRESSORS
+
 
 def read_model(path: PathLike) -> SavedModel:
     """Return what ``save`` wrote to a folder; its statement is not read.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privfeat._extras import require
-from privfeat.analysis.metrics import CalibrationReport
+from privfeat.core.accounting.plan import ReleaseRecord
 from privfeat.core.accounting.rounding import rounded_down, rounded_up
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
@@ -26,6 +26,8 @@ from privfeat.report.svg import bar_chart, line_chart
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from privfeat.analysis.metrics import CalibrationReport
 
 __all__ = ["FitReport", "check_packages", "format_value", "render_html"]
 
@@ -65,7 +67,7 @@ class FitReport:
 
     title: str
     statement: PrivacyStatement
-    calibration: CalibrationReport | None = None
+    calibration: "CalibrationReport | None" = None
     test_name: str = ""
     ledger: LedgerSummary | None = None
     audit: Mapping[str, Any] | None = None
@@ -153,11 +155,27 @@ def _rounded(value: float | None) -> str | None:
 
 
 def _event(statement: PrivacyStatement) -> str | None:
-    """Return the releases for a reader's own accountant, if it has a form for them."""
-    try:
-        return str(statement.event())
-    except UnsupportedEventError:
-        return None
+    """Return the releases for a reader's own accountant, if it has a form for them.
+
+    Of one fit without dp-accounting, which takes long to import.
+    """
+    if statement.selection is not None:
+        try:
+            return str(statement.event())
+        except UnsupportedEventError:
+            return None
+    return f"ComposedDpEvent(events=[{', '.join(map(_part, statement.releases))}])"
+
+
+def _part(record: ReleaseRecord) -> str:
+    """Return the event of one release, as dp-accounting writes it."""
+    if record.noise_multiplier == 0.0:
+        return "NonPrivateDpEvent()"
+    event = f"GaussianDpEvent(noise_multiplier={float(record.noise_multiplier)!r})"
+    if record.sampling_prob < 1.0:
+        sampled = f"sampling_probability={record.sampling_prob!r}"
+        event = f"PoissonSampledDpEvent({sampled}, event={event})"
+    return f"SelfComposedDpEvent(event={event}, count={record.count})"
 
 
 def _spaced(value: Any) -> Any:

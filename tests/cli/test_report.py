@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import privfeat
 from privfeat import PrivacyLedger, persistence
 
 
@@ -63,6 +64,18 @@ def test_report_needs_only_a_model(run, model, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "DPLeastSquares with epsilon = 20" in text
     assert "Accuracy and calibration" not in text
+
+
+def test_report_says_how_to_make_such_an_estimator(run, features, tmp_path):
+    folder, card = tmp_path / "newton", tmp_path / "card.md"
+    clf = privfeat.DPNewton(epsilon=20, classes=range(4), gradient_clip_norm=None)
+    train = privfeat.open_features(features)["train"]
+    persistence.save(clf.fit(train.X, train.y), folder)
+    status, *_ = run("report", folder, "--out", tmp_path / "r.html", "--card", card)
+    assert status == 0
+    _, _, recipe = card.read_text(encoding="utf-8").partition("\nclf = ")
+    made = eval(recipe.partition(".fit(X, y)")[0], vars(privfeat))
+    assert made.get_params() == clf.get_params()
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,12 @@ def test_plan_imports_neither_jax_nor_dp_accounting():
     assert not loaded & {"jax", "dp_accounting", "optax", "matplotlib"}
 
 
+def test_report_imports_no_estimator(model, tmp_path):
+    page, card = tmp_path / "r.html", tmp_path / "r.md"
+    loaded = modules_after(["report", model, "--out", page, "--card", card])
+    assert not loaded & {"jax", "sklearn", "dp_accounting", "optax", "scipy.stats"}
+
+
 @pytest.mark.slow
 def test_estimators_are_planned_and_loaded_without_jax(model):
     code = (

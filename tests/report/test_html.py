@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privfeat.core.accounting.rounding import rounded_up
+from privfeat.report import html
 from privfeat.report.html import FitReport, render_html
 from tests.report.conftest import state
 
@@ -165,3 +167,11 @@ def test_style_is_for_light_dark_and_print(statement):
 
 def test_a_page_is_the_same_whenever_it_is_written(full_report):
     assert render_html(full_report) == render_html(full_report)
+
+
+@pytest.mark.parametrize(
+    "budget", [{}, {"sampling_prob": 0.01}, {"epsilon": math.inf}, {"unit": "user"}]
+)
+def test_events_are_those_of_dp_accounting(budget):
+    statement = state(**budget)
+    assert html._event(statement) == str(statement.event())
