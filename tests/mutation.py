@@ -50,6 +50,10 @@ TESTS = {
     "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
     "sums.arithmetic.choice": ("kernels", "slices", "sparse"),
+    "sums.arithmetic.gram": (
+        *("kernels", "slices", "../test_records"),
+        *("../test_statistics", "../test_papers"),
+    ),
     "sums.arithmetic.kernels": (
         *("kernels", "slices", "../test_statistics", "../test_papers"),
         *("../test_several_labels", "../../bounds/test_clipping"),

@@ -159,7 +159,11 @@ class DPFC(DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
-        from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
+        from privfeat.solvers.spectrum import (
+            preconditioned,
+            regularized_inverse,
+            step_noise_ridge,
+        )
 
         symmetric = self.gram_noise == "symmetric"
         with phase("Gram matrix"):
@@ -182,5 +186,5 @@ class DPFC(DPLinearClassifier):
                 rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )
             gradient = mechanism.release("gradient", exact)
-            coef -= rate * gradient.value @ inverse
+            coef -= rate * preconditioned(gradient.value, inverse)
         return coef

@@ -132,6 +132,18 @@ def regularized_inverse(
     return inverse
 
 
+def preconditioned(
+    gradient: Float[np.ndarray, "m d"], inverse: Float[np.ndarray, "d d"]
+) -> Float[np.ndarray, "m d"]:
+    """Return ``gradient inverse``, by one thread.
+
+    The threads of a product wait busily for its successor, and would take a core from
+    the pass over the records that follows.
+    """
+    with threadpool_limits(1, "blas"):
+        return np.asarray(gradient @ inverse)
+
+
 def time_of_eigenvectors(size: int, trial_size: int = 1024) -> float:
     """Return the seconds that eigenvectors of ``size`` rows take on this machine.
 

@@ -28,7 +28,7 @@ from jaxtyping import Array, Bool, Float, Num
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums.arithmetic import host, kernels
+from privfeat.core.sums.arithmetic import gram, host
 from privfeat.core.sums.arithmetic.choice import arithmetic, options, sliced
 from privfeat.core.sums.calls import placed, rows_of_call
 from privfeat.core.sums.records import Rows, with_64_bits
@@ -50,10 +50,10 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     factors: Iterator[Float[Array, "b c"]] = (chunk.rows for chunk in rows.chunks())
     if rows.step is not None and clip_norm is not None:
         radius, unit = float(clip_norm), grid_step(float(clip_norm))
-        reclipped = partial(kernels.reclipped_rows_of, step=step, clip_norm=radius)
+        reclipped = partial(gram.reclipped_rows_of, step=step, clip_norm=radius)
         factors = map(with_64_bits(reclipped), rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
-    joined = host.joined(factors, rows.n_columns) if arithmetic() is host else factors
+    joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
     by_slices = sliced(rows)
     for block in joined:
         total.add(gram_of(block, by_slices))
@@ -168,7 +168,7 @@ def exact_curvature_grams(
                 roots = roots_of(chunk)
                 for output, total in totals.items():
                     root = roots[:, output]
-                    weighted = kernels.weighted_rows(chunk.rows, root, private)
+                    weighted = gram.weighted_rows(chunk.rows, root, private)
                     total.add(gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
@@ -178,7 +178,7 @@ def exact_curvature_grams(
 def gram_of(
     rows: Float[Array | np.ndarray, "b c"], by_slices: bool = False
 ) -> Num[Any, "c c"]:
-    """Return ``rows^T rows`` of a call; on a CPU of up to `host.most_rows`.
+    """Return ``rows^T rows`` of a call; on a CPU of up to `gram.most_rows`.
 
     On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
     """
@@ -190,4 +190,4 @@ def gram_of(
         # on the host: code compiled for a number of rows would be kept in a file
         rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
     with jax.enable_x64(True):
-        return kernels.gram_product_of(jnp.asarray(rows), by_slices)
+        return gram.gram_product_of(jnp.asarray(rows), by_slices)

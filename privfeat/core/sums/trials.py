@@ -10,7 +10,7 @@ from jaxtyping import Float64, Num, UInt64
 
 from privfeat.core.bounds.grid import COEF_BITS, GRID_BITS
 from privfeat.core.sums import statistics
-from privfeat.core.sums.arithmetic import host, slices
+from privfeat.core.sums.arithmetic import gram, slices
 from privfeat.core.sums.arithmetic.choice import arithmetic
 from privfeat.core.sums.calls import rows_of_call
 from privfeat.core.sums.records import in_order
@@ -24,7 +24,7 @@ def products_are_exact(device: jax.Device, sliced: bool) -> bool:
     """Return whether all products of a call are right, of numbers hard to multiply."""
     rows, narrow, coef = hard_numbers()
     on_cpu, short = jax.default_backend() == "cpu", np.floor(rows / 32.0)
-    tall = hard_rows(host.most_rows(1)) if on_cpu else rows
+    tall = hard_rows(gram.most_rows(1)) if on_cpu else rows
     products_of = arithmetic().products_of
     options = () if on_cpu else (sliced,)
     with jax.default_device(device):

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 from privfeat.core.bounds.grid import GRID_BITS
 from privfeat.core.bounds.sensitivity import ROUNDING
-from privfeat.core.sums.arithmetic.host import most_rows
+from privfeat.core.sums.arithmetic.gram import most_rows
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks, in_order
 from privfeat.solvers import spectrum
 

@@ -2,16 +2,17 @@
 
 As ``kernels``, which has what accelerators run: the same functions, exact for the same
 reason. A block of rows is widened to float64 once, and multiplied by coefficients and
-by residuals. Several threads may each have a chunk.
+by residuals; where outputs are few, one batch of rows after the other, which changes no
+sum of whole numbers within ``2**53``. Several threads may each have a chunk.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float32, Float64, Int
+from jaxtyping import Array, Bool, Float32, Float64, Int
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
@@ -22,10 +23,11 @@ from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 
 # Fewer rows cost more calls, between which threads wait for each other.
 _LEAST_ROWS = 512
-# Rows that are multiplied with themselves at once: so many sum to at most 2**53, and
-# take so much memory.
-_JOINED_ROWS = 2**13
-_JOINED_BYTES = 2**28
+# OpenBLAS copies its factors, unless a product has at most so many terms: that costs as
+# much as ten outputs. With more than 16 it is faster to multiply a block at once.
+_FEW_OUTPUTS = 16
+_BATCH_ROWS = 64
+_BATCH_TERMS = 10**6
 
 
 def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[np.ndarray, "m c"]:
@@ -122,30 +124,6 @@ def products_of(
     return sums, scores
 
 
-def joined(
-    parts: Iterable[Float[Array, "b c"]], n_columns: int
-) -> Iterator[Float64[np.ndarray, "r c"]]:
-    """Yield the rows of chunks, `most_rows` at once, in one place."""
-    block, filled = np.empty((most_rows(n_columns), n_columns)), 0
-    for part in parts:
-        block[filled : filled + len(part)] = part
-        filled += len(part)
-        if filled == len(block):
-            yield block
-            filled = 0
-    if filled:
-        yield block[:filled]
-
-
-def most_rows(n_columns: int) -> int:
-    """Return how many rows are multiplied with themselves at once: up to eight chunks.
-
-    One product of eight takes three quarters of the time of eight products.
-    """
-    n_chunks = _JOINED_BYTES // (8 * CHUNK_ROWS * n_columns)
-    return min(CHUNK_ROWS * max(n_chunks, 1), _JOINED_ROWS)
-
-
 @lru_cache(maxsize=1)
 def rows_are_alike() -> bool:
     """Return whether scores have the same residuals at every place of a block."""
@@ -194,13 +172,28 @@ def _products(
     wide: Float64[np.ndarray, "r c"], whole: Float64[np.ndarray, "m c"]
 ) -> Float64[np.ndarray, "r m"]:
     """Return ``wide whole^T``, an output after the other in memory."""
-    products: Float64[np.ndarray, "r m"] = (whole @ wide.T).T
-    return products
+    batches, products = _batches(wide, len(whole)), np.empty((len(whole), len(wide)))
+    by_batches = products.reshape(len(whole), len(batches), -1).swapaxes(0, 1)
+    np.matmul(whole, batches.mT, out=by_batches)
+    return products.T
 
 
 def _transposed_product(
     wide: Float64[np.ndarray, "r c"], narrow: Float64[np.ndarray, "r m"]
 ) -> Float64[np.ndarray, "m c"]:
     """Return ``narrow^T wide``, from columns in one piece each."""
-    product: Float64[np.ndarray, "m c"] = np.ascontiguousarray(narrow.T) @ wide
-    return product
+    batches, columns = _batches(wide, narrow.shape[1]), np.ascontiguousarray(narrow.T)
+    parts = columns.reshape(len(columns), len(batches), -1).swapaxes(0, 1) @ batches
+    return parts[0] if len(parts) == 1 else np.asarray(parts.sum(axis=0))
+
+
+def _batches(
+    wide: Float64[np.ndarray, "r c"], n_outputs: int
+) -> Float64[np.ndarray, "p q c"]:
+    """Return the rows of a block in batches, or in one where that is as fast."""
+    n_rows, n_columns = wide.shape
+    terms = n_columns * n_outputs
+    fits = _BATCH_ROWS * terms <= _BATCH_TERMS < n_rows * terms
+    if fits and n_outputs <= _FEW_OUTPUTS:
+        return wide.reshape(-1, _BATCH_ROWS, n_columns)
+    return wide[None]

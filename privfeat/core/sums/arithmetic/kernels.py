@@ -18,7 +18,6 @@ from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Num
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
 from privfeat.core.bounds.clipping import SHRINK, clip_residuals
-from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sensitivity import (
     curvature_norm,
     largest_residual,
@@ -116,25 +115,6 @@ def bounded_roots(
     return roots
 
 
-@partial(jax.jit, static_argnames=("step", "clip_norm"))
-def reclipped_rows_of(
-    chunk: Chunk, step: float, clip_norm: float
-) -> Float64[Array, "b c"]:
-    """Return rows of norm at most ``clip_norm``, in units of its own grid step."""
-    norms = jnp.maximum(chunk.row_norms, clip_norm)
-    factor = clip_norm / norms * (SHRINK * step / grid_step(clip_norm))
-    return jnp.trunc(chunk.rows.astype(jnp.float64) * factor[:, None])
-
-
-@partial(jax.jit, static_argnames="private")
-def weighted_rows(
-    rows: Float32[Array, "b c"], root: Float64[Array, " b"], private: bool
-) -> Float64[Array, "b c"]:
-    """Return rows times ``root <= 1/2``, in half steps of the grid of the rows."""
-    weighted = rows.astype(jnp.float64) * (2.0 * root)[:, None]
-    return jnp.trunc(weighted) if private else weighted
-
-
 def _wide(rows: Float32[Array, "b c"], sliced: bool) -> Float[Array, "b c"]:
     """Return rows in float64, once: XLA multiplies mixed types ten times as slowly."""
     return rows if sliced else _copied(rows.astype(jnp.float64))
@@ -172,17 +152,6 @@ def _transposed_product(
     if sliced:
         return slices.product(narrow.T, wide.T)
     return jnp.matmul(narrow.T, wide, precision=EXACT)
-
-
-@partial(jax.jit, static_argnames="sliced")
-def gram_product_of(
-    rows: Float[Array, "b c"], sliced: bool = False
-) -> Num[Array, "c c"]:
-    """Return ``rows^T rows``."""
-    if sliced:
-        return slices.gram(rows)
-    wide = rows.astype(jnp.float64)
-    return jnp.matmul(wide.T, wide, precision=EXACT)
 
 
 @partial(jax.jit, static_argnames="sliced")

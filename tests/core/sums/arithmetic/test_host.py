@@ -13,6 +13,7 @@ from privfeat.core.bounds.losses import residuals
 from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 from privfeat.core.sums.arithmetic import host, kernels
 from privfeat.core.sums.records import CHUNK_ROWS
+from privfeat.core.sums.trials import hard_numbers
 from tests.core.conftest import GridRows
 from tests.core.grids import LIMIT, STEP
 
@@ -134,6 +135,34 @@ def test_blocks_have_one_size_and_hold_every_row_once(grid_rows):
         ]
         assert len({size for size, _ in parts}) == 1
         np.testing.assert_array_equal(np.concatenate([w for _, w in parts]), rows)
+
+
+@pytest.mark.parametrize("n_outputs", [2, 5, 15, 17])
+def test_batches_of_rows_have_the_products_of_whole_numbers(n_outputs):
+    """Rows, residuals and coefficients as large as allowed, at sums of ``2**53``."""
+    rows, narrow, coef = (part.astype(np.int64) for part in hard_numbers())
+    narrow, coef = narrow[:, :n_outputs], coef[:n_outputs]
+    sums, scores = host.products_of(
+        rows.astype(np.float32), narrow.astype(np.float64), coef.astype(np.float64)
+    )
+    np.testing.assert_array_equal(sums, narrow.T @ rows)
+    np.testing.assert_array_equal(scores, rows // 32 @ coef.T)
+    assert np.max(np.abs(sums)) > 2**49
+
+
+@pytest.mark.parametrize("n_outputs", [2, 10, 15])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_of_batches_are_those_of_blocks(grid_rows, plant, loss, n_outputs):
+    chunk, rows = chunk_of(grid_rows, 1000, n_outputs)
+    whole, unit = np.trunc(whole_numbers(n_outputs, 1000) / 16.0), 2.0**-44
+    options = {"whole": whole, "unit": unit, "loss": loss, "clip_norm": 0.7}
+    found = host.gradient_of(chunk, np.arange(CHUNK_ROWS) % 3 > 0, **options)
+    assert len(host._batches(rows[:512], n_outputs)) == 8
+    plant("outputs of batches", 0)
+    assert len(host._batches(rows[:512], n_outputs)) == 1
+    expected = host.gradient_of(chunk, np.arange(CHUNK_ROWS) % 3 > 0, **options)
+    np.testing.assert_array_equal(found, expected)
+    assert np.any(found)
 
 
 def test_chunks_in_several_threads_do_not_disturb_each_other(grid_rows):
