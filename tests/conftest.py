@@ -18,7 +18,8 @@ import pytest
 from tests.fuzz.conftest import TRIED
 from tests.planting import Plant
 
-pytest_plugins = ["tests.entropy"]  # doctests included: what they draw is no chance
+# Doctests included: what they draw is no chance, and what they account is kept.
+pytest_plugins = ["tests.entropy", "tests.loss_distributions"]
 
 # Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library
 # asks for it where it needs it, and is tested as it is shipped.
@@ -32,6 +33,13 @@ hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev")
 )
+
+
+@pytest.fixture(scope="session")
+def with_timm():
+    """Skip what needs timm and torch where they are not installed."""
+    pytest.importorskip("torch")
+    pytest.importorskip("timm")
 
 
 @pytest.fixture

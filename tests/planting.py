@@ -83,6 +83,9 @@ SEAMS = {
     "mu of a budget": _at(".core.accounting.conversions:gaussian_mu"),
     "cost of a user": _at(".core.accounting.plan:Query.per_user"),
     "event of a Gaussian release": Seam(("dp_accounting:GaussianDpEvent",)),
+    "loss distribution of a Gaussian release": Seam(
+        ("dp_accounting.pld.privacy_loss_distribution:from_gaussian_mechanism",)
+    ),
     "check of a positive number": _at(".core.accounting.plan:check_positive"),
     "epsilon by PLD": _at(".core.accounting.pld:pld_epsilon"),
     "mass that rounding takes": _at(".core.accounting.pld:_LOST_PER_STEP"),

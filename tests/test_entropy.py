@@ -75,6 +75,23 @@ def test_names_decide_every_source():
     assert not any(left == right for left, right in zip(one, more, strict=True))
 
 
+def test_names_decide_what_torch_draws():
+    torch = pytest.importorskip("torch")
+    drawn = []
+    for name in ("one", "one", "two"):
+        with ENTROPY.named(name):
+            drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_the_seed_of_torch_notes_no_lines(monkeypatch):
+    """Else every test pays for it: it is the slowest call of most of them."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch, "manual_seed", None)
+    with ENTROPY.named("one"):
+        pass
+
+
 @pytest.mark.fresh_noise(rate=2.0**-60)
 def test_a_test_that_opts_out_draws_from_the_operating_system():
     one = KeyStream(None).draw_integer()

@@ -1,9 +1,9 @@
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 from privfeat import DPLeastSquares
 
@@ -33,4 +33,5 @@ def fitted(blobs):
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
-    pyplot.close("all")
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

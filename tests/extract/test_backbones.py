@@ -8,8 +8,10 @@ import pytest
 from privfeat.data import open_features
 from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat_extract import hub
+from tests.later import Later
 
-timm = pytest.importorskip("timm")
+timm = Later("timm")
+pytestmark = pytest.mark.usefixtures("with_timm")
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from privfeat.data import open_features
+from tests.later import Later
 
-torch = pytest.importorskip("torch")
-timm = pytest.importorskip("timm")
+torch, timm = Later("torch"), Later("timm")
 image_module = pytest.importorskip("PIL.Image")
-network_module = pytest.importorskip("privfeat_extract.network")
+pytestmark = pytest.mark.usefixtures("with_timm")
 
 
 def direct_features(model, images, mean=None, std=None):
@@ -105,7 +105,7 @@ def test_network_metadata_say_how_features_were_made(images, network, tmp_path):
     }
     assert {name: file.metadata[name] for name in expected} == expected
     assert len(file.metadata["weights_sha256"]) == 64
-    assert file.metadata["versions"]["timm"] == timm.__version__
+    assert file.metadata["versions"]["timm"] == pytest.importorskip("timm").__version__
     assert len(file["train"].metadata["file_list_sha256"]) == 64
     assert file["train"].metadata["n_skipped"] == 0
 
@@ -128,8 +128,9 @@ def test_network_runs_at_low_precision(images, network, tmp_path):
     assert 0 < np.abs(found - exact).max() < 0.1 * np.abs(exact).max()
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_network_names_a_missing_gpu(images, network):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
     status, _, err = network(images, "--device", "cuda")
     assert status == 1
     assert "torch finds no GPU for 'cuda'. Pass --device cpu." in err
@@ -161,8 +162,9 @@ def test_network_shares_the_cores_of_a_host(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_network_features_agree_on_a_gpu(images, network, tmp_path):
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
     assert network(images, "--device", "cpu")[0] == 0
     expected = open_features(tmp_path / "out.h5")["train"].X[:]
     options = ("--device", "cuda", "--precision", "float32", "--overwrite")

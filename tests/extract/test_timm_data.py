@@ -4,8 +4,8 @@ import pytest
 from privfeat.data import open_features
 from privfeat_extract.timm_data import open_timm
 
-timm_factory = pytest.importorskip("timm.data.dataset_factory")
 image_module = pytest.importorskip("PIL.Image")
+pytestmark = pytest.mark.usefixtures("with_timm")
 
 HERE = ("--data-dir", ".")
 
@@ -54,7 +54,8 @@ def provide(monkeypatch):
     """Return a function that sets what ``create_dataset`` returns."""
 
     def set_dataset(dataset):
-        monkeypatch.setattr(timm_factory, "create_dataset", lambda *a, **k: dataset)
+        place = "timm.data.dataset_factory.create_dataset"
+        monkeypatch.setattr(place, lambda *a, **k: dataset)
 
     return set_dataset
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from privfeat.data import open_features
+from tests.later import Later
 
-torch = pytest.importorskip("torch")
-timm = pytest.importorskip("timm")
+torch, timm = Later("torch"), Later("timm")
+pytestmark = pytest.mark.usefixtures("with_timm")
 
 
 @pytest.fixture

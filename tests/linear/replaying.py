@@ -15,12 +15,24 @@ def replay(spy, make, one, two):
 
     ``one`` and ``two`` are what ``fit`` takes.
     """
+    first, calls = recorded(spy, make, one)
+    second, other_calls = answered(spy, make, calls, two)
+    return first, second, calls, other_calls
+
+
+def recorded(spy, make, data):
+    """Return an estimator fitted to ``data``, and its exact sums with their releases.
+
+    To be given to `answered` for each neighbour of ``data``.
+    """
     spy.start()
-    first = make().fit(*one)
-    calls = spy.calls
+    return make().fit(*data), spy.calls
+
+
+def answered(spy, make, calls, data):
+    """Return an estimator fitted with the releases of ``calls``, and its exact sums."""
     spy.start(answers=calls)
-    second = make().fit(*two)
-    return first, second, calls, spy.calls
+    return make().fit(*data), spy.calls
 
 
 def check_sensitivity(statement, calls, other_calls):

@@ -17,7 +17,7 @@ from privfeat import (
 )
 from privfeat.core.bounds.sensitivity import ROUNDING
 from privfeat.core.noise.exact import noisy_total
-from tests.linear.replaying import assert_same_state, replay
+from tests.linear.replaying import answered, assert_same_state, recorded
 from tests.linear.test_replay import FITS, ROW_OPTIONS, neighbours
 
 pytestmark = pytest.mark.filterwarnings(
@@ -62,14 +62,18 @@ def check_whole_sensitivity(statement, calls, one, two):
             assert moved <= bound**2 * (1 + Fraction(1, 10**14))
 
 
-def replay_whole(spy, totals, make, first, second):
-    one, two, calls, others = replay(spy, make, first, second)
-    assert [call.name for call in calls] == [call.name for call in others]
-    check_whole_sensitivity(
-        one.privacy_, calls, totals[: len(calls)], totals[len(calls) :]
-    )
+def check_neighbours(spy, totals, make, data, others):
+    """Fail if ``others`` move what a fit to ``data`` sums by more than declared."""
     totals.clear()
-    return one, two
+    one, calls = recorded(spy, make, data)
+    exact = totals.copy()
+    for other in others:
+        totals.clear()
+        two, other_calls = answered(spy, make, calls, other)
+        assert [call.name for call in calls] == [call.name for call in other_calls]
+        assert len(exact) == len(calls)
+        check_whole_sensitivity(one.privacy_, calls, exact, totals)
+        assert_same_state(one, two)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -84,9 +88,8 @@ def test_whole_totals_move_by_no_more_than_declared(
         def make(options=options):
             return cls(epsilon=1.0, classes=range(3), arithmetic="exact", **options)
 
-        for first, second in neighbours(*three_classes, adjacency):
-            one, two = replay_whole(spy, totals, make, first, second)
-            assert_same_state(one, two)
+        for data, others in neighbours(*three_classes, adjacency):
+            check_neighbours(spy, totals, make, data, others)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -98,9 +101,8 @@ def test_whole_moments_move_by_no_more_than_declared(
             adjacency=adjacency, arithmetic="exact", **REGRESSION
         )
 
-    for first, second in neighbours(*three_classes, adjacency):
-        one, two = replay_whole(spy, totals, make, first, second)
-        assert_same_state(one, two)
+    for data, others in neighbours(*three_classes, adjacency):
+        check_neighbours(spy, totals, make, data, others)
 
 
 def test_the_sensitivity_test_notices_rows_that_are_not_clipped(
@@ -120,7 +122,7 @@ def test_the_sensitivity_test_notices_rows_that_are_not_clipped(
         return DPLeastSquares(arithmetic="exact", center=False)
 
     with pytest.raises(AssertionError, match="Fraction"):
-        replay_whole(spy, totals, make, three_classes, longer)
+        check_neighbours(spy, totals, make, three_classes, [longer])
 
 
 @pytest.mark.parametrize(

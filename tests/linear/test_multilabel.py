@@ -13,7 +13,12 @@ from privfeat.data import write_features
 from privfeat.persistence import load, save
 from tests import reference
 from tests.linear.conftest import indicators
-from tests.linear.replaying import assert_same_state, check_sensitivity, replay
+from tests.linear.replaying import (
+    answered,
+    assert_same_state,
+    check_sensitivity,
+    recorded,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 FITS = {
@@ -62,16 +67,19 @@ def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
     changed, opposite = X.copy(), X.copy()
     changed[7] = [1e4, 0.0, 0.0, 0.0]
     opposite[7] = -changed[7]
-    for one, two in [({0, 1, 2}, {0, 1, 2}), ({0, 1, 2}, set()), ({0, 1}, {1, 2})]:
-        Y_one, Y_two = Y.copy(), Y.copy()
-        Y_one[7], Y_two[7] = indicators([one, two])
+
+    def carrying(labels):
+        return np.concatenate([Y[:7], indicators([labels]), Y[8:]])
+
+    for one, others in [({0, 1, 2}, [{0, 1, 2}, set()]), ({0, 1}, [{1, 2}])]:
+        first, calls = recorded(spy, make, (changed, carrying(one)))
+        neighbours = [(opposite, carrying(labels)) for labels in others]
         if adjacency == "add_remove":
-            other = np.delete(changed, 7, axis=0), np.delete(Y_one, 7, axis=0)
-        else:
-            other = opposite, Y_two
-        first, second, *calls = replay(spy, make, (changed, Y_one), other)
-        check_sensitivity(first.privacy_, *calls)
-        assert_same_state(first, second)
+            neighbours = [(np.delete(X, 7, axis=0), np.delete(Y, 7, axis=0))]
+        for other in neighbours:
+            second, other_calls = answered(spy, make, calls, other)
+            check_sensitivity(first.privacy_, calls, other_calls)
+            assert_same_state(first, second)
 
 
 @pytest.mark.parametrize("max_labels", [1, 2, 3])

@@ -16,7 +16,12 @@ from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
 from privfeat.linear.rows.target import TargetRows
 from privfeat.persistence import load, save
-from tests.linear.replaying import assert_same_state, check_sensitivity, replay
+from tests.linear.replaying import (
+    answered,
+    assert_same_state,
+    check_sensitivity,
+    recorded,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::privfeat.exceptions.PrivacyWarning",
@@ -78,21 +83,23 @@ def test_fit_on_neighbours_differs_by_the_declared_sensitivity_alone(
     rows = [np.zeros(3), np.full(3, 1e9), np.array([-1e9, 0, 1.0]), np.full(3, 1e-3)]
     targets = [-1e9, 1e9, 0.0]
     own = slice(3, 6) if max_group_size else slice(3, 4)
-    for (row, target), (other, second) in itertools.combinations(
-        itertools.product(rows, targets), 2
-    ):
-        X_one, y_one, X_two, y_two = X.copy(), y.copy(), X.copy(), y.copy()
-        X_one[own], y_one[own], X_two[own], y_two[own] = row, target, other, second
-        users = groups
+    arrays = (X, y, groups) if max_group_size else (X, y)
+
+    def changed(row, target):
+        X_one, y_one = X.copy(), y.copy()
+        X_one[own], y_one[own] = row, target
+        return X_one, y_one, *arrays[2:]
+
+    extremes = [changed(*pair) for pair in itertools.product(rows, targets)]
+    for number, one in enumerate(extremes):
+        first, calls = recorded(spy, make, one)
+        neighbours = extremes[number + 1 :]
         if adjacency == "add_remove":
-            X_two, y_two, users = (
-                np.delete(a, own, axis=0) for a in (X_two, y_two, groups)
-            )
-        one = (X_one, y_one, groups) if max_group_size else (X_one, y_one)
-        two = (X_two, y_two, users) if max_group_size else (X_two, y_two)
-        first, again, *calls = replay(spy, make, one, two)
-        check_sensitivity(first.privacy_, *calls)
-        assert_same_state(first, again)
+            neighbours = [tuple(np.delete(a, own, axis=0) for a in arrays)]
+        for two in neighbours:
+            again, other_calls = answered(spy, make, calls, two)
+            check_sensitivity(first.privacy_, calls, other_calls)
+            assert_same_state(first, again)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -11,10 +11,10 @@ from privfeat import DPSGDClassifier
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import MobileNetV2, NFResNet, ResNet, ViT, build
 from privfeat.networks.weights import load_timm_weights
+from tests.later import Later
 
-torch = pytest.importorskip("torch")
-timm = pytest.importorskip("timm")
-
+torch, timm = Later("torch"), Later("timm")
+pytestmark = pytest.mark.usefixtures("with_timm")
 
 STAGES = (((1, 8, 1, 1), (6, 8, 2, 2)), ((6, 16, 1, 2),))
 

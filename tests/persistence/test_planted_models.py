@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -195,6 +196,15 @@ def test_load_refuses_archives_that_are_never_written(models, tmp_path, kind):
         load(tmp_path / "model")
 
 
+@pytest.fixture(scope="module")
+def saved_network(models, tmp_path_factory):
+    """Return the folder of a network, which can be loaded from there."""
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    save(models["network"], folder)
+    load(folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("params", "arrays"),
     [
@@ -209,11 +219,10 @@ def test_load_refuses_archives_that_are_never_written(models, tmp_path, kind):
     ],
 )
 def test_load_refuses_networks_that_are_not_those_named(
-    models, tmp_path, params, arrays
+    saved_network, tmp_path, params, arrays
 ):
     folder = tmp_path / "model"
-    save(models["network"], folder)
-    load(folder)
+    shutil.copytree(saved_network, folder)
     arrays_of(folder, **arrays)
     plant(folder, lambda document: document["params"].update(params))
     with pytest.raises(ModelFileError):
