@@ -44,7 +44,8 @@ def test_renyi_epsilons_are_those_of_dp_accounting(q, noise, n_iter):
     event = PlannedRelease(query, noise).event()
     for delta in (1e-30, 1e-7):
         found = TAN(q, noise, n_iter).epsilon(delta, accountant="rdp")
-        assert found == pytest.approx(rdp_epsilon(event, delta), rel=1e-9)
+        least = rdp_epsilon(event, delta)
+        assert least <= found <= (1.0 + 2.0**-19) * least
 
 
 def test_renyi_epsilons_that_nothing_bounds_are_infinite():
