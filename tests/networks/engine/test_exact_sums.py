@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from privfeat import DPSGDClassifier
-from privfeat.core.sums.batches import UNIT, BatchTotal, on_grid
+from privfeat.core.sums.batches import LARGEST_BATCH, UNIT, BatchTotal, on_grid
 from privfeat.networks.engine.clipping import CLIP_STYLES, clip_factors
 from privfeat.networks.layers import contributions
 from privfeat.networks.training.loop import physical_batches
+from privfeat.networks.training.units import fitting_microbatch
 from tests.networks.engine.modules import EveryLayer, Plain
 from tests.networks.small import NETWORKS
 from tests.networks.tiny import TINY
@@ -116,31 +117,37 @@ def test_all_orders_of_records_have_one_total(name, size):
         np.testing.assert_array_equal(total_of(FORMS[name], rows[order], size), found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("style", CLIP_STYLES)
-def test_a_record_counts_alike_in_every_slot(engine, style, rngs, make_batch, make_sum):
+def test_every_layer_counts_a_record_alike_in_every_slot(
+    engine, style, rngs, make_batch, make_sum
+):
     _in_every_slot(EveryLayer(rngs), (4, 4, 1), engine, make_batch, make_sum, style)
 
 
 def test_a_record_counts_alike_in_every_slot_of_networks_of_others(
     rngs, make_batch, make_sum
 ):
-    _in_every_slot(Plain(rngs), (5,), "reference", make_batch, make_sum)
+    _in_every_slot(Plain(rngs), (5,), "reference", make_batch, make_sum, n=13)
+
+
+def test_a_record_counts_alike_in_every_slot(small_mlp, make_batch, make_sum):
+    _in_every_slot(small_mlp, (5,), "fast", make_batch, make_sum, n=13)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_records_of_every_network_count_alike_in_every_slot(
-    name, engine, rngs, make_batch, make_sum
+    name, rngs, make_batch, make_sum
 ):
+    """Of thirteen, which no loop of a compiler divides."""
     shape, make = NETWORKS[name]
-    _in_every_slot(make(rngs), shape, engine, make_batch, make_sum)
+    _in_every_slot(make(rngs), shape, "fast", make_batch, make_sum, n=13)
 
 
-def _in_every_slot(module, shape, engine, make_batch, make_sum, style="flat"):
+def _in_every_slot(module, shape, engine, make_batch, make_sum, style="flat", n=32):
     """As compiled for use: the tests' own options would not show what rounds."""
-    n = 32
     inputs, labels = make_batch(shape, n=n)
     compute = make_sum(module, (inputs, labels), engine, style=style, optimized=True)
     whole = compute((inputs, labels))
@@ -149,6 +156,24 @@ def _in_every_slot(module, shape, engine, make_batch, make_sum, style="flat"):
         moved = compute((inputs[places], labels[places]))
         for name, leaf in whole.items():
             np.testing.assert_array_equal(moved[name], leaf, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("backend", "n_devices", "asked", "expected"),
+    [
+        ("cpu", 1, 4096, 32),
+        ("gpu", 1, 4096, LARGEST_BATCH),
+        ("gpu", 3, 4096, 255),
+        ("gpu", 3, 4, 6),
+        ("gpu", 300, 4096, 300),  # refused by `check_batches`
+    ],
+)
+def test_physical_batches_are_as_large_as_sums_are_proved_for(
+    monkeypatch, backend, n_devices, asked, expected
+):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    monkeypatch.setattr(jax, "local_device_count", lambda: n_devices)
+    assert fitting_microbatch(None, None, asked, 1) == expected
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
