@@ -180,7 +180,6 @@ SEAMS = {
     "records of a user": _at(".networks.training.federated:Slots.records"),
     "batches that fit into memory": _at(".networks.training.loop:physical_batches"),
     "sum of a batch as one vector": _at(".networks.training.loop:flatten"),
-    "rounding that is warned of": _at(".networks.engine.clipping:_LARGEST_LOSS"),
     "step of training": _at(".networks.training.loop:Trainer.step"),
     "schedule of training": _at(".networks.model:DPSGDModel._schedule"),
     "fit of a network": _at(".networks.model:DPSGDModel.fit"),

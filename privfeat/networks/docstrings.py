@@ -24,9 +24,9 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         n_samples``. None: all records in every step. With groups, read users for
         records, also for ``epochs`` and ``microbatch_size``.
     microbatch_size : int, optional
-        Records that are worked on at a time, dealt out to all local devices. More than
-        the default gain little, and round more: a fit warns where that could matter.
-        Default: as many as fit in about a gibibyte of each, at most 32.
+        Records that are worked on at a time, dealt out to all local devices: changes
+        memory and time alone. At most 256 are, and 32 of each CPU. Default: as many as
+        fit in about a gibibyte of each, at most 32.
     clipping : {{"fixed", "adaptive"}}, default="fixed"
         ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
         the mean norm of its gradients, released together with the gradient. Best with
@@ -119,10 +119,9 @@ _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients
 
     **Not protected.** Timing and memory, which tell how many records a step drew, and
     reads from disk, which tell whose they are, of records that are read late; the low
-    bits of floating-point noise, and rounding of float32 sums within a physical
-    batch (`privfeat.networks.engine.clipping` has what margins cover), by which one of
-    40,000 records, chosen for it, moved a sum by 2.4 clip norms at
-    ``microbatch_size=4096``; seeds; tuning over many fits."""
+    bits of floating-point noise; seeds; tuning over many fits. Sums of gradients are
+    free of rounding (`privfeat.core.sums.batches`), if compiled code rounds a record's
+    gradient alike in every slot of a physical batch: a test compares them."""
 
 _ATTRIBUTES = """parameters_ : dict of name to array
         The trained network.

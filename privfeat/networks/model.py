@@ -149,7 +149,7 @@ class DPSGDModel(DPSGDParameters, ABC):
             names = tuple(name for name in initial if name not in frozen)
             parts = record_parts(network, self._loss, style, units.engine, names)
             trainer = Trainer(
-                clipped_sum=over_devices(clipped_sum(parts, factor)),
+                clipped_sum=over_devices(clipped_sum(parts, factor, private=private)),
                 units=units,
                 optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
                 names=names,

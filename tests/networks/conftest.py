@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from privfeat.core.sums.batches import UNIT
 from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
@@ -62,10 +63,14 @@ def make_batch():
 
 @pytest.fixture
 def make_sum():
-    """Return the clipped sum by one engine, compiled for batches of one shape."""
+    """Return the clipped sum by one engine, compiled for batches of one shape.
+
+    In units of the gradient: its whole numbers are of ``clip_norm * UNIT``.
+    """
 
     def make(module, batch, engine, *, clip_norm=0.1, **options):
         frozen = options.pop("frozen", frozenset())
+        compiler = None if options.pop("optimized", False) else UNOPTIMIZED
         network, style = Network(module), options.pop("style", "flat")
         names = tuple(name for name in network.initial if name not in frozen)
         parts = record_parts(network, cross_entropy, style, engine, names)
@@ -78,8 +83,14 @@ def make_sum():
             return network.initial, inputs, labels, valid, radius
 
         lowered = function.lower(*arguments(batch))
-        compiled = lowered.compile(compiler_options=UNOPTIMIZED)
-        return lambda *given: compiled(*arguments(*given))
+        compiled = lowered.compile(compiler_options=compiler)
+        unit = clip_norm * UNIT if options.get("private", True) else 1.0
+
+        def compute(*given):
+            found = compiled(*arguments(*given))
+            return {n: np.asarray(leaf, np.float64) * unit for n, leaf in found.items()}
+
+        return compute
 
     return make
 

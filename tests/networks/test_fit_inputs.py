@@ -21,14 +21,6 @@ def test_reading_classes_and_seeding_warn(records):
     assert "random_state" in text
 
 
-def test_a_fit_warns_of_batches_that_round(records, plant):
-    plant("rounding that is warned of", 1e-9)
-    with pytest.warns(PrivacyWarning, match="float32 sums round"):
-        DPSGDClassifier(**TINY | {"n_iter": 1, "expected_batch_size": None}).fit(
-            *records
-        )
-
-
 @pytest.mark.parametrize(
     "params",
     [

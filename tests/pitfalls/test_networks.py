@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from privfeat.core.sums.batches import UNIT
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
@@ -28,7 +29,8 @@ def total(module, inputs, labels, how="fast", clip_norm=0.1):
     lowered = function.lower(*arguments, jnp.float32(clip_norm))
     compiled = lowered.compile(compiler_options=UNOPTIMIZED)
     parts = compiled(*arguments, jnp.float32(clip_norm))
-    return np.concatenate([np.ravel(parts[name]) for name in sorted(parts)])
+    whole = np.concatenate([np.ravel(parts[name]) for name in sorted(parts)])
+    return whole * (clip_norm * UNIT)
 
 
 def batch(shape=(4, 4, 1), n=3):

@@ -3,9 +3,10 @@
 Both compute ``sum_i w_i g_i``, ``g_i`` the gradient of record ``i``'s loss, ``w_i`` its
 clip factor, and agree to rounding. ``fast`` needs a network made of `layers`: one
 forward pass, one backward pass to the outputs of layers, per-record norms from inputs
-and cotangents, and one weight gradient per layer with weighted cotangents. No other
-pass is made, so a step costs little more than one without privacy (Goodfellow 2015;
-Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any network: it
+and cotangents, and one weight gradient per record and layer with weighted cotangents,
+rounded to the grid of `core.sums.batches` before it is added. No other pass is made, so
+a step costs little more than one without privacy (Goodfellow 2015; Kurakin et al. 2022,
+section 2.2). ``reference`` is ``vmap(grad)``, for any network: it
 calls the network with one record, so that records cannot mix (`network.check_separate`
 refuses the operations by which they could). Where a network mixes the records of a
 batch, ``fast`` bounds nothing: it is for networks that privfeat makes by name, and for
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Shaped
 
+from privfeat.core.sums.batches import UNIT, on_grid
 from privfeat.networks.engine.clipping import (
     ClipFactor,
     ClipStyle,
@@ -31,19 +33,30 @@ from privfeat.networks.engine.network import Network, Parameters
 from privfeat.networks.layers.basic import Tape, recorded
 from privfeat.networks.layers.contributions import (
     Contribution,
+    Entry,
+    as_it_is,
     kept,
     norms_of,
-    weighted_sums,
 )
 
 RecordLoss: TypeAlias = Callable[
     [Float[Array, "n m"], Shaped[Array, "n ..."]], Float[Array, " n"]
 ]
-# What a record's gradient is: from network, loss, names of trained parameters,
-# parameters, inputs and targets to the contribution of every one of these parameters.
+Inputs: TypeAlias = Float[Array, "n k ..."]
+Targets: TypeAlias = Shaped[Array, "n ..."]
+# What a record's gradient is: from what is trained, parameters, inputs and targets to
+# the contribution of every trained parameter.
 Terms: TypeAlias = Callable[..., dict[str, Contribution]]
 _AXIS = "records"
 UsedEngine: TypeAlias = Literal["fast", "reference"] | Terms
+
+
+class Trained(NamedTuple):
+    """A network, the loss of its scores, and the names of trained parameters."""
+
+    network: Network
+    loss: RecordLoss
+    trainable: tuple[str, ...]
 
 
 class RecordParts(NamedTuple):
@@ -64,14 +77,23 @@ class RecordParts(NamedTuple):
     found: dict[str, Contribution]
 
     def clipped_sum(
-        self, radii: dict[str, Float[Array, ""]], factor: ClipFactor
+        self,
+        radii: dict[str, Float[Array, ""]],
+        scales: dict[str, Float[Array, ""]],
+        factor: ClipFactor,
+        entry: Entry = on_grid,
     ) -> Parameters:
-        """Return the sum over records, each part of each bounded by its radius."""
-        weights: dict[str, Float[Array, " n"]] = {}
+        """Return the sum over records, each part of each bounded by its radius.
+
+        Every part is multiplied by its scale, and then passed through ``entry``.
+        """
+        total: Parameters = {}
         for part, names in self.names.items():
-            own = clip_factors(self.norms[part], radii[part], factor)
-            weights |= dict.fromkeys(names, jnp.where(self.usable, own, 0.0))
-        return weighted_sums(self.found, weights)
+            own = clip_factors(self.norms[part], radii[part], factor) * scales[part]
+            weights = jnp.where(self.usable, own, 0.0)
+            for name in names:
+                total[name] = self.found[name].weighted_sum(weights, entry)
+        return total
 
 
 def record_parts(
@@ -102,7 +124,7 @@ def record_parts(
         slots that hold a record.
     """
     terms = _TERMS[engine] if isinstance(engine, str) else engine
-    parts = parts_of(trainable, style)
+    trained, parts = Trained(network, loss, trainable), parts_of(trainable, style)
 
     def compute(
         parameters: Parameters,
@@ -110,7 +132,7 @@ def record_parts(
         targets: Shaped[Array, "n ..."],
         valid: Bool[Array, " n"],
     ) -> RecordParts:
-        found = terms(network, loss, trainable, parameters, inputs, targets)
+        found = terms(trained, parameters, inputs, targets)
         norms = norms_of(found, parts)
         usable = valid & jnp.all(jnp.isfinite(jnp.stack([*norms.values()])), axis=0)
         return RecordParts(parts, norms, usable, found)
@@ -118,18 +140,14 @@ def record_parts(
     return compute
 
 
-def clipped_sum(
-    parts_of_batch: Callable[..., RecordParts], factor: ClipFactor = "abadi"
+def compiled_sum(
+    parts_of_batch: Callable[..., RecordParts],
+    sum_of: Callable[[RecordParts, Parameters, Float[Array, ""]], Parameters],
 ) -> Callable[..., Parameters]:
-    """Return ``f(parameters, inputs, targets, valid, clip_norm) -> clipped sum``.
+    """Return ``f(parameters, inputs, targets, valid, clip_norm) -> sum``, compiled.
 
-    It is compiled, takes what ``parts_of_batch``, from `record_parts`, takes, and a
-    clip norm, which may differ from call to call. Sensitive result.
-
-    Notes
-    -----
-    **Guarantee.** Records are treated alike and by themselves, so that adding one moves
-    the sum by its own clipped gradient: by at most ``clip_norm`` (see `clipping`).
+    It takes what ``parts_of_batch``, from `record_parts`, takes, and a clip norm, which
+    may differ from call to call, and gives ``sum_of(parts, parameters, clip_norm)``.
     """
 
     @jax.jit
@@ -141,10 +159,39 @@ def clipped_sum(
         clip_norm: Float[Array, ""],
     ) -> Parameters:
         found = parts_of_batch(parameters, inputs, targets, valid)
-        radius = clip_norm * part_radius(1.0, len(found.norms))
-        return found.clipped_sum(dict.fromkeys(found.norms, radius), factor)
+        return sum_of(found, parameters, clip_norm)
 
     return compute
+
+
+def clipped_sum(
+    parts_of_batch: Callable[..., RecordParts],
+    factor: ClipFactor = "abadi",
+    *,
+    private: bool = True,
+) -> Callable[..., Parameters]:
+    """Return ``f(parameters, inputs, targets, valid, clip_norm) -> clipped sum``.
+
+    It is a `compiled_sum`. With privacy its result is of whole numbers, in units of
+    ``clip_norm * UNIT``; without, of floats. Sensitive.
+
+    Notes
+    -----
+    **Guarantee.** Records are treated alike and by themselves, so that adding one moves
+    the sum by its own clipped gradient, rounded: by at most ``1 / UNIT`` (see
+    `clipping` and `core.sums.batches`).
+    """
+
+    def sum_of(
+        found: RecordParts, parameters: Parameters, clip_norm: Float[Array, ""]
+    ) -> Parameters:
+        radius = clip_norm * part_radius(1.0, len(found.norms))
+        scale = 1.0 / (UNIT * clip_norm) if private else jnp.ones_like(clip_norm)
+        radii, scales = (dict.fromkeys(found.norms, each) for each in (radius, scale))
+        entry = on_grid if private else as_it_is
+        return found.clipped_sum(radii, scales, factor, entry)
+
+    return compiled_sum(parts_of_batch, sum_of)
 
 
 def over_devices(clipped_sum: Callable[..., Parameters]) -> Callable[..., Parameters]:
@@ -199,13 +246,9 @@ def dry_run(network: Network, inputs: Any) -> Tape:
 
 
 def _fast_terms(
-    network: Network,
-    loss: RecordLoss,
-    trainable: tuple[str, ...],
-    parameters: Parameters,
-    inputs: Float[Array, "n k ..."],
-    targets: Shaped[Array, "n ..."],
+    trained: Trained, parameters: Parameters, inputs: Inputs, targets: Targets
 ) -> dict[str, Contribution]:
+    network, loss, trainable = trained
     n, copies = inputs.shape[:2]
     images = inputs.reshape(n * copies, *inputs.shape[2:])
     labels = jnp.repeat(targets, copies, axis=0)
@@ -229,13 +272,9 @@ def _fast_terms(
 
 
 def _reference_terms(
-    network: Network,
-    loss: RecordLoss,
-    trainable: tuple[str, ...],
-    parameters: Parameters,
-    inputs: Float[Array, "n k ..."],
-    targets: Shaped[Array, "n ..."],
+    trained: Trained, parameters: Parameters, inputs: Inputs, targets: Targets
 ) -> dict[str, Contribution]:
+    network, loss, trainable = trained
     fixed = {name: parameters[name] for name in parameters if name not in trainable}
 
     def record_loss(

@@ -6,15 +6,21 @@ its ``t`` axis: the gradient of a dense kernel is ``sum_t a_t e_t^T``.
 
 Records of weight zero (empty slots of a batch, and gradients that are not finite) are
 masked, not multiplied: zero times NaN is NaN.
+
+A record's weighted gradient is formed by itself, passed through ``entry``, and only
+then added to those of others: what a record adds is then a function of ``a``, ``e`` and
+the weight of that record alone, if ``entry`` returns whole numbers
+(`core.sums.batches`).
 """
 
+import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Num
 
 # A kept gradient is written once and read twice. Moving a number costs about as much as
 # twelve multiplications, measured on two CPU cores.
@@ -22,12 +28,18 @@ _COST_OF_KEEPING = 36
 # Two units of float32 for every term of a sum; see `gram`.
 GRAM_SLACK = 2.0**-23
 _MORE_TERMS = 16
-_MOST_TERMS = 2**20
+_MOST_TERMS = 2**16
 # Squares below this, the smallest normal float32, may be flushed to zero.
 _FLUSHED = 2.0**-126
 _LOST = _FLUSHED / (GRAM_SLACK * _MORE_TERMS)
 # Longer axes are summed in blocks.
 _BLOCK = 2**12
+# A CPU adds up so many records in one loop over their numbers; to reduce an axis, which
+# is right for more and elsewhere, takes it ten times as long.
+_UNROLLED = 32
+
+Weights: TypeAlias = Float[Array, " n"]
+Entry: TypeAlias = Callable[[Float[Array, "..."]], Num[Array, "..."]]
 
 
 class Contribution(NamedTuple):
@@ -38,13 +50,14 @@ class Contribution(NamedTuple):
     squared_norms : array of shape (n,)
         Squared norm of the parameter's gradient, for every record. Sensitive.
     weighted_sum : callable
-        From weights of shape (n,), >= 0, to the weighted sum of the gradients.
+        From weights of shape (n,), >= 0, and ``entry``, to the sum over records of
+        ``entry`` of the weighted gradient, of every number by itself.
     slack : array of shape (n,), or 0.0
         What rounding may have taken from ``squared_norms`` by cancellation.
     """
 
     squared_norms: Float[Array, " n"]
-    weighted_sum: Callable[[Float[Array, " n"]], Float[Array, "..."]]
+    weighted_sum: Callable[..., Num[Array, "..."]]
     slack: Float[Array, " n"] | float = 0.0
 
 
@@ -74,11 +87,25 @@ def norms_of(
     return norms
 
 
-def weighted_sums(
-    found: Mapping[str, Contribution], weights: Mapping[str, Float[Array, " n"]]
-) -> dict[str, Float[Array, "..."]]:
-    """Return the weighted sum over records of every parameter's gradient."""
-    return {name: found[name].weighted_sum(own) for name, own in weights.items()}
+def as_it_is(values: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Return ``values``: the entry of an ordinary sum."""
+    return values
+
+
+def unrolled(n_records: int) -> bool:
+    """Return whether to add up so many records one after another."""
+    return jax.default_backend() == "cpu" and n_records <= _UNROLLED
+
+
+def added(
+    gradients: Float[Array, "n ..."] | Sequence[Float[Array, "..."]],
+    entry: Entry = as_it_is,
+) -> Num[Array, "..."]:
+    """Return the sum over records of ``entry`` of each gradient."""
+    if isinstance(gradients, list) or unrolled(len(gradients)):
+        return functools.reduce(jnp.add, map(entry, gradients))
+    entries = entry(jnp.asarray(gradients))
+    return jnp.sum(entries, axis=0, dtype=entries.dtype)
 
 
 def keeping_is_cheaper(n_positions: int, n_inputs: int, n_outputs: int) -> bool:
@@ -94,27 +121,36 @@ def keeping_is_cheaper(n_positions: int, n_inputs: int, n_outputs: int) -> bool:
 
 def kept(gradients: Float[Array, "n ..."]) -> Contribution:
     """Return the contribution of gradients that are at hand."""
-    gradients = widened(gradients)
-    flat = gradients.reshape(gradients.shape[0], -1)
+    flat = widened(gradients).reshape(len(gradients), -1)
+    # In one place after another: differentiation leaves matrices transposed, over which
+    # loops take four times as long.
+    flat = jax.lax.optimization_barrier(flat)  # type: ignore[no-untyped-call]
+    gradients = flat.reshape(gradients.shape)
 
-    def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "..."]:
-        total = weights @ masked(flat, weights)
-        return total.reshape(gradients.shape[1:])
+    def weighted_sum(weights: Weights, entry: Entry = as_it_is) -> Num[Array, "..."]:
+        if not unrolled(len(gradients)):
+            return added(scaled(gradients, weights), entry)
+        return added(_each_scaled([*gradients], weights), entry)
 
     return Contribution(squares(gradients), weighted_sum)
 
 
 def kept_list(gradients: list[Float[Array, "..."]]) -> Contribution:
     """Return the contribution of gradients that are separate arrays."""
+    gradients = [*map(widened, gradients)]
 
-    def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "..."]:
-        total = jnp.zeros_like(gradients[0])
-        for weight, gradient in zip(weights, gradients, strict=True):
-            total += jnp.where(weight > 0.0, weight * gradient, 0.0)
-        return total
+    def weighted_sum(weights: Weights, entry: Entry = as_it_is) -> Num[Array, "..."]:
+        return added(_each_scaled(gradients, weights), entry)
 
-    norms = [squares(widened(gradient)[None])[0] for gradient in gradients]
+    norms = [squares(gradient[None])[0] for gradient in gradients]
     return Contribution(jnp.stack(norms), weighted_sum)
+
+
+def _each_scaled(
+    gradients: Sequence[Float[Array, "..."]], weights: Float[Array, " n"]
+) -> list[Float[Array, "..."]]:
+    pairs = zip(weights, gradients, strict=True)
+    return [jnp.where(weight > 0.0, weight * own, 0.0) for weight, own in pairs]
 
 
 def dense(a: Float[Array, "n t d"], e: Float[Array, "n t o"]) -> Contribution:
@@ -126,10 +162,14 @@ def dense(a: Float[Array, "n t d"], e: Float[Array, "n t o"]) -> Contribution:
     """
     n_positions, n_inputs, n_outputs = a.shape[1], a.shape[2], e.shape[2]
 
-    def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "d o"]:
-        # one matrix product, as in a step without privacy
+    def weighted_sum(weights: Weights, entry: Entry = as_it_is) -> Num[Array, "..."]:
         left, right = masked(a, weights), scaled(e, weights)
-        return left.reshape(-1, n_inputs).T @ right.reshape(-1, n_outputs)
+        if n_positions > 1:
+            return added(jnp.einsum("ntd,nto->ndo", left, right), entry)
+        if not unrolled(len(a)):
+            return added(left[:, 0, :, None] * right[:, 0, None, :], entry)
+        pairs = zip(left[:, 0], right[:, 0], strict=True)
+        return added([x[:, None] * y[None, :] for x, y in pairs], entry)
 
     if n_positions == 1:
         return Contribution(squares(a) * squares(e), weighted_sum)
@@ -141,7 +181,7 @@ def dense(a: Float[Array, "n t d"], e: Float[Array, "n t o"]) -> Contribution:
 def gram(
     a: Float[Array, "n t d"],
     e: Float[Array, "n t o"],
-    weighted_sum: Callable[[Float[Array, " n"]], Float[Array, "..."]],
+    weighted_sum: Callable[..., Num[Array, "..."]],
 ) -> Contribution:
     """Return ``norm(sum_t a_t e_t^T)^2 = sum_ts (a_t . a_s)(e_t . e_s)``.
 
@@ -155,7 +195,7 @@ def gram(
     is off by at most ``g(d) norm(a_t) norm(a_s)``, ``g(d) = d u / (1 - d u)``, by
     Cauchy-Schwarz; a product of two of them, summed over ``t`` positions twice, by
     ``((1 + g(d)) (1 + g(o)) (1 + u) (1 + g(t))^2 - 1) M^2``. With ``k = d + o + 2 t``
-    terms, ``k <= 2**20``, that is below ``1.1 (k + 1) u M^2``, and ``M`` is computed to
+    terms, ``k <= 2**16``, that is below ``1.1 (k + 1) u M^2``, and ``M`` is computed to
     within ``2**-4``; the slack is ``2 (k + 16) u M^2``. Products of numbers so small
     that they are flushed to zero are in it as well, see `_norms`.
     """
@@ -180,10 +220,15 @@ def lookup(
     rows = jnp.where(ids < 0, ids + n_rows, ids)  # as they are read
     same = (rows[:, :, None] == rows[:, None, :]).astype(e.dtype)
     inner = same * _inner_products(e)
+    earlier = jnp.tril(jnp.ones(same.shape[1:], same.dtype), -1)
+    first = jnp.sum(same * earlier[None], axis=2) == 0.0
 
-    def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "r o"]:
-        rows = scaled(e, weights).reshape(-1, e.shape[2])
-        return table.at[ids.reshape(-1)].add(rows)
+    def weighted_sum(weights: Weights, entry: Entry = as_it_is) -> Num[Array, "..."]:
+        # what a record adds to a row, where it uses the row first
+        whole = jnp.einsum("nts,nso->nto", same, scaled(e, weights))
+        own = entry(jnp.where(first[:, :, None], whole, 0.0))
+        zero = jnp.zeros(table.shape, own.dtype)
+        return zero.at[ids.reshape(-1)].add(own.reshape(-1, e.shape[2]))
 
     slack = _slack(n_terms) * jnp.square(jnp.sum(_norms(e), axis=1))
     return Contribution(summed(inner), weighted_sum, slack)

@@ -88,20 +88,13 @@ class Conv(Layer):
         columns = self._patches(a.reshape(-1, *a.shape[2:]))
         columns, errors = columns.reshape(n, -1, math.prod(shape[:3])), positions(e)
 
-        def weighted_sum(weights: Float[Array, " n"]) -> Float[Array, "p q c o"]:
-            left = contributions.masked(a, weights).reshape(-1, *a.shape[2:])
-            right = contributions.scaled(e, weights).reshape(-1, *e.shape[2:])
-            return self._kernel_gradient(left, right)
-
-        if shape[:2] == (1, 1):
-            flat = contributions.dense(columns, errors)
-            found = flat._replace(
-                weighted_sum=lambda w: flat.weighted_sum(w).reshape(shape)
-            )
-        elif not contributions.keeping_is_cheaper(
+        if shape[:2] == (1, 1) or not contributions.keeping_is_cheaper(
             columns.shape[1], columns.shape[2], shape[3]
         ):
-            found = contributions.gram(columns, errors, weighted_sum)
+            flat = contributions.dense(columns, errors)
+            found = flat._replace(
+                weighted_sum=lambda *given: flat.weighted_sum(*given).reshape(shape)
+            )
         elif shape[2] == 1:  # convolutions are slow on one channel: half the time
             formed = jnp.einsum("nti,nto->nio", columns, errors)
             found = kept(formed.reshape(n, *shape))

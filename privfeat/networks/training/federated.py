@@ -33,8 +33,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped
 from numpy.typing import NDArray
 
 from privfeat.estimation.inputs import Users
-from privfeat.networks.engine.clipped_sums import RecordLoss
-from privfeat.networks.engine.network import Network, Parameters
+from privfeat.networks.engine.clipped_sums import Trained
+from privfeat.networks.engine.network import Parameters
 from privfeat.networks.images.augment import Views
 from privfeat.networks.layers.contributions import Contribution, kept
 from privfeat.networks.training.units import Units
@@ -79,14 +79,13 @@ class LocalTraining:
 
     def __call__(
         self,
-        network: Network,
-        loss: RecordLoss,
-        trainable: tuple[str, ...],
+        trained: Trained,
         parameters: Parameters,
         inputs: UserInputs,
         targets: Shaped[Array, "n s ..."],
     ) -> dict[str, Contribution]:
         """Return the update of every user, by parameter."""
+        network, loss, trainable = trained
         fixed = {name: parameters[name] for name in parameters if name not in trainable}
         start = {name: parameters[name] for name in trainable}
         rate = jnp.float32(self.learning_rate)

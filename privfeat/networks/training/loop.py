@@ -12,17 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int, Num
 from numpy.typing import NDArray
 
 from privfeat._progress import passing
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.sums.batches import BatchTotal
+from privfeat.core.sums.batches import BatchTotal, check_batches
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
-from privfeat.networks.engine.clipping import warn_of_rounding
 from privfeat.networks.engine.network import Parameters
+from privfeat.networks.layers.contributions import widened
 from privfeat.networks.training.optimizers import Optimizer
 from privfeat.networks.training.together import sampled
 from privfeat.networks.training.units import Units
@@ -86,7 +86,7 @@ class Trainer:
     **Several processes.** Which units a step draws, and how they are dealt into
     physical batches, is as in one process. Each batch is summed by one of them, and
     batch sums are whole numbers on a grid: their total is that of one process, bit for
-    bit, if all have the same devices and cores. Noise is added to it once.
+    bit, if devices compute a record's gradient alike. Noise is added to it once.
     """
 
     clipped_sum: Callable[..., Parameters]
@@ -105,17 +105,17 @@ class Trainer:
     def start(self, parameters: Parameters) -> TrainState:
         """Return the state before the first step.
 
-        Warns of batches so large that their sums round by much of a clip norm.
-
         Raises
         ------
         TypeError
             If the optimizer needs more than gradients and parameters for a step: found
             here, before the fit is charged.
+        ValueError
+            If sums of so many parameters, or records at a time, are not exact.
         """
         if self.private:
-            at_a_time = self.microbatch_size // jax.local_device_count()
-            warn_of_rounding(self.expected_batch_size, at_a_time)
+            size = sum(parameters[name].size for name in self.names)
+            check_batches(size, self.microbatch_size)
         moving = {name: parameters[name] for name in self.names}
         average = dict(moving) if self.ema_decay is not None else None
         optimizer = self.optimizer.init(moving)
@@ -220,10 +220,9 @@ def physical_batches(
 
 
 @partial(jax.jit, static_argnames="names")
-def flatten(parameters: Parameters, names: tuple[str, ...]) -> Float[Array, " p"]:
+def flatten(parameters: Parameters, names: tuple[str, ...]) -> Num[Array, " p"]:
     """Return the named arrays as one vector, in that order."""
-    leaves = [parameters[name].ravel().astype(jnp.float32) for name in names]
-    return jnp.concatenate(leaves)
+    return jnp.concatenate([widened(parameters[name]).ravel() for name in names])
 
 
 def unflatten(

@@ -9,6 +9,7 @@ import jax
 from numpy.typing import NDArray
 
 from privfeat._types import Unit
+from privfeat.core.sums.batches import LARGEST_BATCH
 from privfeat.core.sums.processes import Team
 from privfeat.networks.engine.clipped_sums import UsedEngine
 from privfeat.networks.engine.network import Network
@@ -83,7 +84,8 @@ def fitting_microbatch(
     Without a ``microbatch_size``, as many as fit in about a gibibyte of each device: a
     power of two, <= 32, since more gain nothing, measured on CPUs. A unit needs the
     outputs of layers for so many views at a time, with inputs and cotangents, and up to
-    so many gradients: all of it public sizes.
+    so many gradients: all of it public sizes. A ``microbatch_size`` above what sums are
+    proved for, or above 32 on a CPU, where sums of more are slower, is lowered to that.
     """
     n_devices = jax.local_device_count()
     if microbatch_size is None:
@@ -92,4 +94,7 @@ def fitting_microbatch(
         per_unit = 4 * (3 * outputs * n_views + n_gradients * size)
         fitting = min(max(_BYTES // per_unit, 1), _LARGEST)
         microbatch_size = n_devices * 2 ** (int(fitting).bit_length() - 1)
-    return -(-microbatch_size // n_devices) * n_devices
+    most = LARGEST_BATCH // n_devices
+    if jax.default_backend() == "cpu":
+        most = min(most, _LARGEST)
+    return max(min(-(-microbatch_size // n_devices), most), 1) * n_devices

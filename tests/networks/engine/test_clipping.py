@@ -1,13 +1,11 @@
 """Every factor, style and engine keeps one record's part within the clip norm."""
 
 import itertools
-import warnings
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from privfeat.exceptions import PrivacyWarning
 from privfeat.networks.engine.clipping import (
     CLIP_FACTORS,
     CLIP_STYLES,
@@ -15,7 +13,6 @@ from privfeat.networks.engine.clipping import (
     clip_factors,
     part_of,
     part_radius,
-    warn_of_rounding,
 )
 
 
@@ -99,28 +96,3 @@ def test_bad_clip_norms_are_refused(clip_norm):
 
 def test_a_schedule_is_kept():
     assert check_phases(((0.0, 0.1), (0.8, 10))) == ((0.0, 0.1), (0.8, 10.0))
-
-
-def test_a_float32_sum_in_one_order_can_lose_what_is_warned_of():
-    """One record more moves it by far more than its norm, but by less than the bound.
-
-    The first add up to more than a power of two, and to that power without one of them.
-    Above it all others are less than half a unit of the sum, and are lost; below it
-    each counts as a unit of half the size.
-    """
-    n, first, small = 2**16, 2**14 + 1, -0.3 * 2.0**-9
-    records = np.full(n, small, np.float32)
-    records[:first] = 1.0
-    sums = [np.cumsum(part, dtype=np.float32)[-1] for part in (records, records[1:])]
-    assert 20.0 < float(sums[0] - sums[1]) < 2 * n * n * 2.0**-24
-    with pytest.warns(PrivacyWarning, match="float32 sums round"):
-        warn_of_rounding(n, n)
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "at_a_time"), [(26000, 32), (512, 2**16), (0.5, 2**16), (8e5, 1)]
-)
-def test_batches_of_usual_sizes_are_not_warned_of(batch_size, at_a_time):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_rounding(batch_size, at_a_time)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPSGDClassifier
+from privfeat.core.sums.batches import UNIT
 from privfeat.estimation.inputs import Users
 from privfeat.networks.engine import clipped_sums
 from privfeat.networks.engine.losses import cross_entropy
@@ -53,7 +54,7 @@ def exact_sum(network):
             function = clipped_sums.clipped_sum(parts, factor)
             lowered = function.lower(*arguments)
             compiled[rule] = lowered.compile(compiler_options=UNOPTIMIZED)
-        return flatten(compiled[rule](*arguments), tuple(network.initial)) / 0.25
+        return flatten(compiled[rule](*arguments), tuple(network.initial)) * UNIT
 
     return compute
 
