@@ -140,7 +140,7 @@ def preconditioned(
     The threads of a product wait busily for its successor, and would take a core from
     the pass over the records that follows.
     """
-    with threadpool_limits(1, "blas"):
+    with one_thread_a_product():
         return np.asarray(gradient @ inverse)
 
 
