@@ -19,13 +19,9 @@ from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
+from privfeat.networks.engine.batches import sum_of_batch
 from privfeat.networks.engine.choice import check_rows, choose_engine
-from privfeat.networks.engine.clipped_sums import (
-    clipped_sum,
-    dry_run,
-    over_devices,
-    record_parts,
-)
+from privfeat.networks.engine.clipped_sums import dry_run, record_parts
 from privfeat.networks.engine.clipping import check_phases
 from privfeat.networks.engine.network import Network, check_scores, check_separate
 from privfeat.networks.images.augment import Views, to_inputs, voted
@@ -147,9 +143,9 @@ class DPSGDModel(DPSGDParameters, ABC):
             if not private:
                 factor, style, phases = "abadi", "flat", _UNCLIPPED
             names = tuple(name for name in initial if name not in frozen)
-            parts = record_parts(network, self._loss, style, units.engine, names)
+            how = network, self._loss, style, units.engine, names
             trainer = Trainer(
-                clipped_sum=over_devices(clipped_sum(parts, factor, private=private)),
+                clipped_sum=sum_of_batch(*how, factor, private),
                 units=units,
                 optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
                 names=names,
@@ -166,9 +162,11 @@ class DPSGDModel(DPSGDParameters, ABC):
                 given = problem, records, network
                 check_same_training(trainer, self, seed, fit.statement, *given)
             if private and self.clipping == "adaptive":
-                how = parts, factor, style, initial
                 like = blank(records), targets[:1], problem.n_outputs
-                trainer, initial = with_adaptive_bounds(trainer, *how, *like)
+                parts = record_parts(*how)
+                trainer, initial = with_adaptive_bounds(
+                    trainer, parts, factor, style, initial, *like
+                )
             start = trainer.start(first_of(team, initial, "initial parameters"))
             parameters = run_to_end(self, trainer, start, fit, fitted)
         return self._with_model(parameters, fitted)
@@ -224,13 +222,15 @@ class DPSGDModel(DPSGDParameters, ABC):
         if isinstance(self.model, nnx.Module):
             return Network(self.model)
         rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
+        recipe = None
         if isinstance(self.model, str):
             module = build(self.model, input_shape, n_outputs, rngs=rngs)
+            recipe = (self.model, *input_shape, n_outputs)
         else:
             module = self.model(input_shape, n_outputs, rngs=rngs)
         if self.weights is not None and keys is not None:
-            module = load_timm_weights(module, self.weights)
-        return Network(module)
+            module, recipe = load_timm_weights(module, self.weights), None
+        return Network(module, recipe)
 
     def _units(
         self,

@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Shaped
 
 from privfeat.core.sums.batches import UNIT, on_grid
@@ -47,7 +46,6 @@ Targets: TypeAlias = Shaped[Array, "n ..."]
 # What a record's gradient is: from what is trained, parameters, inputs and targets to
 # the contribution of every trained parameter.
 Terms: TypeAlias = Callable[..., dict[str, Contribution]]
-_AXIS = "records"
 UsedEngine: TypeAlias = Literal["fast", "reference"] | Terms
 
 
@@ -192,44 +190,6 @@ def clipped_sum(
         return found.clipped_sum(radii, scales, factor, entry)
 
     return compiled_sum(parts_of_batch, sum_of)
-
-
-def over_devices(clipped_sum: Callable[..., Parameters]) -> Callable[..., Parameters]:
-    """Return `clipped_sum` on all local devices, each with a part of the records.
-
-    Returns
-    -------
-    f : callable
-        With the same arguments. The number of slots must be a multiple of the number of
-        devices.
-
-    Notes
-    -----
-    **Guarantee.** That of ``clipped_sum``: a device bounds its own records by
-    themselves, and the sums of all are added. No noise is drawn here; it is added once,
-    to the total.
-    """
-    devices = jax.local_devices()
-    if len(devices) == 1:
-        return clipped_sum
-
-    def part(*given: Any) -> Parameters:
-        own = clipped_sum(*given)
-        total: Parameters = jax.lax.psum(own, _AXIS)  # type: ignore[no-untyped-call]
-        return total
-
-    dealt, whole = PartitionSpec(_AXIS), PartitionSpec()  # type: ignore[no-untyped-call]
-    # The check would take the taps of the fast engine for shared by all devices, and
-    # sum their cotangents: the gradients of several records would be mixed.
-    return jax.jit(
-        jax.shard_map(
-            part,
-            mesh=Mesh(devices, (_AXIS,)),
-            in_specs=(whole, dealt, dealt, dealt, whole),
-            out_specs=whole,
-            check_vma=False,
-        )
-    )
 
 
 def dry_run(network: Network, inputs: Any) -> Tape:

@@ -1,7 +1,8 @@
 """A flax network as a function of named parameters."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from copy import copy
 from typing import Any, TypeAlias
 
 import jax
@@ -36,6 +37,9 @@ class Network:
     module : nnx.Module
         Maps images of shape (n, height, width, channels), or rows, to scores of shape
         (n, n_outputs), every record by itself. Not modified.
+    recipe : hashable, optional
+        All that the structure is made by. Networks of one recipe are equal: they are
+        one function of parameters, compiled once.
 
     Attributes
     ----------
@@ -54,7 +58,7 @@ class Network:
         and random state would have to be drawn as noise is.
     """
 
-    def __init__(self, module: nnx.Module) -> None:
+    def __init__(self, module: nnx.Module, recipe: Hashable = None) -> None:
         if not isinstance(module, nnx.Module):
             raise TypeError(
                 f"model must be a flax.nnx.Module, got {type(module).__name__}."
@@ -65,6 +69,25 @@ class Network:
         self._leaves = list(nnx.to_flat_state(state))
         leaves = by_name(self._leaves).items()
         self.initial: Parameters = {name: leaf[...] for name, leaf in leaves}
+        self.recipe = recipe
+
+    def __eq__(self, other: object) -> bool:
+        if self.recipe is None or not isinstance(other, Network):
+            return self is other
+        return self.recipe == other.recipe
+
+    def __hash__(self) -> int:
+        return id(self) if self.recipe is None else hash(self.recipe)
+
+    def outline(self) -> "Network":
+        """Return the same network with shapes in place of initial parameters."""
+        found = copy(self)
+        found.initial = jax.eval_shape(lambda: self.initial)
+        found._leaves = [
+            (path, variable.replace(found.initial[name]))
+            for name, (path, variable) in zip(self.initial, self._leaves, strict=True)
+        ]
+        return found
 
     def frozen_names(self, frozen: tuple[str, ...] | int) -> frozenset[str]:
         """Return the parameters that stay: by beginnings of names, or by groups.

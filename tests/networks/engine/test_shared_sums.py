@@ -1,0 +1,91 @@
+"""Fits of equal networks share the compiled sum of a batch, and nothing else."""
+
+import gc
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from privfeat import DPSGDClassifier
+from privfeat.networks.engine import batches
+from privfeat.networks.engine.batches import sum_of_batch
+from privfeat.networks.engine.losses import cross_entropy
+from privfeat.networks.engine.network import Network
+from privfeat.networks.models import build
+
+
+def network(seed=0, n_outputs=2, recipe=("mlp", 3, 2)):
+    module = build("mlp", (3,), n_outputs, rngs=nnx.Rngs(seed))
+    return Network(module, recipe)
+
+
+def made(of, style="flat", engine="fast", factor="abadi", private=True):
+    return sum_of_batch(
+        of, cross_entropy, style, engine, (*of.initial,), factor, private
+    )
+
+
+def test_equal_networks_have_one_sum():
+    assert made(network(0)) is made(network(1))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"style": "layerwise"},
+        {"engine": "reference"},
+        {"factor": "automatic"},
+        {"private": False},
+        {"of": network(n_outputs=3, recipe=("mlp", 3, 3))},
+    ],
+)
+def test_other_sums_are_made_anew(options):
+    assert made(**{"of": network()} | options) is not made(network())
+
+
+def test_a_network_of_the_user_is_not_kept():
+    of = network(recipe=None)
+    assert made(of) is not made(of)
+    gone = weakref.ref(of)
+    del of
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_is_kept_holds_no_parameters():
+    outline = network().outline()
+    kinds = {type(leaf) for leaf in outline.initial.values()}
+    kinds |= {type(variable.get_raw_value()) for _, variable in outline._leaves}
+    assert kinds == {jax.ShapeDtypeStruct}
+
+
+def test_a_shared_sum_is_that_of_its_own_parameters():
+    """Of the parameters, records and clip norm that it is given, not of the first."""
+    rng = np.random.default_rng(0)
+    for seed in (0, 1):
+        of = network(seed)
+        given = (
+            jnp.asarray(rng.normal(size=(4, 1, 3)), jnp.float32),
+            jnp.asarray(rng.integers(0, 2, 4)),
+            jnp.ones(4, bool),
+            jnp.float32(0.5 + seed),
+        )
+        found = made(of)(of.initial, *given)
+        alone = batches._made(
+            of, cross_entropy, "flat", "fast", (*of.initial,), "abadi", True
+        )(of.initial, *given)
+        for name, leaf in alone.items():
+            np.testing.assert_array_equal(found[name], leaf, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_a_second_fit_of_the_same_network_compiles_no_sum_again():
+    X, y = np.random.default_rng(0).normal(size=(8, 3)), np.arange(8) % 2
+    params = {"noise_multiplier": 1.0, "classes": [0, 1], "expected_batch_size": 4}
+    batches._shared.cache_clear()
+    for seed in (0, 1):
+        DPSGDClassifier(model="mlp", random_state=seed, n_iter=1, **params).fit(X, y)
+    assert batches._shared.cache_info()[:2] == (1, 1)  # hits, misses
