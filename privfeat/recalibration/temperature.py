@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._blas import one_thread_a_product
 from privfeat._checks import check_bool, check_int
@@ -146,7 +146,8 @@ class TemperatureScaling(
         ------
         TypeError, ValueError
             If a parameter is out of range, the records are both public and given a
-            budget, or a label is not among the classes. Nothing has been released.
+            budget, a label is not among the classes, or columns have other names than
+            those that ``estimator`` was fitted to. Nothing has been released.
         BudgetExceededError, LedgerError
             If ``ledger`` has too little left, or cannot be used. Nothing was charged.
         """
@@ -161,6 +162,10 @@ class TemperatureScaling(
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
+        if hasattr(X, "columns"):  # their order is not that of the numbers alone
+            without_data(
+                validate_data, self.estimator, X, reset=False, skip_check_array=True
+            )
         features = X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
         codes = _codes(y, classes)
         if len(codes) != len(features) or not len(codes):

@@ -73,7 +73,7 @@ def test_15_notices_a_mean_over_each_physical_batch(spy, records, plant):
     plant("batches that fit into memory", counted)
     plant(
         "sum of a batch as one vector",
-        lambda part, names: flatten(part, names) / sizes[-1],
+        lambda part, names: flatten(part, names) // sizes[-1],
     )
     with pytest.raises(AssertionError):
         check_15(spy, records)

@@ -253,3 +253,14 @@ def test_scaling_refuses_bad_records(sharp):
             TemperatureScaling(sharp).fit(rows, labels)
     with pytest.raises(ValueError, match="finite probabilities"):
         TemperatureScaling(sharp).fit(X * np.nan, y)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_scaling_refuses_columns_in_another_order():
+    pandas = pytest.importorskip("pandas")
+    X, y = draw(60, 12)
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    base = LogisticRegression().fit(table, y)
+    TemperatureScaling(base, public=True).fit(table, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        TemperatureScaling(base, public=True).fit(table[list("bacd")], y)

@@ -150,13 +150,12 @@ def _blocks(
 
     The more outputs, the longer a block is multiplied, and the less its place matters.
     """
-    host = np.asarray(rows)
     n_rows = min(max(_LEAST_ROWS, 1 << (8 * n_outputs).bit_length() - 1), CHUNK_ROWS)
-    wide = np.empty((n_rows, host.shape[1]))
-    for start in range(0, len(host), n_rows):
-        part = slice(start, start + n_rows)
-        wide[:] = host[part]
-        yield part, wide
+    blocks = np.asarray(rows).reshape(-1, n_rows, rows.shape[1])  # whole ones alone
+    wide = np.empty(blocks.shape[1:])
+    for place, block in enumerate(blocks):
+        wide[:] = block
+        yield slice(place * n_rows, (place + 1) * n_rows), wide
 
 
 def scaled(

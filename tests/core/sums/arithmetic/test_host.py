@@ -176,3 +176,9 @@ def test_chunks_in_several_threads_do_not_disturb_each_other(grid_rows):
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(gradient, chunks * 5))
     np.testing.assert_array_equal(found, expected * 5)
+
+
+def test_rows_that_do_not_fill_a_block_are_refused():
+    """One row would be repeated in the place of all."""
+    with pytest.raises(ValueError, match="reshape"):
+        list(host._blocks(np.ones((CHUNK_ROWS + 1, 2), np.float32), 2))
