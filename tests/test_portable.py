@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from privfeat import __all__ as names
 
 CODE = """
@@ -19,6 +21,7 @@ for package in ("privfeat", "privfeat_extract"):
 """
 
 
+@pytest.mark.slow
 def test_public_names_and_commands_need_no_fcntl():
     """In one process, since most of its time goes into imports."""
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)

@@ -162,7 +162,7 @@ class TemperatureScaling(
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
-        if hasattr(X, "columns"):  # their order is not that of the numbers alone
+        if without_data(hasattr, X, "columns"):  # whose order may be another
             without_data(
                 validate_data, self.estimator, X, reset=False, skip_check_array=True
             )

@@ -47,6 +47,7 @@ EXTREMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(
     "cls", [DPFC, DPAdamLinear, DPNewton, DPLeastSquares, DPLeastSquaresRegressor]

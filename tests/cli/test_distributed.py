@@ -93,6 +93,7 @@ def test_train_of_two_plain_shells_saves_one_model(tmp_path):
     assert release.count == 2
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_ends_the_other_with_a_sentence(features, tmp_path):
     """The second cannot read its file, and does not wait for the first either."""
     out = tmp_path / "model"

@@ -42,6 +42,7 @@ def test_train_refuses_what_it_cannot_use(folder, capsys):
     assert not (folder / "model").exists()
 
 
+@pytest.mark.slow
 def test_train_names_a_bad_image_and_skips_it(folder, capsys):
     (folder / "train" / "dark" / "3.png").write_text("no image")
     (folder / "train" / "dim").mkdir()

@@ -64,6 +64,7 @@ def finish(process):
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 @needs_posix
 def test_two_processes_that_finish_at_once_give_the_file_of_one(
     start, single, tmp_path
@@ -82,6 +83,7 @@ def test_two_processes_that_finish_at_once_give_the_file_of_one(
     ]
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_killed_process_resumes_alone(start, single, tmp_path):
     killed, other = start(1, kill_after=2), start(0)
@@ -118,6 +120,7 @@ def test_torchrun_starts_and_restarts_the_command(images, single, tmp_path):
     assert_same(tmp_path / "out.h5", single)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 7])
 def test_processes_one_after_the_other_give_the_file_of_one(
     images, scatter_as, single, tmp_path, count

@@ -100,6 +100,7 @@ def test_processes_refuse_what_would_count_twice(tmp_path, data):
             assert message in str(found[case]), case
 
 
+@pytest.mark.slow
 def test_processes_refuse_what_differs_in_any_parameter(tmp_path, data):
     """``clip_norm`` of 1e3 and 1e-3 stated a sensitivity of 0.001 and moved 371."""
     for found in run(tmp_path, data, "different"):

@@ -35,6 +35,7 @@ def test_classifier_learns_digits():
     assert clf.privacy_.private
 
 
+@pytest.mark.slow
 def test_regressor_learns_a_line():
     draw = np.random.default_rng(0)
     X = draw.uniform(-1, 1, (2000, 3))
@@ -143,6 +144,7 @@ def test_microbatches_change_nothing_but_rounding(records):
         np.testing.assert_allclose(fits[1].parameters_[name], leaf, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_fits_without_a_seed_differ(records):
     params = TINY | {"random_state": None}
     assert not same_parameters(
@@ -153,6 +155,7 @@ def test_fits_without_a_seed_differ(records):
     )
 
 
+@pytest.mark.slow
 def test_neighbours_have_the_same_fitted_shapes(records):
     X, y = records
     few = y != 2

@@ -40,6 +40,7 @@ def test_a_saved_classifier_predicts_alike(tmp_path, images, params):
     ).replace("1e-05", "")
 
 
+@pytest.mark.slow
 def test_a_saved_regressor_predicts_alike(tmp_path, images, params):
     model = DPSGDRegressor(**params).fit(images[0], images[1] - 0.5)
     save(model, tmp_path)
@@ -54,6 +55,7 @@ def test_damage_is_noticed(tmp_path, images, params):
         load(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_network_without_a_name_is_not_saved(tmp_path, images, params):
     def make(shape, n_outputs, *, rngs):
         return build("mlp", shape, n_outputs, rngs=rngs)

@@ -208,6 +208,7 @@ def test_load_returns_a_model_from_before_there_was_exact_noise(folder):
     assert load(folder).arithmetic == load_statement(folder).arithmetic == "float64"
 
 
+@pytest.mark.slow
 def test_a_loaded_model_predicts_without_a_device(fitted, folder):
     """JAX has no device in the process, so any use of it would fail, as a fit does."""
     code = f"""

@@ -114,6 +114,7 @@ def check_17():
         assert planned.epsilon == expected
 
 
+@pytest.mark.slow
 def test_17_the_type_of_a_noise_multiplier_changes_nothing():
     check_17()
 

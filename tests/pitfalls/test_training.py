@@ -55,6 +55,7 @@ def resumed(state):
     return jax.tree.map(lambda leaf: np.array(leaf)[()], state)
 
 
+@pytest.mark.slow
 def test_29_training_that_was_interrupted_ends_as_if_it_was_not(records, plant):
     check_29(records, plant)
 
@@ -97,6 +98,7 @@ def check_29_saved(records, folder):
     assert not Trap.sprung
 
 
+@pytest.mark.slow
 def test_29_a_saved_network_brings_no_seed_back_and_runs_no_code(records, tmp_path):
     check_29_saved(records, tmp_path)
 

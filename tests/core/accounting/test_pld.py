@@ -41,6 +41,7 @@ def test_pld_epsilon_falls_with_the_sampling_probability():
     assert cost(0.01) < cost(0.1) < cost(0.9)
 
 
+@pytest.mark.slow
 def test_pld_epsilons_are_those_of_each_delta():
     event = SelfComposedDpEvent(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)), 10)
     deltas = [1e-5, 0.9]

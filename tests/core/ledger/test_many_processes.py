@@ -64,6 +64,7 @@ def test_a_thousand_charges_of_eight_processes_are_exact(ledger):
     check_processes(ledger, n_processes=8, n_each=130, n_fitting=1000)
 
 
+@pytest.mark.slow
 def test_a_fit_killed_at_any_step_is_charged_if_it_drew(ledger, tmp_path):
     """Every call to the store, by counting up until the process lives to the end."""
     fit, step, code, drew = make_statement(rho=1e-4), 0, None, []
@@ -85,6 +86,7 @@ def test_a_fit_killed_at_any_step_is_charged_if_it_drew(ledger, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_process_killed_at_any_moment_leaves_every_charge(ledger):
     """At random moments, the inside of a commit included."""
     fit, moments = make_statement(rho=1e-4), random.Random(0)

@@ -71,6 +71,7 @@ def test_a_key_of_another_size_is_refused(bad):
         words_of(bad, 1)
 
 
+@pytest.mark.slow
 def test_no_word_and_no_key_repeats_in_a_million():
     """Two of 2**20 words are equal with probability 3e-8; this key is fixed."""
     one, two = (words_of(np.array([1, 0, 0, last], "u8"), 2**20) for last in (0, 1))

@@ -17,6 +17,7 @@ from tests.networks.dying import make_charged, make_classifier, steps_in
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 
+@pytest.mark.slow
 def test_a_finished_fit_is_returned_to_those_who_ask(tmp_path, records, drawn):
     first = make_classifier(tmp_path).fit(*records)
     drawn.clear()
@@ -51,6 +52,7 @@ def test_a_finished_folder_answers_no_fit(tmp_path, records, drawn):
         assert np.array_equal(first.parameters_[name], leaf)
 
 
+@pytest.mark.slow
 def test_folds_do_not_share_a_folder(tmp_path, records):
     X, y = records
     clf = make_classifier(tmp_path, random_state=None)
@@ -106,6 +108,7 @@ def test_checkpoints_of_another_fit_are_refused(tmp_path, records, interrupted, 
     assert drawn == []
 
 
+@pytest.mark.slow
 def test_data_of_another_size_is_refused(tmp_path, records, interrupted):
     interrupted(make_classifier(tmp_path), 3)
     X, y = records
@@ -178,6 +181,7 @@ def test_the_lock_stays_empty_and_a_copy_of_the_folder_is_free(tmp_path):
     assert (folder / ".lock").read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_releases_alone(tmp_path, records, interrupted):
     """All numbers in it follow from noise: of another seed, none stays the same."""
     contents = []
@@ -209,6 +213,7 @@ def test_bad_parameters_are_refused(records, drawn, params):
     assert drawn == []
 
 
+@pytest.mark.slow
 def test_a_saved_network_does_not_hold_the_folder(tmp_path, records):
     clf = make_classifier(tmp_path / "kept", n_iter=1).fit(*records)
     save(clf, tmp_path / "model")

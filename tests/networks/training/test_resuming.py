@@ -75,6 +75,7 @@ def test_no_noise_comes_twice_without_a_seed(tmp_path, records, interrupted, dra
     assert abs(overlap).max() < 6 / np.sqrt(size)
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_says_so(tmp_path, records, interrupted, capsys, plant):
     plant("seconds between lines", 0.0)
     interrupted(make_classifier(tmp_path), 5)
@@ -155,6 +156,7 @@ def test_of_two_copies_one_goes_on(
     assert [charge.status for charge in ledger.history] == ["fitted"]
 
 
+@pytest.mark.slow
 def test_an_older_checkpoint_does_not_go_on(
     tmp_path, records, interrupted, charged, drawn
 ):

@@ -70,6 +70,7 @@ def test_one_process_goes_on_where_two_were_interrupted(
     check_same_fit(clf.fit(*records), alone)
 
 
+@pytest.mark.slow
 def test_a_folder_that_the_first_cannot_use_is_refused_by_all(
     records, together, released, tmp_path
 ):
@@ -82,6 +83,7 @@ def test_a_folder_that_the_first_cannot_use_is_refused_by_all(
     assert not released
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_ends_all(
     records, together, tmp_path, plant
 ):
@@ -95,6 +97,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_all(
     assert "must be able to write a checkpoint" in str(second)
 
 
+@pytest.mark.slow
 def test_two_processes_are_charged_once_in_two_runs(
     records, together, broken_off, tmp_path
 ):

@@ -139,6 +139,7 @@ def sums(part, coef, loss):
         yield curvature_stack(part, coef, loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sums_of_slices_are_those_of_float64(grid_rows, accelerator, plant, loss):
     rows, labels = bounded(1500, 6)
