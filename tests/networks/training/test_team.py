@@ -13,7 +13,10 @@ from privfeat.networks.models import MLP
 from tests.networks.teams import ThreadTeam
 from tests.networks.tiny import TINY
 
-pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
+]
 
 FULL = TINY | {"expected_batch_size": None, "n_iter": 2}  # whose cost is quick to find
 
@@ -26,7 +29,6 @@ def check_same_fit(found, expected):
         np.testing.assert_array_equal(found.parameters_[name], leaf, err_msg=name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"clipping": "adaptive", "ema_decay": 0.9}])
 def test_several_processes_train_the_network_of_one(records, together, params):
     alone = DPSGDClassifier(**FULL | params).fit(*records)
@@ -34,7 +36,6 @@ def test_several_processes_train_the_network_of_one(records, together, params):
         check_same_fit(found, alone)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -52,7 +53,6 @@ def test_samples_of_several_processes_are_those_of_one(records, together, params
         check_same_fit(found, alone)
 
 
-@pytest.mark.slow
 def test_several_processes_train_the_network_of_one_for_users(of_users, together):
     X, y, users = of_users
     params = FULL | {"max_group_size": 2, "microbatch_size": 3}
@@ -61,7 +61,6 @@ def test_several_processes_train_the_network_of_one_for_users(of_users, together
         check_same_fit(found, alone)
 
 
-@pytest.mark.slow
 def test_several_processes_train_the_regression_of_one(records, together):
     X, _ = records
     params = {name: value for name, value in TINY.items() if name != "classes"}
@@ -70,7 +69,6 @@ def test_several_processes_train_the_regression_of_one(records, together):
         check_same_fit(found, alone)
 
 
-@pytest.mark.slow
 def test_every_record_counts_in_one_process(records, together, plant):
     """What the processes sum by themselves adds up to the sum of one, exactly."""
     sums, release = {}, plant.genuine("release of a sum")
@@ -90,7 +88,6 @@ def test_every_record_counts_in_one_process(records, together, plant):
         assert all(np.any(total) for total, _ in parts)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shared", "own"])
 def test_noise_is_drawn_once_and_all_get_the_same(records, together, drawn, rows):
     X, y = records
@@ -106,7 +103,6 @@ def test_noise_is_drawn_once_and_all_get_the_same(records, together, drawn, rows
     assert first.privacy_.releases[0].sampling_prob == 8 / 30
 
 
-@pytest.mark.slow
 def test_processes_with_rows_of_their_own_sum_all_of_them(records, together, released):
     X, y = records
     alone = DPSGDClassifier(**FULL).fit(X, y)
@@ -124,7 +120,6 @@ def test_processes_with_rows_of_their_own_sum_all_of_them(records, together, rel
     np.testing.assert_allclose(released[0] + released[1], expected[0], atol=1e-4)
 
 
-@pytest.mark.slow
 def test_samples_of_rows_of_their_own_are_independent(records, together, plant):
     X, y = records
     masks, sample = [], plant.genuine("Poisson sample")
@@ -157,7 +152,6 @@ OTHERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_processes_that_differ_in_a_parameter_are_refused(
     records, together, released, tmp_path, name
@@ -173,7 +167,6 @@ def test_processes_that_differ_in_a_parameter_are_refused(
     assert not ledger.history
 
 
-@pytest.mark.slow
 def test_processes_with_the_same_rows_of_their_own_are_refused(
     records, together, released
 ):
@@ -183,7 +176,6 @@ def test_processes_with_the_same_rows_of_their_own_are_refused(
     assert not released
 
 
-@pytest.mark.slow
 def test_processes_with_rows_of_their_own_must_be_given_classes(records, together):
     X, y = records
     params = FULL | {"classes": None}
@@ -194,7 +186,6 @@ def test_processes_with_rows_of_their_own_must_be_given_classes(records, togethe
         assert "classes must be given" in str(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "message"), [("own", "must be None"), ("shared", "")])
 def test_other_users_in_each_process_are_refused(of_users, together, rows, message):
     X, y, users = of_users
@@ -210,7 +201,6 @@ def test_other_users_in_each_process_are_refused(of_users, together, rows, messa
         assert message in str(found)
 
 
-@pytest.mark.slow
 def test_processes_with_other_batches_are_refused(records, together):
     """As devices of other numbers make them."""
     params = [FULL | {"microbatch_size": size} for size in (4, 5)]
@@ -219,7 +209,6 @@ def test_processes_with_other_batches_are_refused(records, together):
         assert "the same devices" in str(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("momentum", [0.5, 0.9])
 def test_an_optimizer_of_a_user_is_compared_by_what_it_does(
     records, together, momentum
@@ -235,7 +224,6 @@ def test_an_optimizer_of_a_user_is_compared_by_what_it_does(
         assert "all processes must have the same fit" in str(first)
 
 
-@pytest.mark.slow
 def test_a_network_of_a_user_is_compared_by_what_it_does(records, together):
     def made(width):
         def model(shape, n_outputs, *, rngs):
@@ -253,7 +241,6 @@ def test_a_network_of_a_user_is_compared_by_what_it_does(records, together):
     assert "all processes must have the same fit" in str(first)
 
 
-@pytest.mark.slow
 def test_the_first_process_charges_for_all(records, together, tmp_path):
     ledger = PrivacyLedger(tmp_path / "l", dataset="x", epsilon=1e4, delta=1e-3)
     params = FULL | {"ledger": ledger, "random_state": None}
@@ -262,14 +249,12 @@ def test_the_first_process_charges_for_all(records, together, tmp_path):
     assert charge.status == "fitted"
 
 
-@pytest.mark.slow
 def test_restore_is_for_one_process(together, tmp_path):
     clf = DPSGDClassifier(**FULL | {"checkpoint_dir": tmp_path})
     for found in together(lambda _: clf.restore()):
         assert "restore must run in one process" in str(found)
 
 
-@pytest.mark.slow
 def test_every_batch_is_summed_by_one_process():
     for n in range(8):
         parts = [ThreadTeam(index, 3).part(n) for index in range(3)]
@@ -284,7 +269,6 @@ class Unreadable(PrivacyLedger):
         raise LedgerError("the ledger is gone")
 
 
-@pytest.mark.slow
 def test_all_processes_end_if_the_first_cannot_say_what_is_left(
     records, together, tmp_path
 ):

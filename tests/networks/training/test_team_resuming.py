@@ -9,7 +9,10 @@ from tests.networks.tiny import TINY
 from tests.networks.training.conftest import InterruptedFit
 from tests.networks.training.test_team import check_same_fit
 
-pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
+]
 
 FULL = TINY | {"expected_batch_size": None, "checkpoint_every": 2, "n_iter": 5}
 FULL |= {"ema_decay": 0.9, "optimizer": "adam"}
@@ -35,7 +38,6 @@ def broken_off(plant):
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgld"])
 def test_two_processes_go_on_where_they_were_interrupted(
     records, together, broken_off, tmp_path, optimizer
@@ -60,7 +62,6 @@ def test_two_processes_go_on_where_they_were_interrupted(
     check_same_fit(restored, alone)
 
 
-@pytest.mark.slow
 def test_one_process_goes_on_where_two_were_interrupted(
     records, together, broken_off, tmp_path
 ):
@@ -70,7 +71,6 @@ def test_one_process_goes_on_where_two_were_interrupted(
     check_same_fit(clf.fit(*records), alone)
 
 
-@pytest.mark.slow
 def test_a_folder_that_the_first_cannot_use_is_refused_by_all(
     records, together, released, tmp_path
 ):
@@ -83,7 +83,6 @@ def test_a_folder_that_the_first_cannot_use_is_refused_by_all(
     assert not released
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_ends_all(
     records, together, tmp_path, plant
 ):
@@ -97,7 +96,6 @@ def test_a_checkpoint_that_cannot_be_written_ends_all(
     assert "must be able to write a checkpoint" in str(second)
 
 
-@pytest.mark.slow
 def test_two_processes_are_charged_once_in_two_runs(
     records, together, broken_off, tmp_path
 ):
