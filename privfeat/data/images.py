@@ -6,7 +6,7 @@ array of bytes, so that a fit holds the images of a step alone in memory.
 
 import math
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -29,7 +29,7 @@ from privfeat.data.schema import (
 _MUST = "be an HDF5 file with images"
 
 
-class LazyImages(OnDisk, ABC):
+class LazyImages(OnDisk):
     """Images on disk as a read-only array of bytes, read when they are asked for.
 
     Parameters

@@ -2,6 +2,7 @@
 
 import math
 import os
+from abc import ABC, abstractmethod
 from typing import Any
 
 import h5py
@@ -15,7 +16,7 @@ from privfeat.data.shards import Part, open_parts
 _LINE_BYTES = 64
 
 
-class OnDisk:
+class OnDisk(ABC):
     """What behaves like a read-only NumPy array, and is read when it is indexed."""
 
     shape: tuple[int, ...]
@@ -23,9 +24,9 @@ class OnDisk:
     def __len__(self) -> int:
         return self.shape[0]
 
+    @abstractmethod
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return some rows, or images."""
-        raise NotImplementedError
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
