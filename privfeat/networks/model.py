@@ -19,7 +19,7 @@ from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
-from privfeat.networks.engine.batches import sum_of_batch
+from privfeat.networks.engine.batches import BatchSum, sum_of_batch
 from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
 from privfeat.networks.engine.clipping import check_phases
@@ -143,9 +143,9 @@ class DPSGDModel(DPSGDParameters, ABC):
             if not private:
                 factor, style, phases = "abadi", "flat", _UNCLIPPED
             names = tuple(name for name in initial if name not in frozen)
-            how = network, self._loss, style, units.engine, names
+            how = self._loss, style, units.engine, names
             trainer = Trainer(
-                clipped_sum=sum_of_batch(*how, factor, private),
+                clipped_sum=sum_of_batch(network, BatchSum(*how, factor, private)),
                 units=units,
                 optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
                 names=names,
@@ -163,7 +163,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                 check_same_training(trainer, self, seed, fit.statement, *given)
             if private and self.clipping == "adaptive":
                 like = blank(records), targets[:1], problem.n_outputs
-                parts = record_parts(*how)
+                parts = record_parts(network, *how)
                 trainer, initial = with_adaptive_bounds(
                     trainer, parts, factor, style, initial, *like
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.sharding import Mesh, PartitionSpec
@@ -19,37 +19,31 @@ from privfeat.networks.engine.network import Network, Parameters
 _AXIS = "records"
 
 
-def sum_of_batch(
-    network: Network,
-    loss: RecordLoss,
-    style: ClipStyle,
-    engine: UsedEngine,
-    trainable: tuple[str, ...],
-    factor: ClipFactor,
-    private: bool,
-) -> Callable[..., Parameters]:
+class BatchSum(NamedTuple):
+    """What is summed over a batch: see `record_parts` and `clipped_sum`."""
+
+    loss: RecordLoss
+    style: ClipStyle
+    engine: UsedEngine
+    trainable: tuple[str, ...]
+    factor: ClipFactor
+    private: bool
+
+
+def sum_of_batch(network: Network, what: BatchSum) -> Callable[..., Parameters]:
     """Return the `clipped_sum` of `record_parts`, `over_devices`.
 
     For equal networks and the engines that have a name it is one function, which all
     fits of a process share: it is compiled once.
     """
-    rest = loss, style, engine, trainable, factor, private
-    if network.recipe is None or not isinstance(engine, str):
-        return _made(network, *rest)
-    return _shared(network.outline(), *rest)
+    if network.recipe is None or not isinstance(what.engine, str):
+        return _made(network, what)
+    return _shared(network.outline(), what)
 
 
-def _made(
-    network: Network,
-    loss: RecordLoss,
-    style: ClipStyle,
-    engine: UsedEngine,
-    trainable: tuple[str, ...],
-    factor: ClipFactor,
-    private: bool,
-) -> Callable[..., Parameters]:
-    parts = record_parts(network, loss, style, engine, trainable)
-    return over_devices(clipped_sum(parts, factor, private=private))
+def _made(network: Network, what: BatchSum) -> Callable[..., Parameters]:
+    parts = record_parts(network, what.loss, what.style, what.engine, what.trainable)
+    return over_devices(clipped_sum(parts, what.factor, private=what.private))
 
 
 # Of fits with other networks, or parameters of the sum, so many are kept.

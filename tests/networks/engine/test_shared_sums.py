@@ -11,7 +11,7 @@ from flax import nnx
 
 from privfeat import DPSGDClassifier
 from privfeat.networks.engine import batches
-from privfeat.networks.engine.batches import sum_of_batch
+from privfeat.networks.engine.batches import BatchSum, sum_of_batch
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
@@ -23,9 +23,9 @@ def network(seed=0, n_outputs=2, recipe=("mlp", 3, 2)):
 
 
 def made(of, style="flat", engine="fast", factor="abadi", private=True):
-    return sum_of_batch(
-        of, cross_entropy, style, engine, (*of.initial,), factor, private
-    )
+    names = tuple(of.initial)
+    what = BatchSum(cross_entropy, style, engine, names, factor, private)
+    return sum_of_batch(of, what)
 
 
 def test_equal_networks_have_one_sum():
@@ -74,9 +74,9 @@ def test_a_shared_sum_is_that_of_its_own_parameters():
             jnp.float32(0.5 + seed),
         )
         found = made(of)(of.initial, *given)
-        alone = batches._made(
-            of, cross_entropy, "flat", "fast", (*of.initial,), "abadi", True
-        )(of.initial, *given)
+        names = tuple(of.initial)
+        what = BatchSum(cross_entropy, "flat", "fast", names, "abadi", True)
+        alone = batches._made(of, what)(of.initial, *given)
         for name, leaf in alone.items():
             np.testing.assert_array_equal(found[name], leaf, err_msg=name)
 
