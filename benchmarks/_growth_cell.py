@@ -2,6 +2,7 @@
 
 python _growth_cell.py fit ESTIMATOR n d m T repeats
 python _growth_cell.py rates n d m repeats folder
+python _growth_cell.py together port index repeats        # in two processes
 """
 
 import json
@@ -17,6 +18,7 @@ import numpy as np
 from _processes import peak_mib
 
 import privfeat
+from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
 
 
@@ -26,6 +28,8 @@ def main() -> None:
     if sys.argv[1] == "fit":
         name, *sizes = sys.argv[2:]
         print(json.dumps(measure_fit(name, *map(int, sizes))))
+    elif sys.argv[1] == "together":
+        print(json.dumps(measure_reductions(*map(int, sys.argv[2:]))))
     else:
         *sizes, folder = sys.argv[2:]
         print(json.dumps(measure_rates(*map(int, sizes), Path(folder))))
@@ -68,6 +72,29 @@ def measure_rates(n: int, d: int, m: int, repeats: int, folder: Path) -> dict[st
         "systems": 10 * d**3 / tiny,
         "bound": bound,
         "disk": disk_rate(X.astype(np.float16), folder),
+    }
+
+
+def measure_reductions(port: int, index: int, repeats: int) -> dict[str, float]:
+    """Return bytes and reductions a second of sums that two processes add up."""
+    from privfeat.distributed import initialize
+
+    address = f"localhost:{port}"
+    initialize(coordinator_address=address, num_processes=2, process_id=index)
+    team = Team(index, 2)
+
+    def seconds(size: int) -> float:
+        values, times = np.full(size, float(index)), []
+        for _ in range(2 + 5 * repeats):
+            start = time.perf_counter()
+            team.total(values)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times[2:])  # the first compiles
+
+    short, long = seconds(1), seconds(2**20)
+    return {
+        "network": 8 * 2**20 / difference(long, short),
+        "reductions": 1 / short,
     }
 
 

@@ -10,16 +10,19 @@ draws one figure for each size:
 
 Time is the median of fits after one that compiles; memory the peak of the process
 above that after a fit of ten rows, the data included. Then it measures the rates of
-this machine and says how long fits of a billion records would take on 1 to 64 such
-devices (formula: ``_extrapolation.py``); ``--rates`` takes those of another machine.
+this machine, those of sums over two processes among them, and says how long fits of a
+billion records would take on 1 to 64 such devices (formula: ``_extrapolation.py``);
+``--rates`` takes those of another machine.
 What the file of ``--out`` holds already is not measured again.
 """
 
 import argparse
 import math
+import socket
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +37,7 @@ AXES = ("n", "d", "m", "T")
 QUANTITIES = {"seconds": "time, s", "mib": "memory, MiB"}
 DEVICES = (1, 2, 4, 8, 16, 32, 64)
 # n_iter of the extrapolation: the defaults, and a second step of Newton
-STEPS = {"DPFC": 100, "DPLeastSquares": 1, "DPNewton": 2, "DPAdamLinear": 50}
+STEPS = {"DPFC": 20, "DPLeastSquares": 1, "DPNewton": 2, "DPAdamLinear": 12}
 Cells = dict[str, dict[str, float]]
 Sizes = tuple[int, int, int, int]
 
@@ -86,9 +89,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, help="seconds for each process")
     parser.add_argument(
         "--rates",
-        nargs=5,
+        nargs=len(fields(Rates)),
         type=float,
-        metavar=("gradient", "gram", "systems", "bound", "disk"),
+        metavar=tuple(field.name for field in fields(Rates)),
         help="of a device, in 1e9 a second, instead of measuring them",
     )
     parser.add_argument(
@@ -140,9 +143,17 @@ def measured_fit(
 
 def measured_rates(args: argparse.Namespace) -> dict[str, float]:
     """Return the rates of this machine, its disk being that of the current folder."""
+    script = HERE / "_growth_cell.py"
     with tempfile.TemporaryDirectory(dir=".") as folder:
         arguments = ("rates", *args.rates_at, args.repeats, folder)
-        return run_fresh(HERE / "_growth_cell.py", arguments)
+        alone = run_fresh(script, arguments)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    with ThreadPoolExecutor() as pool:
+        calls = [("together", port, index, args.repeats) for index in (0, 1)]
+        together = [pool.submit(run_fresh, script, call, limit=600) for call in calls]
+        return alone | together[0].result()
 
 
 def save(path: Path | None, results: dict[str, Any]) -> None:

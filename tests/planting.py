@@ -14,12 +14,16 @@ Moving or renaming an internal changes its line here, and no test.
 import pkgutil
 import sys
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from inspect import unwrap
 from typing import NamedTuple
 
 import pytest
 
-# Imported inside functions: what is first imported while a fault is there keeps it.
+import privfeat
+
+# What is first imported while a fault is there keeps it: see `_import_all`.
 
 # Where what the sums of networks are made of is.
 _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
@@ -234,6 +238,7 @@ class Plant:
     def __call__(self, name, fake, *, of=None):
         """Put ``fake`` in the place of the seam; ``of`` as for ``genuine``."""
         seam = seam_of(name)
+        _import_all()
         for place in seam.places:
             self._patch.setattr(*found(name, place, of), fake)
         if seam.compiled:
@@ -261,6 +266,16 @@ class Plant:
         """Give another, whose faults are gone after the body."""
         with pytest.MonkeyPatch.context() as patch:
             yield Plant(patch)
+
+
+@cache
+def _import_all():
+    """Import every module, so that none takes a fault for what it imports from there.
+
+    It would keep it for the tests that follow.
+    """
+    for module in pkgutil.walk_packages(privfeat.__path__, "privfeat."):
+        import_module(module.name)
 
 
 def seam_of(name):

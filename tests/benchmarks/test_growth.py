@@ -76,6 +76,7 @@ def test_work_counts_what_a_fit_sums(estimator, parameters, plant):
         "exact curvature matrices": (products / 2, M * gram, 1),
     }
     total = np.array([0.0, 0.0, 1.0])  # the pass of the mean
+    sent: list[int] = []
 
     def counted(name, function):
         def call(*arguments, **keywords):
@@ -84,16 +85,26 @@ def test_work_counts_what_a_fit_sums(estimator, parameters, plant):
 
         return call
 
+    release = plant.genuine("release of a sum")
+
+    def released(mechanism, name, exact, **options):
+        found = release(mechanism, name, exact, **options)
+        sent.append(found.value.size)
+        return found
+
+    plant("release of a sum", released)
+
     for name in costs:
         plant(name, counted(name, plant.genuine(name)))
     X = np.random.default_rng(0).normal(size=(N, D))
-    getattr(privfeat, estimator)(classes=range(M), **parameters).fit(
-        X, np.arange(N) % M
-    )
+    getattr(privfeat, estimator)(
+        classes=range(M), fit_intercept=False, **parameters
+    ).fit(X, np.arange(N) % M)
     found = work(estimator, N, D, M, parameters.get("n_iter", 1))
     np.testing.assert_allclose(
         total, [found.gradient, found.gram, found.passes], rtol=1e-12
     )
+    assert (len(sent), sum(sent)) == (found.sums, found.values)
 
 
 def test_work_refuses_an_unknown_estimator():
@@ -101,19 +112,22 @@ def test_work_refuses_an_unknown_estimator():
         work("DPSomething", 1, 1, 1, 1)
 
 
-def test_seconds_divide_all_but_the_systems():
-    todo, rates = Work(6.0, 10.0, 7.0, 3.0), Rates(2.0, 5.0, 7.0, 10.0, 20.0)
+def test_seconds_divide_all_but_the_systems_and_what_is_sent():
+    todo = Work(6.0, 10.0, 7.0, 3.0, sums=5.0, values=11.0)
+    rates = Rates(2.0, 5.0, 7.0, 10.0, 20.0, network=4.0, reductions=8.0)
     shared = 6 / 2 + 10 / 5 + 3 * (4 * 5) * (1 / 10 + 2 / 20)
     assert seconds(todo, rates, 4, 5, 1) == pytest.approx(shared + 1)
-    assert seconds(todo, rates, 4, 5, 8) == pytest.approx(shared / 8 + 1)
+    # two reductions of each sum, of 8 bytes a value, in a ring
+    sent = 2 * 5 / 8 * 7 + 2 * 11 * 8 / 4 * 2 * 7 / 8
+    assert seconds(todo, rates, 4, 5, 8) == pytest.approx(shared / 8 + 1 + sent)
 
 
 def test_seconds_fall_with_every_rate():
-    todo, slow = Work(1.0, 1.0, 1.0, 1.0), Rates(1.0, 1.0, 1.0, 1.0, 1.0)
+    todo, slow = Work(*[1.0] * len(fields(Work))), Rates(*[1.0] * len(fields(Rates)))
     for i in range(len(fields(Rates))):
         rates = list(astuple(slow))
         rates[i] = 2.0
-        assert seconds(todo, Rates(*rates), 1, 1, 1) < seconds(todo, slow, 1, 1, 1)
+        assert seconds(todo, Rates(*rates), 1, 1, 2) < seconds(todo, slow, 1, 1, 2)
 
 
 @pytest.mark.parametrize(
