@@ -91,7 +91,7 @@ def parse() -> argparse.Namespace:
         default=[2.0, 8.0, 32.0, 128.0],
         help="learning rates of DP-SGD and vmap(grad), for averaged gradients",
     )
-    parser.add_argument("--steps", type=int, default=100, help="of vmap(grad)")
+    parser.add_argument("--steps", type=int, default=20, help="of vmap(grad), as DPFC")
     parser.add_argument("--epochs", type=int, default=20, help="of DP-SGD")
     parser.add_argument("--batch", type=int, default=4096, help="of DP-SGD")
     parser.add_argument("--contenders", nargs="+", default=[*CONTENDERS])
