@@ -33,7 +33,7 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
             reader = csv.DictReader(table)
             header = list(reader.fieldnames or ())
             _check_header(path, header)
-            rows = [(row["file"], _name(row["user"])) for row in reader]
+            rows = [(row["file"], name_of(row["user"] or "")) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
             f"--groups must be a CSV file in UTF-8, got {path}."
@@ -54,9 +54,12 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     return [users[file] for file in files]
 
 
-def _name(user: str | None) -> str:
-    """Return a user as all spellings of one name have it."""
-    return unicodedata.normalize("NFC", user or "").strip()
+def name_of(user: str) -> str:
+    """Return a user as all spellings of one name have it.
+
+    Spaces around it make no other user, nor does an accent that is a letter of its own.
+    """
+    return unicodedata.normalize("NFC", user).strip()
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:

@@ -23,12 +23,13 @@ from privfeat._messages import (
 )
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
+from privfeat.data.users import name_of
 
 FLOATS = (np.float64, np.float32, np.float16)
 # Objects that compare themselves could take two users for one.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     Integral: int,
-    str: str.__str__,
+    str: lambda user: name_of(str.__str__(user)),
     bytes: bytes.__bytes__,
 }
 
@@ -241,7 +242,7 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
 
 
 def _ids(groups: ArrayLike) -> NDArray[Any]:
-    """Return the users as integers or as strings, each as given.
+    """Return the users as integers or as strings: numbers as given, names by `name_of`.
 
     An array of one NumPy type for all users would turn large integers beside small
     ones into floats and cut trailing zeros of strings: one user's name would then

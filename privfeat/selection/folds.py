@@ -13,6 +13,7 @@ from privfeat._checks import check_int
 from privfeat._messages import list_of, without_data
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
+from privfeat.estimation.inputs import warn_of_unused_groups
 
 
 class HashKFold(BaseCrossValidator):
@@ -110,6 +111,7 @@ class HashKFold(BaseCrossValidator):
             0 or 1 without a gap, as row numbers and ranks do.
         """
         n_samples = without_data(_count_rows, X)
+        warn_of_unused_groups(X, groups)  # the fits get rows that do not tell it
         if groups is None and self.key is not None:
             raise ValueError(
                 "key must be None without ids, got a key. Pass the ids of the records "

@@ -8,11 +8,12 @@ import h5py
 import numpy as np
 import pytest
 
-from privfeat import PrivacyLedger, open_features
+from privfeat import DPLeastSquares, PrivacyLedger, open_features
 from privfeat.cli import build_parser
 from privfeat.core.ledger.chained_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
+from privfeat.persistence.saved_models import NOT_WRITTEN
 from tests.cli.tiny import CLASS_NAMES, make_split
 
 DOCS = Path(__file__).parents[2] / "docs" / "what-leaves.md"
@@ -90,6 +91,15 @@ def test_table_says_who_may_see_the_output_of_each_command():
     verbs = {*re.findall(r"^    (\w+) {2}", usage, re.M)}
     assert {"fit", "budget", "predict"} < verbs
     assert not unlisted("commands", verbs | {"overlap", "privfeat-extract"})
+
+
+def test_table_keeps_at_home_what_the_view_of_a_notebook_shows_of_parameters():
+    """A saved model leaves them out; scikit-learn's view shows every parameter."""
+    shown = DPLeastSquares(random_state=24680)._repr_mimebundle_()
+    assert all("24680" in text for text in shown.values())
+    for name in NOT_WRITTEN:
+        if name in DPLeastSquares().get_params():
+            assert listed("notebook")[name] == HOME
 
 
 def test_an_unknown_part_is_not_in_the_table():

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -16,6 +17,7 @@ from privfeat import (
     DPLeastSquaresRegressor,
     DPRandomizedSearch,
     DPSGDClassifier,
+    HashKFold,
     PrivacyLedger,
     PrivacyWarning,
     open_features,
@@ -90,6 +92,18 @@ def test_fit_tells_of_groups_that_it_does_not_use(estimator, rows, tmp_path):
     with pytest.warns(PrivacyWarning, match="says whose each row is"):
         estimator.fit(file["train"].X, file["train"].y)
     assert not heard(estimator, file["plain"].X, file["plain"].y)
+
+
+def test_folds_tell_of_groups_that_their_fits_do_not_see(rows, tmp_path):
+    """A fold is an array, which does not say whose its rows are."""
+    path = tmp_path / "users.h5"
+    write_features(path, {"train": (*rows, np.arange(60) // 2), "plain": rows})
+    file, clf = open_features(path), DPLeastSquares(classes=range(3))
+    for split, is_told in ((file["train"], True), (file["plain"], False)):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            cross_val_score(clf, split.X, split.y, cv=HashKFold(2))
+        told = [w for w in caught if "says whose each row is" in str(w.message)]
+        assert bool(told) is is_told
 
 
 @pytest.mark.parametrize("cls", [DPLeastSquares, DPLeastSquaresRegressor])

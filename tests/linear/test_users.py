@@ -46,6 +46,13 @@ def test_kept_records_are_a_uniform_choice():
     assert stats.chisquare(list(counts.values())).pvalue > 1e-6
 
 
+def test_spellings_of_a_name_make_no_other_user():
+    """Each would get the guarantee of one; as in tables, see `data.users`."""
+    groups = ["Jos\u00e9", "Jose\u0301", " Jos\u00e9", "Jose\u0301\u00a0", "Jose"]
+    assert check_users(groups, 1, 5).n_users == 2
+    assert check_users(np.array(groups), 1, 5).n_users == 2
+
+
 @pytest.mark.parametrize(
     "ids",
     [

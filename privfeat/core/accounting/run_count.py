@@ -8,10 +8,24 @@ References
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import (
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    localcontext,
+)
 
 from privfeat._checks import check_real
 from privfeat.core.accounting.conversions import bisect
+
+# Whatever the thread has set: a trap, of floats say, would end a search that is
+# charged.
+EIGHTY_DIGITS = Context(
+    80, ROUND_HALF_EVEN, traps=[DivisionByZero, InvalidOperation, Overflow]
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,7 @@ class RunCount:
 
         In 80 decimal digits, and without a tail of probability below 1e-30.
         """
-        with localcontext(prec=80):
+        with localcontext(EIGHTY_DIGITS):
             gamma, eta = Decimal(self.gamma), Decimal(self.eta)
             log = -gamma.ln()
             scale = log if abs(eta) < 1e-40 else ((eta * log).exp() - 1) / eta

@@ -1,7 +1,8 @@
 """The budget of a data set, and what is left of it after some fits."""
 
+import unicodedata
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -80,6 +81,24 @@ def new_budget(
         unit=unit or "record",
         created=now(),
     )
+
+
+def check_name(dataset: str, others: Iterable[str]) -> None:
+    """Raise ValueError if the name of a new budget looks like another one.
+
+    The records of one data set would have two budgets, by accident.
+    """
+    for name in others:
+        if _as_seen(name) == _as_seen(dataset):
+            raise ValueError(
+                f"dataset must differ from {name!r}, which has a budget, by more than "
+                "spaces, capitals or the form of accents, got "
+                f"{dataset!a}. Open that budget, or choose another name."
+            )
+
+
+def _as_seen(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def check_covered(budget: Budget, statement: PrivacyStatement) -> None:

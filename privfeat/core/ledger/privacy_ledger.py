@@ -31,7 +31,7 @@ class PrivacyLedger:
         ``postgresql://...``, for several hosts (``pip install privfeat[postgres]``).
         It may hold many data sets.
     dataset : str
-        Name of the data set, of 1 to 200 characters.
+        Name of the data set, of 1 to 200 characters; no two look alike.
     epsilon, delta : float, optional
         The total budget: finite and > 0, and in [1e-10, 1). They create it. Without
         them one that exists is opened; it can never be changed.

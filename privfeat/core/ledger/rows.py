@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from privfeat.core.ledger.budget import Budget, now
+from privfeat.core.ledger.budget import Budget, check_name, now
 from privfeat.core.ledger.store import BUDGETS, CHARGES, Transaction, damaged
 from privfeat.core.statement.event_json import event_json
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -116,7 +116,8 @@ def find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
 
 
 def add_budget(rows: Transaction, budget: Budget) -> None:
-    """Write the budget of a data set that has none."""
+    """Write the budget of a data set that has none; ValueError as `check_name`."""
+    check_name(budget.dataset, find_datasets(rows))
     rows.insert(BUDGETS, {**vars(budget), **_sealed(budget, [])})
     _check_written(rows, budget, 0)
 

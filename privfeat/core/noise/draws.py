@@ -16,7 +16,7 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, Int, UInt64
 
-from privfeat.core.accounting.run_count import RunCount
+from privfeat.core.accounting.run_count import EIGHTY_DIGITS, RunCount
 from privfeat.core.noise.threefish import NoiseKey, blocks
 
 # Sizes are rounded up to so many leading bits: few are compiled, few words wasted.
@@ -103,7 +103,7 @@ def bernoulli(
 def number_of_runs(key: NoiseKey, runs: RunCount) -> int:
     """Return one draw of ``runs``, by inversion of a uniform of 128 bits. Sensitive."""
     high, low = map(int, words_of(key, 2))
-    with localcontext(prec=80):
+    with localcontext(EIGHTY_DIGITS):
         return runs.count_at(Decimal(high << 64 | low) / 2**128)
 
 

@@ -15,6 +15,8 @@ from privfeat.networks.layers.basic import by_name
 
 Parameters: TypeAlias = dict[str, Float[Array, "..."]]
 
+_REAL = (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64)
+
 # Operations that say what they do with a batch, or leave JAX, by words of their names.
 # What kernels written by hand keep from one record to the next is not known.
 _OF_BATCHES = (
@@ -52,7 +54,8 @@ class Network:
     Raises
     ------
     TypeError
-        If ``module`` is not an ``nnx.Module``.
+        If ``module`` is not an ``nnx.Module``, or a parameter is not of real numbers,
+        in 16 bits at least: norms are taken of no others.
     ValueError
         If it has state beside parameters: running averages over a batch mix records,
         and random state would have to be drawn as noise is.
@@ -69,6 +72,7 @@ class Network:
         self._leaves = list(nnx.to_flat_state(state))
         leaves = by_name(self._leaves).items()
         self.initial: Parameters = {name: leaf[...] for name, leaf in leaves}
+        refuse_other_numbers(self.initial)
         self.recipe = recipe
 
     def __eq__(self, other: object) -> bool:
@@ -143,6 +147,19 @@ def refuse_shared_state(module: nnx.Module) -> None:
             raise ValueError(
                 f"model must hold nothing but parameters, got {name!r}, a "
                 f"{type(node).__name__}. Leave such layers out."
+            )
+
+
+def refuse_other_numbers(parameters: Parameters) -> None:
+    """Raise TypeError, by name, for a parameter whose gradient has no norm here.
+
+    Squares of complex numbers cancel, so that a clip would bound nothing.
+    """
+    for name, leaf in parameters.items():
+        if leaf.dtype not in _REAL:
+            raise TypeError(
+                "model must hold real parameters, of 16 bits or more, got "
+                f"{name!r} of {leaf.dtype}. Keep real and imaginary parts in two."
             )
 
 

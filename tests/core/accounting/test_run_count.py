@@ -2,7 +2,7 @@
 
 import collections
 import math
-from decimal import Decimal, localcontext
+from decimal import Decimal, FloatOperation, Inexact, localcontext
 
 import numpy as np
 import pytest
@@ -121,3 +121,13 @@ def test_draw_of_many_runs_does_not_stop_before_the_mode():
     runs = RunCount.from_mean(1000.0, eta=10.0)
     draws = [draw(runs, KeyStream(seed)) for seed in range(20)]
     assert 500 < np.mean(draws) < 1500
+
+
+def test_run_count_does_not_depend_on_what_the_thread_has_set():
+    """A trap ended a search that was charged."""
+    runs, keys = RunCount.from_mean(10, 0.5), KeyStream(3)
+    expected = draw(runs, keys)
+    keys = KeyStream(3)
+    with localcontext(prec=3) as context:
+        context.traps[FloatOperation] = context.traps[Inexact] = True
+        assert draw(runs, keys) == expected

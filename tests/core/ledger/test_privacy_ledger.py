@@ -66,6 +66,17 @@ def test_data_sets_in_one_ledger_have_budgets_of_their_own(ledger, location, fit
     assert other.remaining.epsilon == 1.0
 
 
+def test_a_name_that_looks_like_another_gets_no_budget(ledger, location):
+    """The records of one data set would have two, and all of both to spend."""
+    name, given = ledger.budget.dataset, {"epsilon": 3.0, "delta": 1e-5}
+    PrivacyLedger(location, dataset="caf\u00e9", **given)
+    for other in (f" {name}", name.upper(), "cafe\u0301", "Cafe\u0301 "):
+        with pytest.raises(ValueError, match="dataset must differ from"):
+            PrivacyLedger(location, dataset=other, **given)
+        assert other not in find_datasets(location)
+    PrivacyLedger(location, dataset="cafe", **given)
+
+
 def test_a_data_set_without_a_budget_is_not_made_up(ledger, location):
     with pytest.raises(LedgerError, match="pass epsilon and delta to"):
         PrivacyLedger(location, dataset="unheard of")

@@ -135,6 +135,30 @@ def test_losses_refuse_scores_that_are_no_row_for_each_record(shape):
             loss(jnp.zeros(shape), targets)
 
 
+class Complex(nnx.Module):
+    """Its gradient is ``g (1 +- i)``, whose squares sum to zero."""
+
+    def __init__(self, shape, n_outputs, *, rngs):
+        self.kernel = nnx.Param(jnp.zeros((shape[0], n_outputs), jnp.complex64))
+
+    def __call__(self, x):
+        signs = jnp.where(jnp.arange(x.shape[1]) % 2 == 0, 1.0, -1.0)
+        kernel = self.kernel[...]
+        return x @ jnp.real(kernel) + (signs * x) @ jnp.imag(kernel)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int32", "float8_e4m3fn"])
+def test_parameters_whose_gradients_have_no_norm_are_refused(gated, dtype):
+    """Of complex ones a record moved the sum by 40 clip norms."""
+    model = Complex((8,), 3, rngs=nnx.Rngs(0))
+    model.kernel = nnx.Param(jnp.zeros((8, 3), dtype))
+    for engine in ("auto", "reference"):
+        clf = DPSGDClassifier(**TINY | {"model": model, "engine": engine})
+        with pytest.raises(TypeError, match=f"got 'kernel' of {dtype}"):
+            clf.fit(*gated)
+        assert not hasattr(clf, "privacy_")
+
+
 def test_named_networks_cannot_be_exchanged():
     with pytest.raises(TypeError):
         NETWORKS["mlp"] = Routed
