@@ -174,7 +174,10 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 split = shares | {stack.query.name: stacked}
         if released:
             mean = mean_query(
-                queries, float(self.clip_norm), self.adjacency, self.row_scaling
+                queries,
+                float(self.clip_norm),
+                self.adjacency,
+                "clip" if self._clips_users() else self.row_scaling,
             )
             queries = [mean, *queries]
         source = "read from y" if self.classes is None else "given"

@@ -32,7 +32,16 @@ BUDGET = """epsilon : float, optional
         set the ratio of the noise.
     max_group_size : int, optional
         How many records of a user count, >= 1, together with ``groups`` in ``fit``;
-        others are dropped at random. The noise grows in proportion.
+        others are dropped at random. At most 512 for ``user_bound="sum"``.
+    user_bound : {"count", "sum"}, default="sum"
+        What bounds a user. ``"sum"``: all that the records of a user add to a sum is
+        scaled down together to what one record may add, and the noise does not grow
+        with ``max_group_size``. ``"count"``: the number of records alone, and it grows
+        in proportion. Records that differ add up to about the root of their number:
+        of ``k`` such records ``"sum"`` keeps ``1 / sqrt(k)``, where ``"count"`` has
+        ``k`` times the noise. Of equal ones it keeps ``1 / k``, and loses nothing.
+        Weights ``1 / k`` would do that for all, and a clip at ``sqrt(k)`` the same as
+        one at 1 but for users with fewer records, who then count less beside the noise.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget."""
