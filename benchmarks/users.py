@@ -3,7 +3,7 @@
 Users are made of the training rows of a set: with k records each, or with numbers of
 records that fall as a power law (Pareto with exponent 0.8, cut at 50), and with records
 that are drawn at random, or alike: of one class, and next to each other along the
-direction in which the rows of the class vary the most. `DPFC` is fitted with
+direction in which the rows of the class vary the most. An estimator is fitted with
 ``user_bound="count"`` and ``"sum"``, to all records, and to the average of the rows of
 each user, as one record with the commonest label; test accuracy in percent.
 
@@ -33,6 +33,7 @@ def main() -> None:
     )
     parser.add_argument("features", nargs="+", type=Path)
     parser.add_argument("--records", type=int, default=10_000, help="of each set")
+    parser.add_argument("--tests", type=int, default=10_000, help="test records")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 8])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--estimator", default="DPFC")
@@ -44,7 +45,8 @@ def main() -> None:
         file = privfeat.open_features(path)
         X, y = file["train"].X[:].astype(np.float32), np.asarray(file["train"].y)
         order = np.random.default_rng(0).permutation(len(y))[: args.records]
-        test = file["test"].X[:], np.asarray(file["test"].y)
+        part = file["test"]
+        test = part.X[: args.tests], np.asarray(part.y[: args.tests])
         rows = []
         for kind, sizes in ((kind, sizes) for kind in KINDS for sizes in SIZES):
             places, groups = users_of(X[order], y[order], kind, sizes)

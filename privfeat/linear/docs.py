@@ -37,11 +37,12 @@ BUDGET = """epsilon : float, optional
         What bounds a user. ``"sum"``: all that the records of a user add to a sum is
         scaled down together to what one record may add, and the noise does not grow
         with ``max_group_size``. ``"count"``: the number of records alone, and it grows
-        in proportion. Records that differ add up to about the root of their number:
-        of ``k`` such records ``"sum"`` keeps ``1 / sqrt(k)``, where ``"count"`` has
-        ``k`` times the noise. Of equal ones it keeps ``1 / k``, and loses nothing.
-        Weights ``1 / k`` would do that for all, and a clip at ``sqrt(k)`` the same as
-        one at 1 but for users with fewer records, who then count less beside the noise.
+        in proportion. ``k`` records that differ add up to some ``sqrt(k)``, so that
+        ``"sum"`` scales them by ``1 / sqrt(k)``, where ``"count"`` has ``k`` times the
+        noise; equal ones it scales by ``1 / k``, which is no worse. A clip at more than
+        one record adds as much noise as it keeps of such users, and more beside users
+        with one record: hence no parameter. Under replace-one no sums are stacked, and
+        ``feature_mean`` has twice the sensitivity.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget."""

@@ -196,6 +196,13 @@ def test_fit_without_privacy_clips_no_user(users):
     np.testing.assert_allclose(clf.coef_, expected)
 
 
+def test_users_are_clipped_under_exact_noise_too(users):
+    clf = DPLeastSquares(classes=range(3), max_group_size=9, arithmetic="exact")
+    clf.fit(*users)
+    assert np.all(np.isfinite(clf.coef_))
+    assert clf.privacy_.releases[-1].l2_sensitivity < 1.001
+
+
 def test_fit_refuses_more_records_of_a_user_than_stand_in_a_block(users):
     clf = DPLeastSquares(classes=range(3), max_group_size=513, user_bound="sum")
     with pytest.raises(ValueError, match="max_group_size"):
