@@ -23,6 +23,7 @@ import privfeat
 
 SIZES = ("2", "10", "50", "tail")
 KINDS = ("random", "alike")
+BOUNDS = ("count", "sum", "average")
 MOST = 50
 
 
@@ -34,6 +35,8 @@ def main() -> None:
     parser.add_argument("features", nargs="+", type=Path)
     parser.add_argument("--records", type=int, default=10_000, help="of each set")
     parser.add_argument("--tests", type=int, default=10_000, help="test records")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES)
+    parser.add_argument("--bounds", nargs="+", choices=BOUNDS, default=BOUNDS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 8])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--estimator", default="DPFC")
@@ -45,13 +48,15 @@ def main() -> None:
         file = privfeat.open_features(path)
         X, y = file["train"].X[:].astype(np.float32), np.asarray(file["train"].y)
         order = np.random.default_rng(0).permutation(len(y))[: args.records]
-        part = file["test"]
-        test = part.X[: args.tests], np.asarray(part.y[: args.tests])
+        some = np.random.default_rng(2).permutation(len(file["test"].y))[: args.tests]
+        test = file["test"].X[np.sort(some)], np.asarray(file["test"].y)[np.sort(some)]
         rows = []
-        for kind, sizes in ((kind, sizes) for kind in KINDS for sizes in SIZES):
+        for kind, sizes in ((kind, sizes) for kind in KINDS for sizes in args.sizes):
             places, groups = users_of(X[order], y[order], kind, sizes)
             train = X[order][places], y[order][places], groups
             for name, data, options in bounds(*train):
+                if name not in args.bounds:
+                    continue
                 cells = []
                 for epsilon in args.epsilons:
                     found = [
