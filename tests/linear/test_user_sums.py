@@ -210,6 +210,26 @@ def test_fit_refuses_more_records_of_a_user_than_stand_in_a_block(users):
     clf.set_params(user_bound="count").fit(*users)
 
 
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"loss": "sigmoid", "classes": range(5000)}, "loss must not be 'sigmoid'"),
+        ({"gradient_clip_norm": 1e-4}, "max_group_size must be smaller"),
+    ],
+)
+def test_users_who_cannot_be_clipped_are_refused_before_the_charge(options, match):
+    made = {"classes": range(3), "max_group_size": 400} | options
+    with pytest.raises(ValueError, match=match):
+        DPAdamLinear(**made).planned(4)
+    DPAdamLinear(**made, user_bound="count").planned(4)
+
+
+def test_gram_matrices_too_large_to_clip_are_refused_before_the_charge():
+    clf = DPLeastSquares(classes=range(3), max_group_size=512, clip_norm=1.01)
+    with pytest.raises(ValueError, match="max_group_size must be smaller"):
+        clf.planned(11_000)
+
+
 def test_users_stand_side_by_side_and_cross_no_block(users):
     _, _, groups = users
     for most in (1, 2, 3, 9):
