@@ -11,6 +11,7 @@ LossOption = Literal["auto", "softmax", "sigmoid", "squared"]
 RowScaling = Literal["unit", "clip"]
 MatrixNoise = Literal["symmetric", "full"]
 Iterate = Literal["average", "last"]
+UserBound = Literal["count", "sum"]
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -19,4 +20,5 @@ ARITHMETICS: tuple[Arithmetic, ...] = get_args(Arithmetic)
 LOSS_OPTIONS: tuple[LossOption, ...] = get_args(LossOption)
 ROW_SCALINGS: tuple[RowScaling, ...] = get_args(RowScaling)
 MATRIX_NOISES: tuple[MatrixNoise, ...] = get_args(MatrixNoise)
+USER_BOUNDS: tuple[UserBound, ...] = get_args(UserBound)
 ITERATES: tuple[Iterate, ...] = get_args(Iterate)

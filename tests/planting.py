@@ -58,7 +58,7 @@ SEAMS = {
         ".linear.rows.scaling:clip_rows", compiled=".linear.rows.bounded:bounded_rows"
     ),
     "clip of residuals": _at(
-        ".core.sums.arithmetic.host:clip_residuals",
+        ".core.sums.arithmetic.residuals:clip_residuals",
         ".core.sums.arithmetic.kernels:clip_residuals",
         compiled=".core.sums.arithmetic.kernels:gradient_of",
     ),
@@ -89,6 +89,7 @@ SEAMS = {
     "team of this context": _at(".core.sums.processes:_team"),
     # accounting
     "mu of a budget": _at(".core.accounting.conversions:gaussian_mu"),
+    "clip of users": _at(".core.bounds.users:user_factors"),
     "cost of a user": _at(".core.accounting.plan:Query.per_user"),
     "event of a Gaussian release": Seam(("dp_accounting:GaussianDpEvent",)),
     "loss distribution of a Gaussian release": Seam(

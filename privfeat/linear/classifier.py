@@ -12,6 +12,8 @@ from privfeat._types import Loss, LossOption
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import replacement
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.release import Release
 from privfeat.data import LazyFeatures
 from privfeat.estimation.labels import read_labels
@@ -163,6 +165,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         )
         released = isinstance(self.center, bool | np.bool_) and bool(self.center)
         queries, split = self._queries(shape), self.budget_split
+        if self._clips_users():
+            self._check_clips(queries, shape)
         if (products := self._products(shape)) is not None:
             stack = self._stacked(queries, *products, with_mean=released)
             parts = [f"{scale:.6g} {name}" for name, scale in stack.scales.items()]
@@ -174,7 +178,10 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 split = shares | {stack.query.name: stacked}
         if released:
             mean = mean_query(
-                queries, float(self.clip_norm), self.adjacency, self.row_scaling
+                queries,
+                float(self.clip_norm),
+                self.adjacency,
+                "clip" if self._clips_users() else self.row_scaling,
             )
             queries = [mean, *queries]
         source = "read from y" if self.classes is None else "given"
@@ -199,6 +206,18 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             if released
             else public_center(self.center, n_features, self.row_scaling),
         )
+
+    def _check_clips(self, queries: list[Query], shape: Shape) -> None:
+        """Refuse users whose sums cannot be clipped, before anything is charged."""
+        norm = float(self.clip_norm)
+        clip, step = UserClip(norm, int(self.max_group_size or 1)), grid_step(norm)
+        for query in queries:
+            if query.name == "gradient":
+                bound: float | None = getattr(self, "gradient_clip_norm", None)
+                bound = math.inf if bound is None else float(bound)
+                clip.of_gradients(step, shape.loss, shape.n_outputs, math.inf, bound)
+            elif query.name != "class_sums":
+                clip.of_grams(step, shape.n_columns)
 
     def _stacked(
         self, queries: list[Query], products: str, factor_norm: float, with_mean: bool

@@ -32,7 +32,17 @@ BUDGET = """epsilon : float, optional
         set the ratio of the noise.
     max_group_size : int, optional
         How many records of a user count, >= 1, together with ``groups`` in ``fit``;
-        others are dropped at random. The noise grows in proportion.
+        others are dropped at random. At most 512 for ``user_bound="sum"``.
+    user_bound : {"count", "sum"}, default="sum"
+        What bounds a user. ``"sum"``: all that the records of a user add to a sum is
+        scaled down together to what one record may add, and the noise does not grow
+        with ``max_group_size``. ``"count"``: the number of records alone, and it grows
+        in proportion. ``k`` records that differ add up to some ``sqrt(k)``, so that
+        ``"sum"`` scales them by ``1 / sqrt(k)``, where ``"count"`` has ``k`` times the
+        noise; equal ones it scales by ``1 / k``, which is no worse. A clip at more than
+        one record adds as much noise as it keeps of such users, and more beside users
+        with one record: hence no parameter. Under replace-one no sums are stacked, and
+        ``feature_mean`` has twice the sensitivity.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget."""

@@ -118,7 +118,8 @@ class DPLeastSquares(DPLinearClassifier):
         return queries
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
-        if self.adjacency != "replace_one":  # one record moves all sums the most
+        # one record moves all sums the most; clipped sums of users are no pairs of rows
+        if self.adjacency != "replace_one" or self._clips_users():
             return None
         return "class_sums", math.sqrt(shape.max_labels)
 

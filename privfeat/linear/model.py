@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import check_columns
-from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling
+from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling, UserBound
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.bounds.user_clips import check_group_size
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
@@ -23,6 +24,7 @@ from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
+from privfeat.linear.rows.slots import slots_of
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -50,6 +52,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
     arithmetic: Arithmetic = "float64"
     budget_split: Mapping[str, float] | None = None
     max_group_size: int | None = None
+    user_bound: UserBound = "sum"
     ledger: PrivacyLedger | None = None
     row_scaling: RowScaling = "unit"
     clip_norm: float = 1.0
@@ -140,17 +143,24 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 grouped,
                 about=str(problem.shape),
             )
-        kept = None
+        kept = slots = None
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
             if team.size > 1:
                 team.check_same("groups", kept.tobytes())
+            if plan.private and self._clips_users():
+                slots = slots_of(users.ids, kept, users.max_group_size)
         told = partial(announced, self, fit.statement, first=team.index == 0)
         shown = agreed(team, "say what the fit costs", told)
         with kept_compiled_code():
             rows = problem.bounded(
-                features, problem.targets, team=team, kept=kept, private=plan.private
+                features,
+                problem.targets,
+                team=team,
+                kept=kept,
+                slots=slots,
+                private=plan.private,
             )
             with fit.drawing() as mechanism, shown:
                 rows = rows.centred(problem.center, mechanism)
@@ -190,7 +200,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return all that a fit draws, with its noise."""
         queries = problem.queries
         if self.max_group_size is not None:
-            queries = [query.per_user(int(self.max_group_size)) for query in queries]
+            most = 1 if self._clips_users() else int(self.max_group_size)
+            queries = [query.per_user(most) for query in queries]
         return plan_releases(
             queries,
             epsilon=self.epsilon,
@@ -212,6 +223,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         ]
         if (most := self.max_group_size) is not None:
             facts.append(f"that of a user's records at most {most} count")
+        if self._clips_users():
+            facts.append("that they add no more to a sum than one record may")
         if self.adjacency == "replace_one":
             facts.append(f"the number of {'records' if most is None else 'users'}")
         return tuple(facts)
@@ -220,10 +233,16 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return how many noisy steps a fit takes."""
         return int(getattr(self, "n_iter", 1))
 
+    def _clips_users(self) -> bool:
+        """Return whether what a user adds to a sum is clipped as that of one record."""
+        return self.max_group_size is not None and self.user_bound == "sum"
+
     def _check_parameters(self) -> None:
         for name, check in self._ranges.items():
             if hasattr(self, name):
                 check(name, getattr(self, name))
+        if self._clips_users():
+            check_group_size(self.max_group_size)
 
     def _check_size(self, n_columns: int) -> None:
         """Refuse, or warn of, rows too long for a Gram matrix."""

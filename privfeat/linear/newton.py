@@ -146,6 +146,7 @@ class DPNewton(DPLinearClassifier):
             self.adjacency == "replace_one"
             and shape.loss == "softmax"
             and self.n_iter == 1
+            and not self._clips_users()
             and self._gradient_bound(shape) == residual * float(self.clip_norm)
         )
         return ("gradient", residual) if stacks else None

@@ -21,6 +21,7 @@ from privfeat._types import (
     LOSS_OPTIONS,
     MATRIX_NOISES,
     ROW_SCALINGS,
+    USER_BOUNDS,
 )
 from privfeat.core.bounds.grid import CLIP_RANGE
 
@@ -54,5 +55,6 @@ RANGES: Ranges = {
     "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
     # uniform draws have 52 bits: far smaller probabilities would round to zero
     "sampling_prob": partial(check_real, low=1e-9, high=1.0),
+    "user_bound": partial(check_choice, choices=USER_BOUNDS),
     "verbose": partial(check_int, low=0),
 }

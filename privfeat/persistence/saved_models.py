@@ -53,7 +53,7 @@ FITTED = {
 _SHARED = (
     "accounting adjacency arithmetic budget_split clip_norm delta epsilon "
     "fit_intercept intercept_scaling ledger max_group_size noise_multiplier "
-    "random_state rho ridge row_scaling verbose"
+    "random_state rho ridge row_scaling user_bound verbose"
 )
 _CLASSIFIER = f"{_SHARED} center classes max_labels"
 _STEPS = f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter"

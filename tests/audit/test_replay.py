@@ -90,6 +90,10 @@ def test_replay_takes_a_user(few):
     clf = DPLeastSquares(epsilon=1.0, classes=range(3), max_group_size=3)
     result = replay(clf, *few, user=2, groups=users)
     assert result.ok
+    # as much as one record may, and no more
+    assert 0.999 < max(move.observed for move in result.movements) <= 1.0
+    result = replay(clf.set_params(user_bound="count"), *few, user=2, groups=users)
+    assert result.ok
     assert max(move.observed for move in result.movements) > 1.0
 
 

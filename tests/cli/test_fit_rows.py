@@ -110,13 +110,14 @@ def grouped(tmp_path):
 
 
 def test_fit_protects_users(run, grouped, tmp_path):
-    options = ("--groups", "--max-group-size", 3)
+    options = ("--groups", "--max-group-size", 3, "--set", "user_bound=count")
     status, out, _ = run(*fit_arguments(grouped, tmp_path / "m", *options))
     assert status == 0
     assert "unit: user" in out
     loaded = persistence.load(tmp_path / "m")
     assert loaded.privacy_.unit == "user"
     assert loaded.max_group_size == 3
+    assert loaded.user_bound == "count"
 
 
 def test_fit_refuses_groups_without_a_bound_or_a_column(

@@ -22,6 +22,8 @@ class GridRows:
     Labels of shape (n,), or (n, k) filled up with -1.
     """
 
+    users = None
+
     def __init__(self, rows, labels, *, step, chunk_rows=CHUNK_ROWS, private=True):
         self.step, self.sparse = step if private else None, False
         self.n_columns = rows.shape[1]

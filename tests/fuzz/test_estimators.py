@@ -167,7 +167,8 @@ def test_users_are_refused_or_give_a_finite_fit(data, tried, examples):
     @examples(60)
     @given(users=groups, size=st.one_of(st.integers(1, 4), odd))
     def attempt(users, size):
-        clf = linear.DPLeastSquares(max_group_size=size, classes=range(2))
+        options = {"user_bound": "count", "classes": range(2)}
+        clf = linear.DPLeastSquares(max_group_size=size, **options)
         try:
             clf.fit(*data, groups=users)
         except REFUSALS as error:

@@ -92,7 +92,13 @@ def test_fit_for_users_multiplies_the_sensitivity_of_the_mean(
 ):
     cls, options = centred
     X, y = three_classes
-    clf = cls(adjacency=adjacency, clip_norm=0.5, max_group_size=6, **options)
+    clf = cls(
+        adjacency=adjacency,
+        clip_norm=0.5,
+        max_group_size=6,
+        user_bound="count",
+        **options,
+    )
     mean = clf.fit(X, y, np.arange(31) // 4).privacy_.releases[0]
     pair = 1.0 if adjacency == "add_remove" else 2.0 * math.sqrt(0.8)
     assert mean.name == "feature_mean"

@@ -43,6 +43,7 @@ def test_fit_without_a_user_differs_by_the_declared_sensitivity_alone(
             adjacency=adjacency,
             classes=range(3),
             max_group_size=max_group_size,
+            user_bound="count",
             random_state=0,
             **options,
         )
@@ -75,7 +76,8 @@ def test_check_sensitivity_notices_a_bound_for_one_record(users, spy, plant):
     own = groups == 9
 
     def make():
-        return DPLeastSquares(classes=range(3), max_group_size=3, random_state=0)
+        options = {"user_bound": "count", "random_state": 0}
+        return DPLeastSquares(classes=range(3), max_group_size=3, **options)
 
     one, two = (X, y, groups), (X[~own], y[~own], groups[~own])
     first, _, *calls = replay(spy, make, one, two)
@@ -88,7 +90,7 @@ def test_fit_uses_so_many_records_of_each_user(max_group_size, users, spy):
     """Also on the chunks of one class; unit rows have a squared norm of one."""
     X, y, groups = users
     clf = DPLeastSquares(class_gram=True, max_group_size=max_group_size)
-    clf.set_params(classes=range(3)).fit(X, y, groups)
+    clf.set_params(classes=range(3), user_bound="count").fit(X, y, groups)
     expected = np.sum(np.minimum(np.bincount(groups), max_group_size))
     (gram,) = spy.of("gram")
     assert np.trace(gram.exact) == pytest.approx(expected, rel=1e-4)
@@ -100,7 +102,8 @@ def test_fit_multiplies_every_sensitivity(fit, users):
     cls, options = fit
     X, y, groups = users
     alone = cls(classes=range(3), **options).fit(X, y)
-    clf = cls(classes=range(3), max_group_size=5, **options).fit(X, y, groups)
+    clf = cls(classes=range(3), max_group_size=5, user_bound="count", **options)
+    clf.fit(X, y, groups)
     for one, two in zip(alone.privacy_.releases, clf.privacy_.releases, strict=True):
         assert two.l2_sensitivity == pytest.approx(5 * one.l2_sensitivity)
         assert two.noise_multiplier == one.noise_multiplier
@@ -124,7 +127,8 @@ def test_fit_states_the_unit(estimator, adjacency, users):
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 def test_fit_with_a_bound_that_cuts_nothing_uses_all_records(epsilon, users, spy):
     X, y, groups = users
-    for options, given in [({}, ()), ({"max_group_size": 9}, (groups,))]:
+    counted = {"max_group_size": 9, "user_bound": "count"}
+    for options, given in [({}, ()), (counted, (groups,))]:
         spy.start()
         # the mean is noisy, and other rows depend on it
         DPLeastSquares(epsilon=epsilon, center=False, **options).fit(X, y, *given)

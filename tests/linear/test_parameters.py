@@ -53,6 +53,7 @@ WRONG = {
     "iterate": CHOICE,
     "sampling_prob": [0, 0.0, -0.5, 1.5, NAN, INF, True, "1", None],
     "random_state": [-1, 2**64, True, 1.5, NAN, "0", [0]],
+    "user_bound": CHOICE,
     "verbose": [-1, 1.5, NAN, "1", None],
 }
 

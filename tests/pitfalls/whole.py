@@ -10,7 +10,7 @@ from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 class Records:
     """Records of whole numbers as the core's ``Rows``, a few rows to a chunk."""
 
-    step, sparse = 2.0**-20, False
+    step, sparse, users = 2.0**-20, False, None
 
     def __init__(self, rows, labels, n_together=CHUNK_ROWS):
         self.n_columns = rows.shape[1]

@@ -142,6 +142,9 @@ def per_user(l2_sensitivity: float, max_group_size: int) -> float:
     ``l2_sensitivity``, the bound for one record (also where one of a pair is missing:
     replace-one bounds are not below add/remove bounds). Equality for ``k`` times the
     same worst record or pair. What holds for every key holds for a random one.
+
+    Where sums of users are clipped (``users.user_factors``) a user counts as one record
+    and ``k`` is 1.
     """
     l2_sensitivity = check_positive("l2_sensitivity", l2_sensitivity)
     max_group_size = check_int("max_group_size", max_group_size, low=1)

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float32, Float64, Int, Shaped
 from scipy.sparse import csr_array
 
 from privfeat._blas import one_thread_a_product
+from privfeat.core.bounds.user_clips import UserClip
 
 # Functions of one row always see so many at once (`calls.by_chunks`).
 CHUNK_ROWS = 2**10
@@ -25,7 +26,7 @@ MAX_ROWS = 2**32
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("rows", "row_norms", "labels"),
+    data_fields=("rows", "row_norms", "labels", "users"),
     meta_fields=(),
 )
 @dataclass(frozen=True)
@@ -44,11 +45,15 @@ class Chunk:
     labels : array of shape (n_rows, max_labels), int32
         Class indices that a record carries, in any order, filled up with -1. Only those
         in ``[0, n_outputs)`` count, each once.
+    users : int array of shape (n_rows,), optional
+        Whose each record is, -1 for an empty slot, where sums of users are clipped. All
+        records of a user are in one block of slots (``bounds.users``).
     """
 
     rows: Float32[Array, "b c"]
     row_norms: Float64[Array, " b"]
     labels: Int[Array, "b k"]
+    users: Int[Array, " b"] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,13 +64,14 @@ class SparseChunk:
     ----------
     matrix : CSR array of shape (n_rows, n_columns), float64
         Bounded rows, from ``bounds.sparse``.
-    row_norms, labels
+    row_norms, labels, users
         As of `Chunk`.
     """
 
     matrix: csr_array
     row_norms: Float64[np.ndarray, " b"]
     labels: Int[np.ndarray, "b k"]
+    users: Int[np.ndarray, " b"] | None = None
 
     @property
     def rows(self) -> Float32[np.ndarray, "b c"]:
@@ -103,11 +109,14 @@ class Rows(Protocol):
         Of every row.
     sparse : bool
         Whether chunks are `SparseChunk`.
+    users : UserClip or None
+        How sums of users are clipped; None where every record counts by itself.
     """
 
     step: float | None
     n_columns: int
     sparse: bool
+    users: UserClip | None
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""

@@ -31,7 +31,7 @@ from privfeat.core.bounds.sensitivity import largest_residual
 from privfeat.core.sums.arithmetic import gram, host
 from privfeat.core.sums.arithmetic.choice import arithmetic, options, sliced
 from privfeat.core.sums.calls import placed, rows_of_call
-from privfeat.core.sums.records import Rows, with_64_bits
+from privfeat.core.sums.records import Rows
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
 
 # Memory for the Gram matrices that are summed in one pass: as many as fit.
@@ -46,12 +46,8 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     further for this sum alone.
     """
     # known without a row: a process of a team may have none, and releases the sum
-    unit = step = rows.step or 1.0
-    factors: Iterator[Float[Array, "b c"]] = (chunk.rows for chunk in rows.chunks())
-    if rows.step is not None and clip_norm is not None:
-        radius, unit = float(clip_norm), grid_step(float(clip_norm))
-        reclipped = partial(gram.reclipped_rows_of, step=step, clip_norm=radius)
-        factors = map(with_64_bits(reclipped), rows.chunks())
+    factors_of, unit = gram.factors(rows, clip_norm)
+    factors: Iterator[Float[Array, "b c"]] = map(factors_of, rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
     joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
     by_slices = sliced(rows)
@@ -67,13 +63,14 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
     n_rows, by_slices = rows_of_call(size), sliced(rows)
+    factors_of, _ = gram.factors(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2 + 4 * n_rows * size))
     for start in range(0, n_outputs, n_together):
         labels = range(start, min(start + n_together, n_outputs))
         totals = {label: Total(private, (size, size)) for label in labels}
         waiting = {label: [np.zeros((0, size), np.float32)] for label in labels}
         for chunk in rows.chunks():
-            factors, carried = np.asarray(chunk.rows), np.asarray(chunk.labels)
+            factors, carried = np.asarray(factors_of(chunk)), np.asarray(chunk.labels)
             for label in np.intersect1d(carried, labels).tolist():
                 found = factors[np.any(carried == label, axis=1)]
                 if sum(map(len, waiting[label])) + len(found) > n_rows:
@@ -93,10 +90,12 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    part_of = partial(
-        arithmetic(rows.sparse).class_sums_of, n_outputs=n_outputs, **options(rows)
-    )
-    return exact_sum(rows, (n_outputs, rows.n_columns), rows.step or 1.0, part_of)
+    unit, chosen = rows.step or 1.0, options(rows) | {"n_outputs": n_outputs}
+    if rows.users is not None:
+        chosen["clip"] = clip = rows.users.of_class_sums(unit)
+        unit /= clip.scale
+    part_of = partial(arithmetic(rows.sparse).class_sums_of, **chosen)
+    return exact_sum(rows, (n_outputs, rows.n_columns), unit, part_of)
 
 
 def exact_gradient(
@@ -128,13 +127,18 @@ def exact_gradient(
     """
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
+    clip_norm, radius = float(clip_norm), float(residual_clip_norm)
+    clip = None
+    if rows.users is not None:
+        clip = rows.users.of_gradients(step, loss, len(coef), radius, clip_norm)
     gradient_of = partial(
         arithmetic(rows.sparse).gradient_of,
         whole=whole if rows.sparse else placed(whole),
         unit=unit * step,
         loss=loss,
-        clip_norm=float(clip_norm) if private else None,
-        radius=float(residual_clip_norm),
+        clip_norm=clip_norm if private else None,
+        radius=radius,
+        clip=clip,
         **options(rows),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0
@@ -158,17 +162,17 @@ def exact_curvature_grams(
         loss=loss,
         **options(rows),
     )
-    by_slices = sliced(rows)
+    by_slices, (factors_of, _) = sliced(rows), gram.factors(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
     for start in range(0, len(coef), n_together):
         outputs = range(start, min(start + n_together, len(coef)))
         totals = {output: Total(private, (size, size)) for output in outputs}
         for chunk in rows.chunks():
             with jax.enable_x64(True):
-                roots = roots_of(chunk)
+                roots, factors = roots_of(chunk), factors_of(chunk)
                 for output, total in totals.items():
                     root = roots[:, output]
-                    weighted = gram.weighted_rows(chunk.rows, root, private)
+                    weighted = gram.weighted_rows(factors, root, private)
                     total.add(gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import cycle, islice
 from typing import Any, Self, TypeVar
@@ -21,6 +22,7 @@ from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.bounds.rows import MAX_COLUMNS
+from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.calls import rows_of_call
 from privfeat.core.sums.devices import check_devices
@@ -30,6 +32,7 @@ from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.data import LazyFeatures
 from privfeat.linear.rows.center import COUNT_SCALE, MEAN
 from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
+from privfeat.linear.rows.slots import Slots
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
@@ -52,6 +55,8 @@ class BoundedRows:
         The processes that fit together, of which each reads its part of the rows.
     kept : bool array of shape (n_samples,), optional
         Which records count; the others become empty slots. Default: all.
+    slots : Slots, optional
+        Where records stand, if sums of users are clipped.
     private : bool
         False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
     """
@@ -68,6 +73,7 @@ class BoundedRows:
         intercept_scaling: float | None,
         team: Team,
         kept: NDArray[np.bool_] | None = None,
+        slots: Slots | None = None,
         private: bool,
     ) -> None:
         check_devices(private=private)
@@ -84,8 +90,12 @@ class BoundedRows:
                 "margin of the bounds covers no more. Pass fewer features; of hashed "
                 "ones 2**17, say."
             )
-        self._features = features
+        self._features, self._slots, self.users = features, slots, None
         self._kept = np.ones(n_samples, bool) if kept is None else kept
+        if slots is not None:
+            self.users = UserClip(clip_norm, slots.max_group_size, labels.shape[1])
+            self._kept, labels = slots.records >= 0, labels[slots.records]
+            n_samples = len(labels)
         self._labels = np.where(self._kept[:, None], labels, -1).astype(np.int32)
         self.row_scaling, self.clip_norm = row_scaling, clip_norm
         self._intercept_scaling, self._private = intercept_scaling, private
@@ -117,6 +127,7 @@ class BoundedRows:
         """
         rows = copy(self)
         rows._labels = np.where(self._kept, 0, -1).astype(np.int32)[:, None]
+        rows.users = self.users and replace(self.users, max_labels=1)
         rows._intercept_scaling = constant
         rows.n_columns = self._features.shape[1] + 1
         rows._keep, rows._cache = False, None
@@ -169,7 +180,7 @@ class BoundedRows:
     ) -> Iterable[tuple[int, NDArray[np.floating]]]:
         """Return the rows of these calls, read at once."""
         end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
-        stop = min(starts[-1] + n_rows, end, self._features.shape[0])
+        stop = min(starts[-1] + n_rows, end, len(self._labels))
         rows = self._read(starts[0], stop)
         parts = (rows[i : i + n_rows] for i in range(0, len(rows), n_rows))
         return zip(starts, parts, strict=True)
@@ -182,6 +193,7 @@ class BoundedRows:
         XLA compiles another shape to another order of operations, and a record's
         contribution must not depend on how many are beside it.
         """
+        users = self._users(start, n_rows)
         kept = self._kept[start : start + len(rows)]
         labels = self._labels[start : start + len(rows)]
         if missing := n_rows - len(rows):
@@ -203,9 +215,27 @@ class BoundedRows:
             )
             if not np.asarray(bounded.finite).all():
                 raise ValueError("X must not contain NaN or infinity.")
-            return Chunk(bounded.rows, bounded.norms, jax.device_put(labels, device))
+            parts = jax.device_put((labels, users), device)
+            return Chunk(bounded.rows, bounded.norms, *parts)
+
+    def _users(self, start: int, n_rows: int) -> NDArray[np.int32] | None:
+        """Return whose the records of a call are, -1 for empty slots."""
+        if self._slots is None:
+            return None
+        users = self._slots.users[start : start + n_rows]
+        return np.pad(users, (0, n_rows - len(users)), constant_values=-1).astype(
+            np.int32
+        )
+
+    def _at(self, start: int, stop: int) -> slice | NDArray[np.int64]:
+        """Return the records at these places; that of an empty slot is not kept."""
+        if self._slots is None:
+            return slice(start, stop)
+        return np.maximum(self._slots.records[start:stop], 0)
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
+        if self._slots is not None:
+            return np.asarray(self._features[self._at(start, stop)])
         if isinstance(self._features, LazyFeatures):
             return self._features.read(start, stop)
         # A copy: the bound reads a row twice, and another thread, or the process that

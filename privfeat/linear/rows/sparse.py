@@ -37,7 +37,8 @@ class SparseRows(BoundedRows):
     def _sparse_chunk(self, start: int) -> SparseChunk:
         """Return a chunk of `CHUNK_ROWS` rows, the last ones empty if need be."""
         part = slice(start, start + CHUNK_ROWS)
-        rows, step = self._features[part], self.step
+        stop = min(part.stop, len(self._labels))
+        rows, step = self._features[self._at(start, stop)], self.step
         if self._private or self.row_scaling == "unit":
             rows = clip_sparse_rows(
                 rows,
@@ -59,4 +60,4 @@ class SparseRows(BoundedRows):
             shape=(CHUNK_ROWS, self.n_columns),
         )
         labels = np.pad(self._labels[part], ((0, padding), (0, 0)), constant_values=-1)
-        return SparseChunk(matrix, norms, labels)
+        return SparseChunk(matrix, norms, labels, self._users(start, CHUNK_ROWS))

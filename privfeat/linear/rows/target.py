@@ -44,4 +44,4 @@ class TargetRows(BoundedRows):
         features = np.ascontiguousarray(super()._read(start, stop), np.float64)
         if self._unit_norm is not None:
             features = self._unit_norm * unit_rows(features)
-        return np.column_stack([features, self._targets[start:stop]])
+        return np.column_stack([features, self._targets[self._at(start, stop)]])

@@ -15,7 +15,7 @@ def arithmetic(of_sparse_rows: bool = False) -> Any:
     return host if jax.default_backend() == "cpu" else kernels
 
 
-def options(rows: Rows) -> dict[str, bool]:
+def options(rows: Rows) -> dict[str, Any]:
     """Return what the functions of `kernels` take beside those of other modules."""
     return {"sliced": sliced(rows)} if arithmetic(rows.sparse) is kernels else {}
 

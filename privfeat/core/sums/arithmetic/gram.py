@@ -3,19 +3,25 @@
 Exact as ``statistics`` says. On a CPU NumPy multiplies the rows of several chunks.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
+from operator import attrgetter
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float32, Float64, Num
+from jaxtyping import Array, Float, Float64, Int, Num
 
 from privfeat.core.bounds.clipping import SHRINK
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.user_clips import SumClip
+from privfeat.core.bounds.users import clip_users_rows
 from privfeat.core.sums.arithmetic import slices
 from privfeat.core.sums.arithmetic.kernels import EXACT
-from privfeat.core.sums.records import CHUNK_ROWS, Chunk
+from privfeat.core.sums.calls import by_chunks
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows, with_64_bits
 
 # Rows that are multiplied with themselves at once: so many sum to at most 2**53, and
 # take so much memory.
@@ -33,9 +39,54 @@ def reclipped_rows_of(
     return jnp.trunc(chunk.rows.astype(jnp.float64) * factor[:, None])
 
 
+def factors(
+    rows: Rows, clip_norm: float | None = None
+) -> tuple[Callable[[Any], Any], float]:
+    """Return what makes rows of a chunk to multiply with themselves, and their unit.
+
+    ``clip_norm`` clips each further, and then what the rows of a user sum to is clipped
+    where ``rows.users`` says so.
+    """
+    unit = step = rows.step or 1.0
+    made: Callable[[Any], Any] = attrgetter("rows")
+    users = rows.users
+    if rows.step is not None and clip_norm is not None:
+        clip_norm = float(clip_norm)
+        unit = grid_step(clip_norm)
+        reclipped = partial(reclipped_rows_of, step=step, clip_norm=clip_norm)
+        made = with_64_bits(reclipped)
+        users = users and replace(users, row_norm=clip_norm)
+    if users is None:
+        return made, unit
+    clip = users.of_grams(unit, rows.n_columns)
+    return lambda chunk: clipped_rows(made(chunk), chunk.users, clip), unit
+
+
+def clipped_rows(
+    rows: Float[Array | np.ndarray, "b c"],
+    users: Int[Array | np.ndarray, " b"],
+    clip: SumClip,
+) -> Float64[Any, "b c"]:
+    """Return rows whose outer products sum to no more than a limit over a user."""
+    if jax.default_backend() == "cpu":
+        wide = np.asarray(rows).astype(np.float64)
+        return np.asarray(clip_users_rows(wide, np.asarray(users), clip))
+    return with_64_bits(_clipped_rows)(rows, users, clip)
+
+
+@partial(jax.jit, static_argnames="clip")
+def _clipped_rows(
+    rows: Float[Array, "b c"], users: Int[Array, " b"], clip: SumClip
+) -> Float64[Array, "b c"]:
+    clipped: Float64[Array, "b c"] = by_chunks(
+        partial(clip_users_rows, clip=clip), rows.astype(jnp.float64), users
+    )
+    return clipped
+
+
 @partial(jax.jit, static_argnames="private")
 def weighted_rows(
-    rows: Float32[Array, "b c"], root: Float64[Array, " b"], private: bool
+    rows: Float[Array, "b c"], root: Float64[Array, " b"], private: bool
 ) -> Float64[Array, "b c"]:
     """Return rows times ``root <= 1/2``, in half steps of the grid of the rows."""
     weighted = rows.astype(jnp.float64) * (2.0 * root)[:, None]

@@ -9,16 +9,17 @@ sum of whole numbers within ``2**53``. Several threads may each have a chunk.
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Float64, Int
+from jaxtyping import Array, Bool, Float32, Float64
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
-from privfeat.core.bounds.clipping import clip_residuals
-from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
+from privfeat.core.bounds.user_clips import SumClip
+from privfeat.core.bounds.users import clip_users, inner_products
 from privfeat.core.sums.arithmetic.kernels import bounded_roots
+from privfeat.core.sums.arithmetic.residuals import residuals_of, scaled
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 
 # Fewer rows cost more calls, between which threads wait for each other.
@@ -30,13 +31,16 @@ _BATCH_ROWS = 64
 _BATCH_TERMS = 10**6
 
 
-def class_sums_of(chunk: Chunk, n_outputs: int) -> Float64[np.ndarray, "m c"]:
-    """Return the sum of the rows of each label."""
+def class_sums_of(
+    chunk: Chunk, n_outputs: int, clip: SumClip | None = None
+) -> Float64[np.ndarray, "m c"]:
+    """Return the sum of the rows of each label; in ``2**-20`` of them with ``clip``."""
     labels = np.asarray(chunk.labels)
     total = np.zeros((n_outputs, chunk.rows.shape[1]))
     for part, wide in _blocks(chunk.rows, n_outputs):
-        indicators = losses.label_indicators(labels[part], n_outputs)
-        total += _transposed_product(wide, indicators.astype(np.float64))
+        narrow = losses.label_indicators(labels[part], n_outputs).astype(np.float64)
+        narrow = _of_users(narrow, wide, chunk.users, part, clip)
+        total += _transposed_product(wide, narrow)
     return total
 
 
@@ -49,6 +53,7 @@ def gradient_of(
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
+    clip: SumClip | None = None,
 ) -> Float64[np.ndarray, "m c"]:
     """Return the gradient sum of a chunk.
 
@@ -66,35 +71,9 @@ def gradient_of(
             clip_norm=clip_norm,
             radius=radius,
         )
+        residual = _of_users(residual, wide, chunk.users, part, clip)
         total += _transposed_product(wide, residual)
     return total
-
-
-def residuals_of(
-    scores: Float32[np.ndarray, "r m"],
-    labels: Int[np.ndarray, "r k"],
-    row_norms: Float64[np.ndarray, " r"],
-    kept: Bool[np.ndarray, " r"] | None,
-    *,
-    loss: Loss,
-    clip_norm: float | None,
-    radius: float,
-) -> Float64[np.ndarray, "r m"]:
-    """Return residuals, whole in their grid with privacy; zero where not ``kept``."""
-    # numbers that are not finite are made zero, and are no news
-    with np.errstate(all="ignore"):
-        residual = losses.residuals(loss, scores, labels).astype(np.float64)
-        if clip_norm is not None:
-            residual = clip_residuals(
-                residual,
-                row_norms,
-                clip_norm=clip_norm,
-                radius=min(radius, residual_norm(loss, scores.shape[1])),
-                largest=largest_residual(loss),
-            )
-    if kept is not None:
-        residual[~kept] = 0.0
-    return np.asarray(residual)
 
 
 def root_curvatures_of(
@@ -158,13 +137,18 @@ def _blocks(
         yield slice(place * n_rows, (place + 1) * n_rows), wide
 
 
-def scaled(
-    products: Float64[np.ndarray, "r m"], unit: float
-) -> Float32[np.ndarray, "r m"]:
-    """Return products of coefficients as scores; they may overflow."""
-    with np.errstate(all="ignore"):
-        products *= unit
-        return np.asarray(products, np.float32)
+def _of_users(
+    narrow: Float64[np.ndarray, "r m"],
+    wide: Float64[np.ndarray, "r c"],
+    users: Any,
+    part: slice,
+    clip: SumClip | None,
+) -> Float64[np.ndarray, "r m"]:
+    """Return factors of the rows, such that sums of users are clipped."""
+    if clip is None:
+        return narrow
+    products = inner_products(wide, clip.block)
+    return np.asarray(clip_users(narrow, products, np.asarray(users)[part], clip))
 
 
 def _products(

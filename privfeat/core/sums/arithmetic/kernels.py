@@ -23,6 +23,8 @@ from privfeat.core.bounds.sensitivity import (
     largest_residual,
     residual_norm,
 )
+from privfeat.core.bounds.user_clips import SumClip
+from privfeat.core.bounds.users import clip_users, inner_products
 from privfeat.core.sums.arithmetic import slices
 from privfeat.core.sums.calls import by_chunks
 from privfeat.core.sums.records import Chunk
@@ -31,17 +33,18 @@ from privfeat.core.sums.records import Chunk
 EXACT = jax.lax.Precision.HIGHEST
 
 
-@partial(jax.jit, static_argnames=("n_outputs", "sliced"))
+@partial(jax.jit, static_argnames=("n_outputs", "sliced", "clip"))
 def class_sums_of(
-    chunk: Chunk, n_outputs: int, sliced: bool = False
+    chunk: Chunk, n_outputs: int, sliced: bool = False, clip: SumClip | None = None
 ) -> Num[Array, "m c"]:
-    """Return the sum of the rows of each label."""
-    indicators = losses.label_indicators(chunk.labels, n_outputs)
-    wide = _wide(chunk.rows, sliced)
-    return _transposed_product(wide, indicators.astype(jnp.float64), sliced)
+    """Return the sum of the rows of each label; in ``2**-20`` of them with ``clip``."""
+    narrow = losses.label_indicators(chunk.labels, n_outputs).astype(jnp.float64)
+    if clip is not None:
+        narrow = _of_users(narrow, chunk, clip)
+    return _transposed_product(_wide(chunk.rows, sliced), narrow, sliced)
 
 
-@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius", "sliced"))
+@partial(jax.jit, static_argnames=("loss", "clip_norm", "radius", "sliced", "clip"))
 def gradient_of(
     chunk: Chunk,
     kept: Bool[Array, " b"] | None = None,
@@ -52,6 +55,7 @@ def gradient_of(
     clip_norm: float | None,
     radius: float = math.inf,
     sliced: bool = False,
+    clip: SumClip | None = None,
 ) -> Num[Array, "m c"]:
     """Return the gradient sum of a chunk.
 
@@ -80,6 +84,8 @@ def gradient_of(
     residual = by_chunks(residuals_of, scores, chunk.labels, chunk.row_norms)
     if kept is not None:
         residual = jnp.where(kept[:, None], residual, 0.0)
+    if clip is not None:
+        residual = _of_users(residual, chunk, clip)
     return _transposed_product(wide, residual, sliced)
 
 
@@ -113,6 +119,23 @@ def bounded_roots(
     limit = curvature_norm(loss, weights.shape[1]) * SHRINK
     roots: Float64[Any, "b m"] = xp.sqrt(weights * (limit / xp.maximum(norms, limit)))
     return roots
+
+
+def _of_users(
+    narrow: Float64[Array, "b m"], chunk: Chunk, clip: SumClip
+) -> Float64[Array, "b m"]:
+    """Return factors of the rows, such that sums of users are clipped."""
+
+    def part(
+        narrow: Float64[Array, "p m"],
+        rows: Float32[Array, "p c"],
+        users: Int[Array, " p"],
+    ) -> Any:
+        return clip_users(narrow, inner_products(rows, clip.block), users, clip)
+
+    users: Any = chunk.users
+    found: Float64[Array, "b m"] = by_chunks(part, narrow, chunk.rows, users)
+    return found
 
 
 def _wide(rows: Float32[Array, "b c"], sliced: bool) -> Float[Array, "b c"]:

@@ -12,14 +12,20 @@ from jaxtyping import Bool, Float64
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
-from privfeat.core.sums.arithmetic.host import residuals_of, scaled
+from privfeat.core.bounds.user_clips import SumClip
+from privfeat.core.bounds.users import clip_users
+from privfeat.core.sums.arithmetic.residuals import residuals_of, scaled
 from privfeat.core.sums.records import SparseChunk
 
 
-def class_sums_of(chunk: SparseChunk, n_outputs: int) -> Float64[np.ndarray, "m c"]:
-    """Return the sum of the rows of each label."""
-    indicators = losses.label_indicators(chunk.labels, n_outputs)
-    return _transposed_product(chunk, indicators.astype(np.float64))
+def class_sums_of(
+    chunk: SparseChunk, n_outputs: int, clip: SumClip | None = None
+) -> Float64[np.ndarray, "m c"]:
+    """Return the sum of the rows of each label; in ``2**-20`` of them with ``clip``."""
+    narrow = losses.label_indicators(chunk.labels, n_outputs).astype(np.float64)
+    if clip is not None:
+        narrow = _of_users(narrow, chunk, clip)
+    return _transposed_product(chunk, narrow)
 
 
 def gradient_of(
@@ -31,6 +37,7 @@ def gradient_of(
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
+    clip: SumClip | None = None,
 ) -> Float64[np.ndarray, "m c"]:
     """Return the gradient sum of a chunk, as ``host.gradient_of``."""
     residual = residuals_of(
@@ -43,7 +50,20 @@ def gradient_of(
         clip_norm=clip_norm,
         radius=radius,
     )
+    if clip is not None:
+        residual = _of_users(residual, chunk, clip)
     return _transposed_product(chunk, residual)
+
+
+def _of_users(
+    narrow: Float64[np.ndarray, "b m"], chunk: SparseChunk, clip: SumClip
+) -> Float64[np.ndarray, "b m"]:
+    """Return factors of the rows, such that sums of users are clipped."""
+    products = (chunk.matrix @ chunk.matrix.T).toarray()
+    blocks = products.reshape(-1, clip.block, len(products) // clip.block, clip.block)
+    places = np.arange(len(blocks))
+    own = blocks[places, :, places, :]
+    return np.asarray(clip_users(narrow, own, np.asarray(chunk.users), clip))
 
 
 def _transposed_product(

@@ -27,7 +27,7 @@ from tests.core.grids import (
 class SparseGridRows:
     """Rows that are whole numbers already; ``chunk_rows`` of them to a chunk."""
 
-    sparse = True
+    sparse, users = True, None
 
     def __init__(self, rows, labels, *, step, chunk_rows=CHUNK_ROWS, private=True):
         self.step, self.n_columns = step if private else None, rows.shape[1]

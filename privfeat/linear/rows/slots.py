@@ -1,0 +1,45 @@
+"""Where records stand in a fit that clips sums of users: side by side."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where the records of a fit stand, if sums of users are clipped. Sensitive.
+
+    Attributes
+    ----------
+    records, users : int arrays of shape (n_slots,)
+        The record of each slot and its user, -1 for an empty slot.
+    max_group_size : int
+        How many records of a user count.
+    """
+
+    records: NDArray[np.int64]
+    users: NDArray[np.int64]
+    max_group_size: int
+
+
+def slots_of(ids: NDArray[Any], kept: NDArray[np.bool_], max_group_size: int) -> Slots:
+    """Return a place for each record that counts, by the user of each record.
+
+    A user has as many slots as the next power of two, and those with the most come
+    first: then nobody crosses a multiple of a power of two that holds all records of
+    one user.
+    """
+    records = np.flatnonzero(kept)
+    _, codes, counts = np.unique(ids[records], return_inverse=True, return_counts=True)
+    by_user = np.argsort(codes, kind="stable")
+    records, codes = records[by_user], codes[by_user]
+    widths = 1 << np.frexp(counts - 0.5)[1].astype(np.int64)
+    order = np.argsort(-widths, kind="stable")
+    starts = np.empty_like(widths)
+    starts[order] = np.cumsum(widths[order]) - widths[order]
+    ranks = np.arange(len(codes)) - (np.cumsum(counts) - counts)[codes]
+    of_slots = np.full((2, int(widths.sum())), -1)
+    of_slots[:, starts[codes] + ranks] = records, codes
+    return Slots(of_slots[0], of_slots[1], max_group_size)
