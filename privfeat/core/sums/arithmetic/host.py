@@ -9,7 +9,7 @@ sum of whole numbers within ``2**53``. Several threads may each have a chunk.
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Float64, Int
@@ -46,11 +46,9 @@ def gradient_of(
     *,
     whole: Float64[np.ndarray, "m c"],
     unit: float,
-    loss: Loss,
-    clip_norm: float | None,
-    radius: float = math.inf,
+    **bounds: Any,
 ) -> Float64[np.ndarray, "m c"]:
-    """Return the gradient sum of a chunk.
+    """Return the gradient sum of a chunk; the ``bounds`` are those of `residuals_of`.
 
     With privacy its unit is the grid step of the rows times that of the residuals.
     """
@@ -62,9 +60,7 @@ def gradient_of(
             labels[part],
             row_norms[part],
             None if kept is None else kept[part],
-            loss=loss,
-            clip_norm=clip_norm,
-            radius=radius,
+            **bounds,
         )
         total += _transposed_product(wide, residual)
     return total
@@ -78,9 +74,11 @@ def residuals_of(
     *,
     loss: Loss,
     clip_norm: float | None,
-    radius: float,
+    radius: float = math.inf,
+    weights: Float64[np.ndarray, " l"] | None = None,
 ) -> Float64[np.ndarray, "r m"]:
     """Return residuals, whole in their grid with privacy; zero where not ``kept``."""
+    weight = None if weights is None else weights[labels[:, 0]]
     # numbers that are not finite are made zero, and are no news
     with np.errstate(all="ignore"):
         residual = losses.residuals(loss, scores, labels).astype(np.float64)
@@ -91,7 +89,10 @@ def residuals_of(
                 clip_norm=clip_norm,
                 radius=min(radius, residual_norm(loss, scores.shape[1])),
                 largest=largest_residual(loss),
+                weights=weight,
             )
+        elif weight is not None:
+            residual *= weight[:, None]
     if kept is not None:
         residual[~kept] = 0.0
     return np.asarray(residual)

@@ -5,12 +5,11 @@ after the other, fused or not, in some order. All factors and partial sums are w
 within the limits of ``statistics``, so it is exact, and that of all entries.
 """
 
-import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from privfeat._types import Loss
 from privfeat.core.bounds import losses
 from privfeat.core.sums.arithmetic.host import residuals_of, scaled
 from privfeat.core.sums.records import SparseChunk
@@ -28,9 +27,7 @@ def gradient_of(
     *,
     whole: Float64[np.ndarray, "m c"],
     unit: float,
-    loss: Loss,
-    clip_norm: float | None,
-    radius: float = math.inf,
+    **bounds: Any,
 ) -> Float64[np.ndarray, "m c"]:
     """Return the gradient sum of a chunk, as ``host.gradient_of``."""
     residual = residuals_of(
@@ -39,9 +36,7 @@ def gradient_of(
         chunk.labels,
         chunk.row_norms,
         kept,
-        loss=loss,
-        clip_norm=clip_norm,
-        radius=radius,
+        **bounds,
     )
     return _transposed_product(chunk, residual)
 
