@@ -1,6 +1,6 @@
 """The closed sets of option values, named once."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Adjacency = Literal["add_remove", "replace_one"]
 Unit = Literal["record", "user"]
@@ -11,6 +11,7 @@ LossOption = Literal["auto", "softmax", "sigmoid", "squared"]
 RowScaling = Literal["unit", "clip"]
 MatrixNoise = Literal["symmetric", "full"]
 Iterate = Literal["average", "last"]
+ClassWeight = Any  # "balanced", a mapping of classes to numbers, or an array of these
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 UNITS: tuple[Unit, ...] = get_args(Unit)

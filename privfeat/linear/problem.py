@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from privfeat._types import Loss
 from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
+from privfeat.linear.weights import ClassWeights
 
 if TYPE_CHECKING:
     from privfeat.linear.rows.bounded import BoundedRows
@@ -56,6 +57,8 @@ class Shape:
         Norm of the features in a bounded row, if it is the same in all; else 1.
     stack : Stack, optional
         How the sums are released, if not each by itself.
+    class_weight : tuple of float, "balanced" or None
+        Of each label; the last is that of label -1 as well.
     """
 
     n_outputs: int
@@ -65,6 +68,7 @@ class Shape:
     max_labels: int = 1
     radius: float = 1.0
     stack: Stack | None = None
+    class_weight: ClassWeights = None
 
 
 @dataclass(frozen=True, kw_only=True)
