@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from privfeat._types import Loss
 from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
-from privfeat.linear.weights import ClassWeights
 
 if TYPE_CHECKING:
     from privfeat.linear.rows.bounded import BoundedRows
@@ -20,6 +19,9 @@ GRAM_WEIGHT = 0.2
 # The same in a stack, where it costs nothing: two records that move class sums or a
 # gradient the most have opposite rows, hence equal outer products, which cancel.
 STACKED_GRAM_WEIGHT = 0.25
+
+# By label, the largest 1; None for no weights.
+ClassWeights = tuple[float, ...] | Literal["balanced"] | None
 
 
 @dataclass(frozen=True)

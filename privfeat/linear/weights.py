@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,16 @@ from privfeat.core.bounds import replacement
 from privfeat.core.noise.release import Release
 from privfeat.estimation.labels import Labels
 from privfeat.estimation.parameters import Parameters
+from privfeat.linear.problem import ClassWeights, Shape
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.problem import Shape
     from privfeat.linear.rows.bounded import BoundedRows
 
-# By label, the largest 1; None for no weights.
-ClassWeights = tuple[float, ...] | Literal["balanced"] | None
 COUNTS = "class_counts"
 # Part of rho that the counts get: all other releases have 2.6 % more noise for it.
 _SHARE = 0.05
-_LARGEST_RATIO = 1e6
+_LARGEST_RATIO = 1e9
 # What tells a class from the others, in units of the norm of a row, about.
 _SIGNAL = 0.1
 
@@ -40,7 +38,7 @@ class WeighsClasses(Parameters):
         self,
         rows: "BoundedRows",
         mechanism: "GaussianMechanism",
-        shape: "Shape",
+        shape: Shape,
         noise_stddev: float,
     ) -> NDArray[np.float64] | None:
         """Return the weights of labels, of which the last is that of -1, or None.
@@ -93,8 +91,10 @@ def class_weights(class_weight: Any, labels: Labels) -> ClassWeights:
                     f"class_weight must name classes only, got the key {label!r}."
                 )
         given = [class_weight.get(label, 1.0) for label in known]
-    elif isinstance(class_weight, Sequence | np.ndarray) and np.ndim(class_weight) == 1:
+    elif hasattr(class_weight, "__array__") and np.ndim(class_weight) == 1:
         given = np.asarray(class_weight).tolist()
+    elif isinstance(class_weight, list | tuple | range):
+        given = list(class_weight)
     else:
         raise TypeError(
             "class_weight must be None, 'balanced', a mapping of classes or an array "

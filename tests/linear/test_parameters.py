@@ -35,7 +35,7 @@ WRONG = {
     "class_weight": [
         *["other", 1, 1.0, True, NAN, "1", 1j, [[1, 1, 1]]],
         *[[1.0], [1.0] * 4, [1, 1, 0], [1, 1, -1], [1, 1, NAN], [1, 1, INF]],
-        *[[1, 1, True], [1, 1, "1"], [1, 1, 1e7]],
+        *[[1, 1, True], [1, 1, "1"], [1, 1, 1e10]],
         *[{5: 1.0}, {"a": 1.0}, {0: 0.0}, {0: -1.0}, {0: NAN}, {0: True}, {0: None}],
     ],
     "max_labels": [value for value in COUNT if value is not None],
