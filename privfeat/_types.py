@@ -1,6 +1,6 @@
 """The closed sets of option values, named once."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Adjacency = Literal["add_remove", "replace_one"]
 Unit = Literal["record", "user"]
@@ -12,6 +12,7 @@ RowScaling = Literal["unit", "clip"]
 MatrixNoise = Literal["symmetric", "full"]
 Iterate = Literal["average", "last"]
 UserBound = Literal["count", "sum"]
+ClassWeight = Any  # "balanced", a mapping of classes to numbers, or an array of these
 
 ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 UNITS: tuple[Unit, ...] = get_args(Unit)

@@ -6,6 +6,8 @@ planning.py, batches.py, public_trials.py
     What a budget buys before any private record is read.
 metrics.py, reliability.py
     Calibration of any classifier, and its diagram (Bu et al. 2023).
+rates.py
+    Predictions for other rates of the classes, and thresholds, after a fit.
 utility.py
     Accuracy and calibration against epsilon.
 

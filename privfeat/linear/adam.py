@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._checks import optional
 from privfeat._progress import steps
 from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -14,6 +15,8 @@ from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
+from privfeat.linear.weights import WeighsClasses
+from privfeat.solvers.intercepts import first_intercepts
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @document
-class DPAdamLinear(DPLinearClassifier):
+class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     """Private classifier by a first-order optimizer on noisy gradient sums.
 
     Every step releases the sum of the records' clipped gradients and hands it to an
@@ -37,14 +40,15 @@ class DPAdamLinear(DPLinearClassifier):
     Parameters
     ----------
     {shared}
-    intercept_init : float, default=0.0
-        Initial intercepts; -10 is the papers' choice for the sigmoid loss.
+    intercept_init : float, optional
+        Initial intercepts; -10 is the papers' choice for the sigmoid loss. Default: 0,
+        and after the first gradient what it tells of the classes; see *Intercepts*.
     loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
         ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
         softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, optional
-        Number of noisy gradient steps, in [1, 100000]. Default: 12 for ``"adam"``, else
-        50; see *Steps and rate*.
+        Number of noisy gradient steps, in [1, 100000]. Default: 12 for ``"adam"`` and
+        more than two classes, else 50; see *Steps and rate*.
     optimizer : {{"adam", "sgd", "momentum", "rmsprop"}} or optax optimizer
         ``"adam"`` has the decay ``beta_1 = 1 - 6 / n_iter``, cut to [0.5, 0.9]. An
         ``optax.GradientTransformation`` brings its own learning rate.
@@ -64,6 +68,7 @@ class DPAdamLinear(DPLinearClassifier):
     sampling_prob : float, default=1.0
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
+    {class_weight}
     {tail}
 
     Attributes
@@ -79,6 +84,8 @@ class DPAdamLinear(DPLinearClassifier):
 
     {mean}
 
+    {weights}
+
     {guarantees}
 
     **Steps and rate.** Adam divides by the root of the mean square of a coordinate, so
@@ -87,6 +94,18 @@ class DPAdamLinear(DPLinearClassifier):
     set together. What few steps lack is the mean of past gradients: with the usual
     weight 0.9 a step goes by the last ten gradients, nearly all there are, the first
     ones from far away. With a memory of a sixth of the steps, 12 reach what 50 reach.
+    Not so for two classes of which one is rare: where all probabilities are small, so
+    is the curvature, and coefficients have further to go than 12 steps are long.
+
+    **Intercepts.** A step has one size in every coordinate, but the constant coordinate
+    is a tenth of a row: 12 steps move an intercept by 0.3, and a class of 1 % needs 4.
+    With ``center=True`` the number of records is released, and the constant coordinate
+    of the first gradient then counts the records of each class: the intercepts become
+    what makes the mean of the probabilities right, and the steps of all coefficients go
+    on from there. Counts are shrunk and lifted by their known noise
+    (`privfeat.solvers.intercepts.first_intercepts`), so that classes whose numbers
+    noise hides keep equal intercepts. With another ``center``, or ``class_weight``,
+    intercepts begin at 0.
 
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:
     ``accounting="zcdp", row_scaling="clip", center=False, loss="sigmoid",
@@ -108,7 +127,7 @@ class DPAdamLinear(DPLinearClassifier):
     True
     """
 
-    intercept_init: float = 0.0
+    intercept_init: float | None = None
     loss: LossOption = "auto"
     n_iter: int | None = None
     optimizer: str | Optimizer = "adam"
@@ -121,6 +140,7 @@ class DPAdamLinear(DPLinearClassifier):
     _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
         **RANGES,
+        "intercept_init": optional(RANGES["intercept_init"]),
         "ridge": NOT_NEGATIVE,
     }
 
@@ -151,28 +171,42 @@ class DPAdamLinear(DPLinearClassifier):
     def _n_iter(self, shape: Shape) -> int:
         if self.n_iter is not None:
             return int(self.n_iter)
-        return 12 if self.optimizer == "adam" else 50
+        return 12 if self.optimizer == "adam" and shape.n_outputs > 2 else 50
 
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient
 
-        coef = self._initial_coef(shape, self.intercept_init)
+        coef = self._initial_coef(shape, float(self.intercept_init or 0.0))
         n_iter = self._n_iter(shape)
+        noise = mechanism.noise_stddevs["gradient"] / math.sqrt(n_iter)
+        weights = self._weights(rows, mechanism, shape, noise)
+        count = rows.noisy_count if self.intercept_init is None else None
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
         total = np.zeros_like(coef)
-        for _ in steps("gradients", n_iter):
+        for step in steps("gradients", n_iter):
             exact = exact_gradient(
                 rows,
                 coef,
                 loss=shape.loss,
                 clip_norm=self.gradient_clip_norm,
                 sampler=sampler,
+                weights=weights,
             )
             gradient = mechanism.release("gradient", exact)
-            coef = update(gradient.value + float(self.ridge) * coef, coef)
+            slope = gradient.value + float(self.ridge) * coef
+            if step == 0 and count is not None and weights is None and shape.constant:
+                coef[:, -1] = first_intercepts(
+                    gradient,
+                    loss=shape.loss,
+                    n_records=count * float(self.sampling_prob),
+                    constant=shape.constant,
+                    largest=self.gradient_clip_norm / self.clip_norm,
+                )
+                slope[:, -1] = 0.0  # the step is taken
+            coef = update(slope, coef)
             total += coef
         return total / n_iter if self.iterate == "average" else coef
 

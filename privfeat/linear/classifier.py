@@ -27,6 +27,7 @@ from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape, Stack
 from privfeat.linear.rows.center import MEAN, mean_query, public_center
+from privfeat.linear.weights import COUNTS, class_weights, counts_query
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -150,6 +151,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         radius = 1.0
         if self.row_scaling == "unit":
             radius = float(self.clip_norm) / float(np.hypot(1.0, constant))
+        weights = class_weights(getattr(self, "class_weight", None), labels)
+        if binary and isinstance(weights, tuple):
+            weights = weights[::-1]  # label -1, the first class, comes last
         shape = Shape(
             n_outputs=1 if binary else n_classes,
             n_columns=n_features + bool(self.fit_intercept),
@@ -157,6 +161,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             loss=loss,
             max_labels=max_labels,
             radius=radius,
+            class_weight=weights,
         )
         known: tuple[str, ...] = (
             f"that of a record's labels the first {max_labels} count"
@@ -168,7 +173,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if self._clips_users():
             self._check_clips(queries, shape)
         if (products := self._products(shape)) is not None:
-            stack = self._stacked(queries, *products, with_mean=released)
+            others = [MEAN] * released + [COUNTS] * (weights == "balanced")
+            stack = self._stacked(queries, *products, others)
             parts = [f"{scale:.6g} {name}" for name, scale in stack.scales.items()]
             known += (f"that {stack.query.name} stacks {', '.join(parts)}",)
             shape, queries = replace(shape, stack=stack), [stack.query]
@@ -176,6 +182,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 shares = dict(split)
                 stacked = math.fsum(shares.pop(name) for name in stack.scales)
                 split = shares | {stack.query.name: stacked}
+        if weights == "balanced":
+            queries = [counts_query(queries, self.adjacency), *queries]
         if released:
             mean = mean_query(
                 queries,
@@ -220,15 +228,15 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 clip.of_grams(step, shape.n_columns)
 
     def _stacked(
-        self, queries: list[Query], products: str, factor_norm: float, with_mean: bool
+        self, queries: list[Query], products: str, factor_norm: float, others: list[str]
     ) -> Stack:
         """Return the stack of Gram matrices and ``products``.
 
         Its scales are such that one noise gives every query its part of rho; that of
         ``products``, whose factors have a norm of at most ``factor_norm``, is 1.
         """
-        mean = [Query(MEAN, 1.0)] if with_mean else []
-        shares = budget_shares([*mean, *queries], self.budget_split)
+        apart = [Query(name, 1.0) for name in others]
+        shares = budget_shares([*apart, *queries], self.budget_split)
         scales = {q.name: math.sqrt(shares[q.name]) / q.l2_sensitivity for q in queries}
         scales = {name: scale / scales[products] for name, scale in scales.items()}
         bound = replacement.gram_and_products(

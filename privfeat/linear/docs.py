@@ -78,6 +78,22 @@ SHARED_PARAMETERS = (
         row for ``"clip"``; in [1e-6, 1e6]. 0.1 takes 0.5 % of the norm of a row."""
 )
 
+CLASS_WEIGHT = """class_weight : "balanced", mapping or array-like, optional
+        Weights of the classes, public, > 0: a mapping (a class that is not in it weighs
+        1), or an array in the order of ``classes_``. Only ratios matter. ``"balanced"``
+        is one over the number of records of a class, released for 5 % of rho. Not for
+        an indicator matrix ``y``. See *Class weights*."""
+
+WEIGHTS = """**Class weights.** What a record adds is multiplied by the weight of its
+    class: its gradient, after the clip, and its outer product. Weights are divided by
+    the largest one, so that sensitivities stay as they are (`privfeat.core.bounds.
+    sensitivity`); the noise stays as well, and what is learned of a common class is
+    what fewer records tell. Where `predict_proba` is to be right, or noise is large,
+    fit without weights and move the intercepts (`privfeat.analysis.rates`).
+    ``"balanced"`` first releases ``class_counts``, sensitivity 1, or ``sqrt(2)`` under
+    replace-one, and lifts counts to the noise of the fit: a class without records gets
+    no infinite weight. ``class_weight_`` has the weights that were used."""
+
 SHARED_TAIL = """random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
         and published experiments: it is marked in ``privacy_`` and warns.
@@ -124,6 +140,8 @@ def document(cls: T) -> T:
         tail=SHARED_TAIL,
         attributes=ATTRIBUTES,
         mean=MEAN,
+        class_weight=CLASS_WEIGHT,
+        weights=WEIGHTS,
         guarantees=GUARANTEES,
     )
     return cls

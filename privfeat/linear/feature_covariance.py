@@ -1,5 +1,6 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import GRAM_WEIGHT, Shape
+from privfeat.linear.weights import WeighsClasses
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -24,7 +26,7 @@ _STEPS_OF_GRAM = 50
 
 
 @document
-class DPFC(DPLinearClassifier):
+class DPFC(WeighsClasses, DPLinearClassifier):
     """Private classifier by gradient steps with a private feature covariance.
 
     The Gram matrix ``G = sum x x^T`` is released once; then ``n_iter`` times the sum of
@@ -59,6 +61,7 @@ class DPFC(DPLinearClassifier):
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise and projection to the positive semidefinite matrices, or, as
         printed in the paper, independent noise in every entry and no projection.
+    {class_weight}
     {tail}
 
     Attributes
@@ -77,6 +80,8 @@ class DPFC(DPLinearClassifier):
     50)`` times the rho of one.
 
     {mean}
+
+    {weights}
 
     {guarantees}
 
@@ -158,6 +163,7 @@ class DPFC(DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        from privfeat.core.sums.arithmetic.weighted import weighted
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
         from privfeat.solvers.spectrum import (
             preconditioned,
@@ -165,15 +171,18 @@ class DPFC(DPLinearClassifier):
             step_noise_ridge,
         )
 
-        symmetric = self.gram_noise == "symmetric"
+        symmetric, n_iter = self.gram_noise == "symmetric", self._n_iter(shape)
+        stddev = mechanism.noise_stddevs["gradient"]
+        noise = stddev / math.sqrt(n_iter)
+        weights = self._weights(rows, mechanism, shape, noise)
         with phase("Gram matrix"):
-            exact = exact_gram(rows, clip_norm=self._gram_radius())
+            exact = exact_gram(weighted(rows, weights), clip_norm=self._gram_radius())
         gram = mechanism.release("gram", exact, symmetric=symmetric)
-        n_iter, rate, ridge = self._n_iter(shape), self._rate(shape), self.ridge
+        rate, ridge = self._rate(shape), self.ridge
         if ridge is None:
             ridge = step_noise_ridge(
                 gram,
-                step_noise_stddev=mechanism.noise_stddevs["gradient"],
+                step_noise_stddev=stddev,
                 n_steps=n_iter,
                 learning_rate=rate,
                 row_norm=float(self.clip_norm),
@@ -183,7 +192,11 @@ class DPFC(DPLinearClassifier):
         coef = self._initial_coef(shape, self.intercept_init)
         for _ in steps("gradients", n_iter):
             exact = exact_gradient(
-                rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
+                rows,
+                coef,
+                loss=shape.loss,
+                clip_norm=self.gradient_clip_norm,
+                weights=weights,
             )
             gradient = mechanism.release("gradient", exact)
             coef -= rate * preconditioned(gradient.value, inverse)

@@ -16,6 +16,7 @@ from privfeat.estimation.probabilities import label_probabilities
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.docs import document
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
+from privfeat.linear.weights import WeighsClasses
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @document
-class DPLeastSquares(DPLinearClassifier):
+class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     """Private least-squares classifier in closed form.
 
     Releases the Gram matrix ``G = sum x x^T`` and the class sums ``b_j``, and solves
@@ -46,6 +47,7 @@ class DPLeastSquares(DPLinearClassifier):
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
         and a solve without projection.
+    {class_weight}
     {tail}
 
     Attributes
@@ -67,6 +69,8 @@ class DPLeastSquares(DPLinearClassifier):
     costs nothing. See `privfeat.core.bounds.replacement.gram_and_products`.
 
     {mean}
+
+    {weights}
 
     {guarantees}
 
@@ -127,28 +131,36 @@ class DPLeastSquares(DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums import statistics
+        from privfeat.core.sums.arithmetic.weighted import weighted
         from privfeat.solvers.spectrum import regularized_inverse
         from privfeat.solvers.systems import solve_regularized, weighted_sum
 
         symmetric = self.gram_noise == "symmetric"
         release = partial(self._release, mechanism, shape)
+        name = "class_sums" if shape.stack is None else shape.stack.query.name
+        noise = mechanism.noise_stddevs[name]
+        weights = self._weights(rows, mechanism, shape, noise)
+        # all sums are of rows times the root of a weight: those of a class want it once
+        # more, which costs nothing after the release
+        roots = 1.0 if weights is None else np.sqrt(weights)[:, None]
+        records = weighted(rows, weights)
         with phase("Gram matrix"):
-            exact = statistics.exact_gram(rows)
+            exact = statistics.exact_gram(records)
         gram = release("gram", exact, symmetric=symmetric)
         with phase("sums of the classes"):
-            exact = statistics.exact_class_sums(rows, shape.n_outputs)
-        sums = release("class_sums", exact)
+            exact = statistics.exact_class_sums(records, shape.n_outputs)
+        sums = roots * release("class_sums", exact).value
         if not self.class_gram:
             with phase("inverse of the Gram matrix"):
                 inverse = regularized_inverse(gram, ridge=self._ridge(gram))
-            return np.asarray(sums.value @ inverse.T)
+            return np.asarray(sums @ inverse.T)
         coef = np.empty((shape.n_outputs, shape.n_columns))
-        exact_blocks = statistics.exact_class_grams(rows, shape.n_outputs)
+        exact_blocks = statistics.exact_class_grams(records, shape.n_outputs)
         for label in steps("Gram matrices of classes", shape.n_outputs):
             block = release("class_grams", next(exact_blocks), symmetric=symmetric)
             matrix = weighted_sum(block, gram, float(self.alpha))
             coef[label] = solve_regularized(
-                matrix, sums.value[label], ridge=self._ridge(matrix)
+                matrix, sums[label], ridge=self._ridge(matrix)
             )
         return coef
 

@@ -13,7 +13,7 @@ from privfeat._messages import check_columns
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling, UserBound
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.bounds.user_clips import check_group_size
+from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 # What a fit sets. Of an earlier one nothing may stay beside the statement of the next.
-_FITTED = ("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_")
+_FITTED = (
+    *("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_"),
+    "class_weight_",
+)
 
 
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):
@@ -200,8 +203,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return all that a fit draws, with its noise."""
         queries = problem.queries
         if self.max_group_size is not None:
-            most = 1 if self._clips_users() else int(self.max_group_size)
-            queries = [query.per_user(most) for query in queries]
+            clipped = CLIPPED_SUMS if self._clips_users() else ()
+            most = int(self.max_group_size)
+            queries = [q.per_user(1 if q.name in clipped else most) for q in queries]
         return plan_releases(
             queries,
             epsilon=self.epsilon,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ GRAM_WEIGHT = 0.2
 # The same in a stack, where it costs nothing: two records that move class sums or a
 # gradient the most have opposite rows, hence equal outer products, which cancel.
 STACKED_GRAM_WEIGHT = 0.25
+
+# By label, the largest 1; None for no weights.
+ClassWeights = tuple[float, ...] | Literal["balanced"] | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Shape:
         Norm of the features in a bounded row, if it is the same in all; else 1.
     stack : Stack, optional
         How the sums are released, if not each by itself.
+    class_weight : tuple of float, "balanced" or None
+        Of each label; the last is that of label -1 as well.
     """
 
     n_outputs: int
@@ -65,6 +70,7 @@ class Shape:
     max_labels: int = 1
     radius: float = 1.0
     stack: Stack | None = None
+    class_weight: ClassWeights = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,6 +67,9 @@ def check_shapes(path: PathLike, arrays: Arrays, fitted: dict[str, int]) -> None
     n_features = fitted["n_features_in_"]
     names = ("coef_", "intercept_", "center_")
     shapes = tuple(arrays[name].shape for name in names)
+    classes = arrays.get("classes_", np.zeros(0))
+    if arrays.get("class_weight_", classes).shape != classes.shape:
+        raise damaged(path, "its class weights are not one for each class")
     if shapes != ((*outputs, n_features), outputs, (n_features,)):
         raise damaged(path, "the shapes of its arrays do not agree")
 

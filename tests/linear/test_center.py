@@ -57,7 +57,7 @@ def answered(answer, stddev, *, clip_norm=1.0, row_scaling="unit"):
     """The mean that is made of a release."""
     options = {"clip_norm": clip_norm, "row_scaling": row_scaling}
     rows = bounded(np.eye(len(answer) - 1), **options)
-    return release_mean(rows, Stub(answer, stddev))
+    return release_mean(rows, Stub(answer, stddev))[0]
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -207,7 +207,7 @@ def test_mean_without_noise_is_the_mean(row_scaling):
     """Of rows of norm one, or of clipped rows; the grid has 20 bits."""
     X = np.random.default_rng(0).normal(size=(50, 4)) + 0.5
     options = {"row_scaling": row_scaling, "clip_norm": 3.0}
-    found = release_mean(bounded(X, **options), Stub())
+    found, _ = release_mean(bounded(X, **options), Stub())
     expected = reference.feature_mean(X, **options)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 

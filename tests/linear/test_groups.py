@@ -19,6 +19,7 @@ FITS = {
     "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}),
     "fc": (DPFC, {"n_iter": 3, "fit_intercept": True}),
     "fc-squared": (DPFC, {"n_iter": 3, "loss": "squared"}),
+    "fc-balanced": (DPFC, {"n_iter": 3, "class_weight": "balanced"}),
     "adam": (DPAdamLinear, {"n_iter": 3, "row_scaling": "clip"}),
 }
 

@@ -32,6 +32,12 @@ WRONG = {
     "max_group_size": [*POSITIVE, 1.5],
     "ledger": ["a.ledger", 1, True, {}],
     "classes": [0, "ab", [1], [], 3.0, True, [[0, 1], [1, 2]], [0.0, 1.0, 2.0, NAN]],
+    "class_weight": [
+        *["other", 1, 1.0, True, NAN, "1", 1j, [[1, 1, 1]]],
+        *[[1.0], [1.0] * 4, [1, 1, 0], [1, 1, -1], [1, 1, NAN], [1, 1, INF]],
+        *[[1, 1, True], [1, 1, "1"], [1, 1, 1e10]],
+        *[{5: 1.0}, {"a": 1.0}, {0: 0.0}, {0: -1.0}, {0: NAN}, {0: True}, {0: None}],
+    ],
     "max_labels": [value for value in COUNT if value is not None],
     "center": [*FLAG, [1.0, 2.0], [0.0] * 3 + [NAN], [INF] * 4, ["a"] * 4, [True] * 4],
     "row_scaling": CHOICE,
@@ -62,6 +68,7 @@ ACCEPTED = [
     (DPNewton, "gradient_clip_norm", None),
     (DPFC, "n_iter", None),
     (DPAdamLinear, "n_iter", None),
+    (DPAdamLinear, "intercept_init", None),
 ]
 
 

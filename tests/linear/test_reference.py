@@ -86,6 +86,7 @@ FITS = [
                 "optimizer": optimizer,
                 "iterate": iterate,
                 "gradient_clip_norm": 0.4,
+                "intercept_init": 0.0,
             },
         )
         for loss, optimizer, iterate in [

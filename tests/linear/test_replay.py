@@ -52,6 +52,14 @@ FITS = {
     ),
     "adam-softmax": (DPAdamLinear, {"n_iter": 3, "gradient_clip_norm": 2.0}),
     "adam-sigmoid": (DPAdamLinear, {"n_iter": 3, "loss": "sigmoid"}),
+    "ls-weighted": (DPLeastSquares, {"class_weight": [0.1, 1.0, 0.4]}),
+    "ls-balanced": (DPLeastSquares, {"class_weight": "balanced", "class_gram": True}),
+    "fc-weighted": (
+        DPFC,
+        {"n_iter": 3, "class_weight": {0: 50}, "gram_clip_norm": 0.3},
+    ),
+    "fc-balanced": (DPFC, {"n_iter": 3, "class_weight": "balanced"}),
+    "adam-balanced": (DPAdamLinear, {"n_iter": 3, "class_weight": "balanced"}),
     "adam-squared": (DPAdamLinear, {"n_iter": 3, "loss": "squared"}),
 }
 ROW_OPTIONS = {

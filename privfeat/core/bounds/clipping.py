@@ -26,6 +26,7 @@ def clip_residuals(
     clip_norm: float,
     radius: float,
     largest: float,
+    weights: Float[Array | np.ndarray, " n"] | None = None,
 ) -> Float[Any, "n m"]:
     """Scale residuals so that each gradient ``r x^T`` has norm at most ``clip_norm``.
 
@@ -42,6 +43,8 @@ def clip_residuals(
     clip_norm, radius, largest : float
         Bounds on the norm of a gradient, and on the norm and on each entry of a
         residual. Public.
+    weights : array of shape (n_samples,), float64, optional
+        In [0, 1], by which clipped residuals are multiplied. Sensitive.
 
     Returns
     -------
@@ -54,7 +57,8 @@ def clip_residuals(
     clip_norm``, ``norm(clipped[i]) s <= radius``, and every entry is at most ``2**20``,
     by the argument of `rows.clip_rows`, for fewer than 200,000 outputs, as
     `sensitivity.residual_norm` demands. A residual whose norm is not finite becomes
-    zero.
+    zero. Weights make no entry larger: in floating point, too, a factor times a number
+    in [0, 1] is at most the factor.
 
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.
@@ -65,6 +69,7 @@ def clip_residuals(
     norms = xp.where(finite, norms, 0.0)
     limit = xp.minimum(radius, clip_norm / xp.maximum(row_norms, 1e-300))
     factor = xp.minimum(1.0, limit / xp.maximum(norms, 1e-300)) * (SHRINK / step)
+    factor = factor if weights is None else factor * weights
     kept = xp.where(finite[:, None], residuals, 0.0) * factor[:, None]
     whole = xp.trunc(xp.minimum(xp.maximum(kept, -largest / step), largest / step))
     clipped: Float[Any, "n m"] = whole

@@ -29,6 +29,17 @@ def row_sum(row_norm: float, constant: float, adjacency: Adjacency) -> float:
     return max(single, pair) * (1.0 + ROUNDING)
 
 
+def class_counts(adjacency: Adjacency) -> float:
+    """Sensitivity of the numbers of records of each class: 1, and ``sqrt(2)``.
+
+    Proof. A record adds 1 to one count, or to none. Replacing it takes 1 from one count
+    and adds 1 to another, at most.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    pair = math.sqrt(2.0) if adjacency == "replace_one" else 1.0
+    return pair * (1.0 + ROUNDING)
+
+
 def gram_and_products(
     row_norm: float,
     factor_norm: float,

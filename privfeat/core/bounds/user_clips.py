@@ -15,6 +15,10 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 
 # A block stands whole in every part of a chunk that is handled at once.
 MOST_RECORDS = 2**9
+# What `clip_users` bounds. Of any other sum a user may move every record's part.
+CLIPPED_SUMS = frozenset(
+    "class_grams class_sums feature_mean gradient gram hessian moments".split()
+)
 
 
 def check_group_size(max_group_size: object) -> None:

@@ -1,7 +1,7 @@
-"""The gap between confidence and correctness of a classifier, summed over records."""
+"""Numbers of records: of each class, and the gap of confidence to correctness."""
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from privfeat._checks import check_choice, check_int
 from privfeat._types import ADJACENCIES, Adjacency
@@ -24,6 +24,19 @@ def confidence_gap(adjacency: Adjacency, n_classes: int) -> float:
     check_choice("adjacency", adjacency, ADJACENCIES)
     n_classes = check_int("n_classes", n_classes, low=1)
     return 1.0 if adjacency == "add_remove" else 2.0 - 1.0 / n_classes
+
+
+def exact_class_counts(
+    labels: Int[np.ndarray, " n"], present: Bool[np.ndarray, " n"], n_classes: int
+) -> ExactSum:
+    """Return how many records there are of each class, (n_classes,).
+
+    Bounded by ``replacement.class_counts``. Both arrays have shape (n_slots,) and are
+    sensitive: labels in ``[-1, n_classes)``, of which -1 is the last class; and which
+    slots hold a record.
+    """
+    counts = np.bincount(labels[present] % n_classes, minlength=n_classes)
+    return ExactSum(counts.astype(np.int64) << 20, 1.0 / _GRID)
 
 
 def exact_confidence_gap(

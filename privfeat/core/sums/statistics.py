@@ -30,6 +30,7 @@ from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
 from privfeat.core.sums.arithmetic import gram, host
 from privfeat.core.sums.arithmetic.choice import arithmetic, options, sliced
+from privfeat.core.sums.arithmetic.weighted import checked_weights
 from privfeat.core.sums.calls import placed, rows_of_call
 from privfeat.core.sums.records import Rows
 from privfeat.core.sums.totals import ExactSum, Total, exact_sum
@@ -106,6 +107,7 @@ def exact_gradient(
     clip_norm: float,
     residual_clip_norm: float = math.inf,
     sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
+    weights: Float[np.ndarray, " l"] | None = None,
 ) -> ExactSum:
     """Return the sum of the records' clipped gradients, (n_outputs, n_columns).
 
@@ -124,6 +126,8 @@ def exact_gradient(
     sampler : callable, optional
         Called once per chunk with its number of rows; returns which of them take part:
         sensitive.
+    weights : array, optional
+        Of labels, as `WeightedRows` has them; they multiply clipped gradients.
     """
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
@@ -138,6 +142,7 @@ def exact_gradient(
         loss=loss,
         clip_norm=clip_norm if private else None,
         radius=radius,
+        weights=None if weights is None else placed(checked_weights(weights)),
         clip=clip,
         **options(rows),
     )

@@ -25,10 +25,12 @@ from privfeat.core.bounds.rows import MAX_COLUMNS
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.calls import rows_of_call
+from privfeat.core.sums.confidence import exact_class_counts
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
+from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.linear.rows.center import COUNT_SCALE, MEAN
 from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
@@ -62,6 +64,8 @@ class BoundedRows:
     """
 
     sparse = False
+    # that was released with their mean, if it was
+    noisy_count: float | None = None
 
     def __init__(
         self,
@@ -116,7 +120,10 @@ class BoundedRows:
         again, and the bound holds for the rows that result.
         """
         rows = copy(self)
-        rows.center = release_mean(self, mechanism) if center is None else center
+        if center is None:
+            rows.center, rows.noisy_count = release_mean(self, mechanism)
+        else:
+            rows.center = center
         rows._cache = None
         return rows
 
@@ -132,6 +139,12 @@ class BoundedRows:
         rows.n_columns = self._features.shape[1] + 1
         rows._keep, rows._cache = False, None
         return rows
+
+    def class_counts(self, n_classes: int) -> ExactSum:
+        """Return how many records this process holds of each label, one a record."""
+        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
+        held = slice(first * CHUNK_ROWS, stop * CHUNK_ROWS)
+        return exact_class_counts(self._labels[held, 0], self._kept[held], n_classes)
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
@@ -256,8 +269,10 @@ def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:
 
 def release_mean(
     rows: BoundedRows, mechanism: GaussianMechanism
-) -> NDArray[np.float64]:
-    """Return a private mean of the rows, (n_features,), after scaling, before a clip.
+) -> tuple[NDArray[np.float64], float]:
+    """Return a private mean of the rows after scaling, before a clip, and their number.
+
+    The mean has shape (n_features,).
 
     Notes
     -----
@@ -282,4 +297,4 @@ def release_mean(
     mean = total * shrink / max(count, scale)
     if released.noise_stddev > 0.0:
         mean *= radius / max(float(np.linalg.norm(mean)), radius)
-    return np.asarray(mean)
+    return np.asarray(mean), float(count)

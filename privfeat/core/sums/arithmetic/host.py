@@ -6,7 +6,6 @@ by residuals; where outputs are few, one batch of rows after the other, which ch
 sum of whole numbers within ``2**53``. Several threads may each have a chunk.
 """
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, get_args
@@ -50,12 +49,10 @@ def gradient_of(
     *,
     whole: Float64[np.ndarray, "m c"],
     unit: float,
-    loss: Loss,
-    clip_norm: float | None,
-    radius: float = math.inf,
     clip: SumClip | None = None,
+    **bounds: Any,
 ) -> Float64[np.ndarray, "m c"]:
-    """Return the gradient sum of a chunk.
+    """Return the gradient sum of a chunk; the ``bounds`` are those of `residuals_of`.
 
     With privacy its unit is the grid step of the rows times that of the residuals.
     """
@@ -67,9 +64,7 @@ def gradient_of(
             labels[part],
             row_norms[part],
             None if kept is None else kept[part],
-            loss=loss,
-            clip_norm=clip_norm,
-            radius=radius,
+            **bounds,
         )
         residual = _of_users(residual, wide, chunk.users, part, clip)
         total += _transposed_product(wide, residual)

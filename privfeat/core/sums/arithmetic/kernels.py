@@ -54,6 +54,7 @@ def gradient_of(
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
+    weights: Float64[Array, " l"] | None = None,
     sliced: bool = False,
     clip: SumClip | None = None,
 ) -> Num[Array, "m c"]:
@@ -70,6 +71,7 @@ def gradient_of(
     ) -> Float64[Array, "b m"]:
         residual: Float64[Array, "b m"]
         residual = losses.residuals(loss, scores, labels).astype(jnp.float64)
+        weight = None if weights is None else weights[labels[:, 0]]
         if clip_norm is not None:
             residual = clip_residuals(
                 residual,
@@ -77,7 +79,10 @@ def gradient_of(
                 clip_norm=clip_norm,
                 radius=min(radius, residual_norm(loss, len(whole))),
                 largest=largest_residual(loss),
+                weights=weight,
             )
+        elif weight is not None:
+            residual *= weight[:, None]
         return residual
 
     scores = _scores(wide, whole, unit, sliced)

@@ -1,5 +1,7 @@
 """Scores and residuals of NumPy, of rows that are sparse or not."""
 
+import math
+
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int
 
@@ -26,9 +28,11 @@ def residuals_of(
     *,
     loss: Loss,
     clip_norm: float | None,
-    radius: float,
+    radius: float = math.inf,
+    weights: Float64[np.ndarray, " l"] | None = None,
 ) -> Float64[np.ndarray, "r m"]:
     """Return residuals, whole in their grid with privacy; zero where not ``kept``."""
+    weight = None if weights is None else weights[labels[:, 0]]
     # numbers that are not finite are made zero, and are no news
     with np.errstate(all="ignore"):
         residual = losses.residuals(loss, scores, labels).astype(np.float64)
@@ -39,7 +43,10 @@ def residuals_of(
                 clip_norm=clip_norm,
                 radius=min(radius, residual_norm(loss, scores.shape[1])),
                 largest=largest_residual(loss),
+                weights=weight,
             )
+        elif weight is not None:
+            residual *= weight[:, None]
     if kept is not None:
         residual[~kept] = 0.0
     return np.asarray(residual)

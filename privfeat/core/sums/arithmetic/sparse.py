@@ -5,12 +5,11 @@ after the other, fused or not, in some order. All factors and partial sums are w
 within the limits of ``statistics``, so it is exact, and that of all entries.
 """
 
-import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from privfeat._types import Loss
 from privfeat.core.bounds import losses
 from privfeat.core.bounds.user_clips import SumClip
 from privfeat.core.bounds.users import clip_users
@@ -34,10 +33,8 @@ def gradient_of(
     *,
     whole: Float64[np.ndarray, "m c"],
     unit: float,
-    loss: Loss,
-    clip_norm: float | None,
-    radius: float = math.inf,
     clip: SumClip | None = None,
+    **bounds: Any,
 ) -> Float64[np.ndarray, "m c"]:
     """Return the gradient sum of a chunk, as ``host.gradient_of``."""
     residual = residuals_of(
@@ -46,9 +43,7 @@ def gradient_of(
         chunk.labels,
         chunk.row_norms,
         kept,
-        loss=loss,
-        clip_norm=clip_norm,
-        radius=radius,
+        **bounds,
     )
     if clip is not None:
         residual = _of_users(residual, chunk, clip)

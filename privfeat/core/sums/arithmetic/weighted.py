@@ -1,0 +1,71 @@
+"""Rows that are multiplied by the root of the weight of their class."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Float64
+
+from privfeat.core.sums.arithmetic import gram
+from privfeat.core.sums.records import Rows
+
+
+def checked_weights(weights: Float[np.ndarray, " l"]) -> Float64[np.ndarray, " l"]:
+    """Return weights, all in (0, 1]; a ValueError if one is not.
+
+    The bounds of ``sensitivity`` hold for no others.
+    """
+    weights = np.asarray(weights, np.float64)
+    if not np.all((weights > 0.0) & (weights <= 1.0)):
+        raise ValueError("weights must be in (0, 1]. Divide them by the largest one.")
+    return weights
+
+
+def weighted(rows: Rows, weights: Float[np.ndarray, " l"] | None) -> Rows:
+    """Return `WeightedRows`, or ``rows`` where there are no weights."""
+    return rows if weights is None else WeightedRows(rows, weights)
+
+
+class WeightedRows:
+    """``Rows`` times ``sqrt(w)``, so that a Gram matrix weighs a record by ``w``.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of one label each.
+    weights : array of shape (n_labels,)
+        In (0, 1]; the last is that of label -1 as well. Public, or released.
+
+    Notes
+    -----
+    Products are rounded towards zero, to whole numbers of the grid. A root is at most
+    1, and so no entry becomes larger, in floating point either: the bounds of `Rows`
+    hold. What is made of a row is a product for each entry, alike in every slot.
+    """
+
+    def __init__(self, rows: Rows, weights: Float[np.ndarray, " l"]) -> None:
+        self.step, self.n_columns, self.sparse = rows.step, rows.n_columns, rows.sparse
+        self.users = rows.users
+        self._rows, self._roots = rows, np.sqrt(checked_weights(weights))
+
+    def chunks(self) -> Iterator[Any]:
+        """Return all records that this process holds, in order."""
+        return map(self._weighted, self._rows.chunks())
+
+    def _weighted(self, chunk: Any) -> Any:
+        root, private = (
+            self._roots[np.asarray(chunk.labels)[:, 0]],
+            self.step is not None,
+        )
+        if self.sparse:
+            matrix = chunk.matrix.copy()
+            matrix.data *= np.repeat(root, np.diff(matrix.indptr))
+            if private:
+                np.trunc(matrix.data, out=matrix.data)
+            return replace(chunk, matrix=matrix)
+        with jax.enable_x64(True):
+            rows = gram.weighted_rows(chunk.rows, root / 2.0, private)
+            return replace(chunk, rows=rows.astype(jnp.float32))

@@ -1,0 +1,66 @@
+"""Rates that are moved after a fit."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privfeat import DPFC, DPLeastSquares, TemperatureScaling, load, save
+from privfeat.analysis.rates import shifted_rates
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+
+
+@pytest.fixture
+def rare():
+    rng = np.random.default_rng(0)
+    y = (np.arange(3000) < 60).astype(int)
+    return rng.normal(size=(3000, 3)) + 2.0 * np.eye(1, 3) * y[:, None], y
+
+
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_probabilities_follow_bayes_rule(rare, loss, tmp_path):
+    clf = DPFC(epsilon=math.inf, classes=[0, 1], loss=loss).fit(*rare)
+    moved = shifted_rates(clf, before=[0.98, 0.02], after=[0.5, 0.5])
+    p = clf.predict_proba(rare[0]) / [0.98, 0.02]
+    expected = p / p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(moved.predict_proba(rare[0]), expected, rtol=1e-9)
+    assert clf.predict(rare[0]).mean() < moved.predict(rare[0]).mean()
+    assert moved.privacy_ is clf.privacy_
+    save(moved, tmp_path / "model")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").predict(rare[0]), moved.predict(rare[0])
+    )
+
+
+def test_several_classes_follow_bayes_rule(rare):
+    X = rare[0]
+    clf = DPFC(epsilon=math.inf, classes=range(3)).fit(X, np.arange(len(X)) % 3)
+    rates = np.array([0.2, 0.3, 0.5])
+    moved = shifted_rates(clf, before=[1, 1, 1], after=rates)
+    p = clf.predict_proba(X) * rates
+    expected = p / p.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(moved.predict_proba(X), expected, rtol=1e-9)
+
+
+def test_a_factor_of_the_rate_is_a_threshold(rare):
+    clf = DPFC(epsilon=8, classes=[0, 1], random_state=0).fit(*rare)
+    moved = shifted_rates(clf, before=[1, 1], after=[1, 9])
+    expected = clf.predict_proba(rare[0])[:, 1] > 0.1
+    np.testing.assert_array_equal(moved.predict(rare[0]), expected)
+
+
+@pytest.mark.parametrize("wrong", [[1, 1, 1], [1, 0], [1, math.nan], 1.0, ["a", "b"]])
+@pytest.mark.parametrize("name", ["before", "after"])
+def test_wrong_rates_are_refused(rare, name, wrong):
+    clf = DPFC(epsilon=8, classes=[0, 1], random_state=0).fit(*rare)
+    with pytest.raises(ValueError, match=f"{name} must"):
+        shifted_rates(clf, **{"before": [1, 1], "after": [1, 1], name: wrong})
+
+
+def test_a_classifier_without_logits_is_refused(rare):
+    clf = DPLeastSquares(epsilon=8, classes=[0, 1], random_state=0).fit(*rare)
+    with pytest.raises(ValueError, match="classifier must be fitted"):
+        shifted_rates(clf, before=[1, 1], after=[1, 9])
+    with pytest.raises(TypeError, match="classifier must be a linear"):
+        shifted_rates(TemperatureScaling(clf), before=[1, 1], after=[1, 9])
