@@ -32,9 +32,7 @@ from privfeat_extract.views import VIEWS, View, crops_of
 POLICIES = {
     "as it is": VIEWS[:1],
     "and mirrored": VIEWS[:2],
-    "and zoom 1.2": (View(), View(1.2)),
     "zoom 1, 1.2, all mirrored": VIEWS[:4],
-    "zoom 1, 1.2, 1.4, all mirrored": VIEWS[:6],
 }
 # What else of a network is extracted, of one view.
 PARTS: dict[str, dict[str, Any]] = {"max": {"pool": "max"}, "stage": {"layers": (-1,)}}
