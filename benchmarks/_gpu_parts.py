@@ -142,7 +142,7 @@ def extract_images(toy: bool) -> dict[str, Any]:
     import torch
     from extraction import save_images
 
-    from privfeat_extract.arguments import Options
+    from privfeat_extract.arguments import Network, Options
     from privfeat_extract.folder import open_folder
     from privfeat_extract.loading import Batch, load_batches
     from privfeat_extract.network import NetworkExtractor
@@ -153,8 +153,7 @@ def extract_images(toy: bool) -> dict[str, Any]:
         made = Options(
             data=str(folder),
             out=folder / "out.h5",
-            model=model,
-            pretrained=False,
+            networks=(Network(model, pretrained=False),),
             resize=side + side // 4,
             crop=side,
             batch_size=2 if toy else None,
@@ -164,7 +163,8 @@ def extract_images(toy: bool) -> dict[str, Any]:
         extractor, n_batches = NetworkExtractor(made), 2 if toy else 60
         size = extractor.batch_size
         pixels = torch.randint(0, 256, (size, 3, side, side), dtype=torch.uint8)
-        batch = Batch(pixels.contiguous(memory_format=torch.channels_last), None)
+        pixels = pixels.contiguous(memory_format=torch.channels_last)[None]
+        batch = Batch(pixels, None)
         batch = batch.pin_memory() if extractor.device.type == "cuda" else batch
         how = "compiled" if made.compile else "as it is"
         try:

@@ -31,7 +31,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 from privfeat.data import FeatureWriter, open_features
-from privfeat_extract.arguments import Options
+from privfeat_extract.arguments import Network, Options
 from privfeat_extract.folder import open_folder
 from privfeat_extract.loading import load_batches
 from privfeat_extract.network import NetworkExtractor
@@ -101,8 +101,7 @@ def measure(folder, args):
     options = Options(
         data=str(folder / "images"),
         out=folder / "out.h5",
-        model=args.model,
-        pretrained=False,
+        networks=(Network(args.model, pretrained=False),),
         resize=args.crop + args.crop // 4,
         crop=args.crop,
         batch_size=args.batch_size,
@@ -114,7 +113,7 @@ def measure(folder, args):
     )
     images = open_folder(folder / "images", ["train"], options.out).splits["train"]
     extractor = NetworkExtractor(options)
-    bare = bare_loop(images, extractor, options)
+    bare = bare_loop(images, extractor, options, args.model)
 
     def pipeline():
         return extract(images, extractor, options)
@@ -135,10 +134,10 @@ def measure(folder, args):
     return results
 
 
-def bare_loop(images, extractor, options):
+def bare_loop(images, extractor, options, name):
     """Return a loop that calls the network on what is decoded and scaled already."""
     torch.manual_seed(0)
-    model = timm.create_model(options.model, pretrained=False, num_classes=0).eval()
+    model = timm.create_model(name, pretrained=False, num_classes=0).eval()
     model.to(extractor.device, memory_format=torch.channels_last)
     mean, std = (
         torch.tensor(extractor.metadata[key]).view(1, 3, 1, 1)
@@ -146,7 +145,7 @@ def bare_loop(images, extractor, options):
     )
     loading = {"batch_size": options.batch_size, "workers": 0, "pin": False}
     ready = [
-        ((batch.pixels.float() / 255 - mean) / std).to(
+        ((batch.pixels[0].float() / 255 - mean) / std).to(
             extractor.device, memory_format=torch.channels_last
         )
         for batch in load_batches(

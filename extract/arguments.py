@@ -3,10 +3,24 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .transforms import INTERPOLATIONS
+from .values import (
+    OUTPUT,
+    count,
+    count_or_zero,
+    layer,
+    number,
+    pair,
+    path_argument,
+    plain,
+)
+from .views import VIEWS
+
+SCATTERING = "scattering"
 
 EPILOG = """examples:
   privfeat-extract --data digits --model scattering --out digits.h5
@@ -24,25 +38,35 @@ each process takes its share of the images and, by default, its own GPU.
 
 
 @dataclass(frozen=True)
+class Network:
+    """One ``--model``, and the options that belong to it alone."""
+
+    model: str
+    checkpoint: Path | None = None
+    model_kwargs: dict[str, Any] = field(default_factory=dict)
+    pretrained: bool = True
+    weights_license: str | None = None
+    pool: str | None = None
+    layers: tuple[int | str, ...] = (OUTPUT,)
+    mean: list[float] | None = None
+    std: list[float] | None = None
+
+
+@dataclass(frozen=True)
 class Options:
     """What the user asked for. Each attribute is the argument of the same name."""
 
     data: str
     out: Path
-    model: str
+    networks: tuple[Network, ...]
     data_dir: Path | None = None
     splits: list[str] | None = None
     limit: int | None = None
     groups: Path | None = None
-    checkpoint: Path | None = None
-    model_kwargs: dict[str, Any] = field(default_factory=dict)
-    pretrained: bool = True
-    weights_license: str | None = None
+    views: int = 1
     resize: int | None = None
     crop: int | None = None
     interpolation: str | None = None
-    mean: list[float] | None = None
-    std: list[float] | None = None
     batch_size: int | None = None
     workers: int | None = None
     device: str = "auto"
@@ -70,28 +94,65 @@ class Options:
         return resize, crop
 
 
+class _OfModel(argparse.Action):
+    """An option of the ``--model`` before it; of all that follow if there is none."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if self.dest == "model":
+            namespace.networks.append({**namespace.common, "model": values})
+        else:
+            found = namespace.networks[-1] if namespace.networks else namespace.common
+            found[self.dest] = values if self.nargs != 0 else self.const
+
+
 def parse(argv: Sequence[str] | None = None) -> Options:
     """Read the command line; exits with status 2 if it is wrong."""
     parser = _parser()
     values = vars(parser.parse_args(argv))
-    values["model_kwargs"] = dict(values["model_kwargs"])
-    options = Options(**values)
+    del values["common"]
+    for given in values["networks"]:
+        given["model_kwargs"] = dict(given.get("model_kwargs", ()))
+        given["layers"] = tuple(given.get("layers", (OUTPUT,)))
+    networks = tuple(Network(**given) for given in values.pop("networks"))
+    options = Options(**values, networks=networks)
     if options.resize and options.crop and options.crop > options.resize:
         parser.error(
             f"--crop must be at most --resize ({options.resize}), got {options.crop}."
         )
-    for name in ("mean", "std"):
-        if len(values[name] or [0]) not in (1, 3):
-            parser.error(f"--{name} must be 1 or 3 numbers, got {values[name]}.")
-    if any(not value > 0 for value in options.std or ()):
-        parser.error(f"--std must be > 0, got {options.std}.")
     if len(set(options.splits or ())) != len(options.splits or ()):
         parser.error(f"--splits must be different, got {options.splits}.")
-    if options.model == "scattering":
-        for name in ("checkpoint", "mean", "std"):
-            if values[name] is not None:
-                parser.error(f"--model scattering does not take --{name}.")
+    for network in networks:
+        _check(network, parser)
+    if SCATTERING in {network.model for network in networks}:
+        if len(networks) > 1:
+            parser.error("--model scattering must be the only --model.")
+        if options.views > 1:
+            parser.error("--model scattering does not take --views.")
     return options
+
+
+def _check(network: Network, parser: argparse.ArgumentParser) -> None:
+    """Exit if the options of one network do not fit each other."""
+    for name, given in (("mean", network.mean), ("std", network.std)):
+        if len(given or [0]) not in (1, 3):
+            parser.error(f"--{name} must be 1 or 3 numbers, got {given}.")
+    if any(not value > 0 for value in network.std or ()):
+        parser.error(f"--std must be > 0, got {network.std}.")
+    if len(set(network.layers)) != len(network.layers):
+        parser.error(f"--layers must be different, got {list(network.layers)}.")
+    if network.pool is not None and "global_pool" in network.model_kwargs:
+        parser.error("--pool and --model-kwargs global_pool must not both be given.")
+    for name in ("checkpoint", "mean", "std", "pool"):
+        if network.model == SCATTERING and getattr(network, name) is not None:
+            parser.error(f"--model scattering does not take --{name}.")
+    if network.model == SCATTERING and network.layers != (OUTPUT,):
+        parser.error("--model scattering does not take --layers.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument(
         "--data",
         required=True,
-        type=_plain,
+        type=plain,
         help="image folder ([split/]class/file), tar or zip archive of one, 'digits', "
         "or a data set of timm: torch/cifar10, hfds/..., tfds/..., wds/...",
     )
@@ -115,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
         help="where data sets are, or are downloaded to",
     )
     data.add_argument("--splits", nargs="+", help="default: those that are there")
-    data.add_argument("--limit", type=_count, help="take the first N of each split")
+    data.add_argument("--limit", type=count, help="take the first N of each split")
     data.add_argument(
         "--groups",
         type=path_argument,
@@ -128,41 +189,30 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="list images that cannot be decoded and go on, instead of stopping",
     )
-    model = parser.add_argument_group("model")
-    model.add_argument(
-        "--model",
-        required=True,
-        help="a model of timm or of `privfeat train`, or 'scattering' (no weights)",
-    )
-    model.add_argument(
-        "--checkpoint", type=path_argument, help="local .safetensors or .pth"
-    )
-    model.add_argument(
-        "--model-kwargs", nargs="+", type=_pair, default=[], metavar="KEY=VALUE"
-    )
-    model.add_argument(
-        "--no-pretrained",
-        dest="pretrained",
-        action="store_false",
-        help="random weights from a fixed seed",
-    )
-    model.add_argument("--weights-license", help="recorded in the feature file")
+    _add_of_model(parser)
     pixels = parser.add_argument_group("pixels")
     pixels.add_argument(
         "--resize",
-        type=_count,
+        type=count,
         help="shorter side (default 384; 16 or 32 for scattering)",
     )
     pixels.add_argument(
         "--crop",
-        type=_count,
+        type=count,
         help="centre square (default 256; 16 or 32 for scattering)",
     )
     pixels.add_argument("--interpolation", choices=INTERPOLATIONS)
-    pixels.add_argument("--mean", nargs="+", type=_number, help="default: the model's")
-    pixels.add_argument("--std", nargs="+", type=_number, help="default: the model's")
+    pixels.add_argument(
+        "--views",
+        type=int,
+        default=1,
+        choices=range(1, len(VIEWS) + 1),
+        metavar="N",
+        help="take the mean of the features over the first N of these, in N times the "
+        f"time: {', '.join(map(str, VIEWS))} (default 1)",
+    )
     speed = parser.add_argument_group("speed")
-    speed.add_argument("--batch-size", type=_count)
+    speed.add_argument("--batch-size", type=count)
     speed.add_argument(
         "--workers",
         type=count_or_zero,
@@ -199,50 +249,37 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _pair(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, got {text!r}")
-    lowered = value.lower()
-    if lowered in ("true", "false", "none"):
-        return name, {"true": True, "false": False, "none": None}[lowered]
-    for convert in (int, float):
-        try:
-            return name, convert(value)
-        except ValueError:
-            continue
-    return name, value
-
-
-def path_argument(text: str) -> Path:
-    """Return a path that the system can take."""
-    if not text:
-        raise argparse.ArgumentTypeError("must be a path, got ''")
-    return Path(_plain(text))
-
-
-def _plain(text: str) -> str:
-    if "\0" in text:
-        raise argparse.ArgumentTypeError(f"must hold no null character, got {text!r}")
-    return text
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text) > 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number > 0, got {text!r}")
-    return int(text)
-
-
-def count_or_zero(text: str) -> int:
-    """Return a whole number of at least zero."""
-    return 0 if text == "0" else _count(text)
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from error
-    if not abs(value) < 1e6:
-        raise argparse.ArgumentTypeError(f"must be finite, got {text!r}")
-    return value
+def _add_of_model(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "model",
+        "Several --model stand side by side: their features follow one another, each "
+        "part scaled to norm one. The others here are of the --model before them, or "
+        "of all if they stand before the first.",
+    )
+    parser.set_defaults(networks=[], common={})
+    add = partial(group.add_argument, action=_OfModel, default=argparse.SUPPRESS)
+    add(
+        "--model",
+        required=True,
+        help="a model of timm or of `privfeat train`, or 'scattering' (no weights)",
+    )
+    add("--checkpoint", type=path_argument, help="local .safetensors or .pth")
+    add("--model-kwargs", nargs="+", type=pair, metavar="KEY=VALUE")
+    add(
+        "--no-pretrained",
+        dest="pretrained",
+        nargs=0,
+        const=False,
+        help="random weights from a fixed seed",
+    )
+    add("--weights-license", help="recorded in the feature file")
+    add("--pool", help="avg, max, avgmax, catavgmax or what else the model knows")
+    add(
+        "--layers",
+        nargs="+",
+        type=layer,
+        help=f"numbers of stages from 0, and '{OUTPUT}' (default), what the network "
+        "itself gives; several follow one another, each part scaled to norm one",
+    )
+    add("--mean", nargs="+", type=number, help="default: the model's")
+    add("--std", nargs="+", type=number, help="default: the model's")

@@ -2,10 +2,9 @@
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import timm
@@ -14,8 +13,10 @@ from timm.data.config import resolve_model_data_config
 
 from privfeat.data.networks import KNOWN_NETWORKS
 
+from .arguments import Network
 from .errors import ExtractError, one_line
 from .hub import quick_to_fail
+from .layers import Layers
 from .weights import digest_of_file, digest_of_state, load_checkpoint
 
 
@@ -26,46 +27,31 @@ class Backbone:
     Attributes
     ----------
     model : torch.nn.Module
-        In evaluation mode; pooled features of shape (m, n_features).
+        In evaluation mode; from images to a tuple, for each layer an array of shape
+        (m, n_features of the layer).
     n_features : int
-        Number of features.
-    mean, std : tuple of float
-        Of each channel, for pixels in [0, 1].
+        Number of features of all layers.
     interpolation : str
         What the weights were trained with.
     metadata : dict
-        Model, weights and licence, for the feature file.
+        Model, weights, licence and scale of the pixels, for the feature file.
     """
 
     model: torch.nn.Module
     n_features: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
     interpolation: str
     metadata: dict[str, Any]
 
 
-def load_backbone(
-    name: str,
-    *,
-    pretrained: bool,
-    checkpoint: Path | None,
-    model_kwargs: Mapping[str, Any],
-    crop: int,
-) -> Backbone:
+def load_backbone(network: Network, crop: int) -> Backbone:
     """Create a timm model and set its input size to ``crop``.
 
     Parameters
     ----------
-    name : str
-        Any name that ``timm.create_model`` takes.
-    pretrained : bool
-        Load the published weights; ignored if ``checkpoint`` is given. Without either,
+    network : Network
+        Its name is any that ``timm.create_model`` takes, or of ``privfeat train``.
+        Published weights are loaded unless a checkpoint is given. Without either,
         weights are random, from a fixed seed.
-    checkpoint : Path or None
-        Local weights.
-    model_kwargs : mapping
-        Passed to the model.
     crop : int
         Side of the input, in pixels. Position embeddings are resampled if the model
         has a fixed size and can change it.
@@ -73,20 +59,22 @@ def load_backbone(
     Raises
     ------
     ExtractError
-        If the model is unknown, its weights cannot be had or do not fit, or it does
-        not take images of this size.
+        If the model is unknown, its weights cannot be had or do not fit, it has no
+        such layer, or it does not take images of this size.
     """
-    published = pretrained and checkpoint is None
+    name, checkpoint = network.model, network.checkpoint
+    published = network.pretrained and checkpoint is None
     plain, dot, tag = name.partition(".")
     known = KNOWN_NETWORKS.get(plain)
-    model_kwargs = {**(known.model_kwargs if known else {}), **model_kwargs}
+    model_kwargs = {**(known.model_kwargs if known else {}), **network.model_kwargs}
     if known and published and not known.published:
         raise ExtractError(
             f"--model {name} must have its weights from a file, since timm publishes "
             "none for it. Pass --checkpoint."
         )
     name_of_timm = known.timm + dot + tag if known else name
-    model = _create(name_of_timm, published, model_kwargs)
+    pooled = {} if network.pool is None else {"global_pool": network.pool}
+    model = _create(name_of_timm, published, {**model_kwargs, **pooled})
     cfg = getattr(model, "pretrained_cfg", {})
     if checkpoint is not None:
         load_checkpoint(model, checkpoint, cfg.get("classifier"))
@@ -97,16 +85,15 @@ def load_backbone(
         origin = origin if published else "random, seed 0"
     model.eval().requires_grad_(False)
     config = cast(Any, resolve_model_data_config)(model)
-    n_features = _fit_to_size(model, name, crop, config["input_size"], model_kwargs)
+    # Of published weights timm knows best; of a file, the name has to tell.
+    pixels = known._asdict() if known and not published else config
+    parts = Layers(model, network.layers, network.pool or "avg")
+    n_features = _fit_to_size(parts, name, crop, config["input_size"], model_kwargs)
+    licence = network.weights_license or (published and cfg.get("license"))
     return Backbone(
-        model=model,
+        model=parts,
         n_features=n_features,
-        # Of published weights timm knows best; of a file, the name has to tell.
-        **(
-            {"mean": known.mean, "std": known.std, "interpolation": known.interpolation}
-            if known and not published
-            else {k: config[k] for k in ("mean", "std", "interpolation")}
-        ),
+        interpolation=pixels["interpolation"],
         metadata={
             "model": cfg.get("architecture") or name,
             "model_name": name,
@@ -114,8 +101,12 @@ def load_backbone(
             "model_kwargs": dict(model_kwargs),
             "weights_sha256": digest,
             "weights_source": origin,
-            "weights_license": (published and cfg.get("license")) or "unknown",
+            "weights_license": licence or "unknown",
             "pooling": _pooling(model),
+            "mean": _channels(network.mean, pixels["mean"]),
+            "std": _channels(network.std, pixels["std"]),
+            # Left out of one, so that files of earlier releases go on.
+            **({"layers": parts.names} if parts.stages else {}),
         },
     )
 
@@ -158,7 +149,7 @@ def _create(
         remedy = (
             "Check the network connection, or give local weights with --checkpoint."
             if pretrained or not answers
-            else "Check --model and --model-kwargs."
+            else "Check --model, --model-kwargs and --pool."
         )
         raise ExtractError(
             f"--model {name} cannot be created: {cause} {remedy}"
@@ -167,7 +158,7 @@ def _create(
 
 
 def _fit_to_size(
-    model: torch.nn.Module,
+    parts: Layers,
     name: str,
     crop: int,
     native: tuple[int, int, int],
@@ -177,23 +168,29 @@ def _fit_to_size(
     try:
         chosen = {"img_size", "dynamic_img_size"} & set(model_kwargs)
         if native[1:] != (crop, crop) and not chosen:
-            if hasattr(model, "set_input_size"):
-                cast(Any, model).set_input_size(img_size=(crop, crop))
+            if hasattr(parts.model, "set_input_size"):
+                cast(Any, parts.model).set_input_size(img_size=(crop, crop))
         with torch.inference_mode():
-            features = model(torch.zeros(2, native[0], crop, crop))
+            features = parts(torch.zeros(2, native[0], crop, crop))
     except (RuntimeError, ValueError, TypeError, AssertionError) as error:
         cause = one_line(error).rstrip(".")
         raise ExtractError(
             f"--crop must be a size that {name} takes, got {crop} ({cause}). "
             f"Its own size is {native[1]}: pass --crop {native[1]}."
         ) from error
-    if native[0] != 3 or features.ndim != 2:
+    wrong = next((part for part in features if part.ndim != 2), None)
+    if native[0] != 3 or wrong is not None:
+        shape = tuple(features[0].shape if wrong is None else wrong.shape)
         raise ExtractError(
             f"--model must take RGB images and return one row of features for each, "
-            f"but {name} takes {native[0]} channels and returns shape "
-            f"{tuple(features.shape)}."
+            f"but {name} takes {native[0]} channels and returns shape {shape}."
         )
-    return int(features.shape[1])
+    return sum(int(part.shape[1]) for part in features)
+
+
+def _channels(given: list[float] | None, own: Sequence[float]) -> list[float]:
+    values = list(own) if given is None else given
+    return values * 3 if len(values) == 1 else values
 
 
 def _pooling(model: torch.nn.Module) -> str:

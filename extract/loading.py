@@ -19,7 +19,7 @@ class Batch:
 
     Attributes
     ----------
-    pixels : tensor of shape (m, 3, h, w), uint8
+    pixels : tensor of shape (n_crops, m, 3, h, w), uint8
         The images that could be decoded, channels last in memory.
     labels : ndarray of shape (m,), int64
         Their labels.
@@ -101,7 +101,7 @@ def load_batches(
     images : ImageList or ImageStream
         The split.
     transform : callable
-        From an image to ``uint8`` pixels of shape (h, w, 3). Picklable.
+        From an image to ``uint8`` pixels of shape (n_crops, h, w, 3). Picklable.
     batch_size : int
         Images per batch; the last batch may be smaller.
     start : int
@@ -135,7 +135,8 @@ def load_batches(
 def _stack(
     pixels: list[Any], labels: list[int], failures: list[tuple[str, str]]
 ) -> Batch:
-    stacked = np.stack(pixels) if pixels else np.empty((0, 1, 1, 3), np.uint8)
+    nothing = np.empty((1, 0, 1, 1, 3), np.uint8)
+    stacked = np.stack(pixels, axis=1) if pixels else nothing
     # In memory the channels stay last, as Pillow gives them and most GPUs want them.
-    tensor = torch.from_numpy(stacked).permute(0, 3, 1, 2)
+    tensor = torch.from_numpy(stacked).permute(0, 1, 4, 2, 3)
     return Batch(tensor, np.asarray(labels, np.int64), failures)

@@ -1,21 +1,21 @@
 """Features of a frozen network, batch after batch."""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from .arguments import Options
-from .backbones import load_backbone
+from .backbones import Backbone, load_backbone
 from .batches import FeatureBatch
+from .devices import default_workers, find_device, find_precision
 from .errors import ExtractError
 from .loading import Batch, load_batches
 from .ranks import Rank
-from .transforms import ResizeCrop
+from .views import VIEWS, crops_of
 
 DTYPES = {
     "float32": torch.float32,
@@ -51,58 +51,51 @@ class NetworkExtractor:
 
     def __init__(self, options: Options, rank: Rank | None = None) -> None:
         rank = rank or Rank()
-        self.device = _device(options.device, rank.local)
-        self.precision = _precision(options.precision, self.device)
+        self.device = find_device(options.device, rank.local)
+        self.precision = find_precision(options.precision, self.device)
         on_gpu = self.device.type == "cuda"
         self.batch_size = options.batch_size or (256 if on_gpu else 32)
         self.workers = (
-            _default_workers(on_gpu, rank.local_count)
+            default_workers(on_gpu, rank.local_count)
             if options.workers is None
             else options.workers
         )
         resize, crop = options.sizes(384, 256)
-        backbone = load_backbone(
-            options.model,
-            pretrained=options.pretrained,
-            checkpoint=options.checkpoint,
-            model_kwargs=options.model_kwargs,
-            crop=crop,
-        )
-        mean = _channels(options.mean, backbone.mean)
-        std = _channels(options.std, backbone.std)
-        self.transform = ResizeCrop(
-            resize, crop, options.interpolation or backbone.interpolation
-        )
-        self.n_features = backbone.n_features
+        backbones = [load_backbone(network, crop) for network in options.networks]
+        views = VIEWS[: options.views]
+        interpolation = options.interpolation or _one_interpolation(backbones)
+        self.transform, self._views = crops_of(views, resize, crop, interpolation)
+        self.n_features = sum(backbone.n_features for backbone in backbones)
         self._layout = (
             torch.channels_last if options.channels_last else torch.contiguous_format
         )
-        self._model: Any = backbone.model.to(self.device).to(memory_format=self._layout)
-        if options.compile:
-            self._model = torch.compile(self._model)
-        # In units of pixels, and as wide as an image: a CPU would take six times as
-        # long to scale three channels that lie side by side with three numbers.
-        self._mean, self._std = (
-            torch.tensor(values, device=self.device)
-            .mul_(255.0)
-            .view(1, 3, 1, 1)
-            .expand(1, 3, 1, crop)
-            .contiguous(memory_format=self._layout)
-            for values in (mean, std)
-        )
+        self._networks = [self._prepared(b, options.compile) for b in backbones]
         self.metadata = {
-            **backbone.metadata,
+            **_side_by_side([backbone.metadata for backbone in backbones]),
             "input_size": [3, crop, crop],
             "resize": resize,
             "crop": crop,
-            "interpolation": self.transform.interpolation,
-            "mean": mean,
-            "std": std,
+            "interpolation": interpolation,
             "precision": self.precision,
+            # Left out of a single view, so that files of earlier releases go on.
+            **({"views": [str(view) for view in views]} if len(views) > 1 else {}),
         }
-        if options.weights_license:
-            self.metadata["weights_license"] = options.weights_license
         self.arguments = dict(self.metadata)
+
+    def _prepared(self, backbone: Backbone, compiled: bool) -> "_Network":
+        """Move a network to the device, with the numbers that scale its pixels."""
+        model: Any = backbone.model.to(self.device).to(memory_format=self._layout)
+        # In units of pixels, and as wide as an image: a CPU would take six times as
+        # long to scale three channels that lie side by side with three numbers.
+        mean, std = (
+            torch.tensor(backbone.metadata[name], device=self.device)
+            .mul_(255.0)
+            .view(1, 3, 1, 1)
+            .expand(1, 3, 1, self.transform.crops[0].crop)
+            .contiguous(memory_format=self._layout)
+            for name in ("mean", "std")
+        )
+        return _Network(torch.compile(model) if compiled else model, mean, std)
 
     def batches(
         self, images: Any, *, start: int, stop: int | None
@@ -158,31 +151,57 @@ class NetworkExtractor:
     @torch.inference_mode()
     def _start(self, batch: Batch) -> "_Pending":
         """Ask the device for the features of a batch, without waiting for them."""
-        pixels, count = batch.pixels, len(batch.pixels)
+        pixels, count = batch.pixels, batch.pixels.shape[1]
         if count == 0:
             return _Pending(torch.empty((0, self.n_features)), batch, None)
         # Of another shape a batch is rounded otherwise, so that an image more would
         # change the features of others (and compiled code is compiled anew).
         if count < self.batch_size:
-            pixels = torch.cat(
-                [pixels, pixels[:1].expand(self.batch_size - count, -1, -1, -1)]
-            )
-        images = pixels.to(self.device, non_blocking=True)
-        images = images.to(torch.float32, memory_format=self._layout)
-        images = images.sub_(self._mean).div_(self._std)
-        with self._autocast():
-            features: torch.Tensor = self._model(images)
-        features, done = features[:count].float(), None
+            filler = pixels[:, :1].expand(-1, self.batch_size - count, -1, -1, -1)
+            pixels = torch.cat([pixels, filler], dim=1)
+        crops = [crop.to(self.device, non_blocking=True) for crop in pixels]
+        features, done = self._mean_over_views(crops)[:count], None
         if self.device.type == "cuda":
             # A copy that is asked for later would wait for the next batch as well.
             features, done = features.to("cpu", non_blocking=True), torch.cuda.Event()
             done.record(torch.cuda.current_stream(self.device))
         return _Pending(features, batch, done)
 
+    def _mean_over_views(self, crops: list[torch.Tensor]) -> torch.Tensor:
+        """Return one row for each image, its parts side by side.
+
+        A part is what one layer of one network gives, its mean over the views. Several
+        are scaled to norm one each, so that none outweighs the others.
+        """
+        sums: list[torch.Tensor] = []
+        for number, mirrored in self._views:
+            pixels = crops[number].flip(3) if mirrored else crops[number]
+            parts = [part for net in self._networks for part in self._run(net, pixels)]
+            sums = [a + b for a, b in zip(sums, parts, strict=True)] if sums else parts
+        means = [part / len(self._views) for part in sums]
+        if len(means) > 1:
+            means = [torch.nn.functional.normalize(part) for part in means]
+        return torch.cat(means, dim=1)
+
+    def _run(self, network: "_Network", pixels: torch.Tensor) -> list[torch.Tensor]:
+        """Return the features of each layer in float32."""
+        images = pixels.to(torch.float32, memory_format=self._layout)
+        images = images.sub_(network.mean).div_(network.std)
+        with self._autocast():
+            return [part.float() for part in network.model(images)]
+
     def _autocast(self) -> Any:
         if self.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, DTYPES[self.precision])
+
+
+class _Network(NamedTuple):
+    """A network on its device, and the mean and spread of its pixels there."""
+
+    model: Any
+    mean: torch.Tensor
+    std: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -200,44 +219,20 @@ class _Pending:
         return FeatureBatch(rows, self.batch.labels, self.batch.failures)
 
 
-def _device(name: str, local_rank: int) -> torch.device:
-    """Return the device, and make a GPU the current one, where pinned memory is."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
+def _one_interpolation(backbones: Sequence[Backbone]) -> str:
+    """Return how all networks want images resized."""
+    first, *others = sorted({backbone.interpolation for backbone in backbones})
+    if others:
         raise ExtractError(
-            f"--device must be available, but torch finds no GPU for {name!r}. "
-            "Pass --device cpu."
+            f"--interpolation must be one for all --model, but they want {first} and "
+            f"{others[0]}. Pass --interpolation."
         )
-    try:
-        device = torch.device(name)
-        if device.type == "cuda":
-            if device.index is None:
-                device = torch.device("cuda", local_rank % torch.cuda.device_count())
-            torch.cuda.set_device(device)
-    except RuntimeError as error:
-        raise ExtractError(
-            f"--device must be auto, cpu, cuda or cuda:N, one of the "
-            f"{torch.cuda.device_count()} GPUs, got {name!r}."
-        ) from error
-    return device
+    return first
 
 
-def _default_workers(on_gpu: bool, local_count: int) -> int:
-    """Decode in other processes, but not where the network needs every core itself."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    share = cpus // local_count
-    return min(8, max(share, 1)) if on_gpu else min(8, share // 4)
-
-
-def _precision(name: str, device: torch.device) -> str:
-    if name != "auto":
-        return name
-    if device.type != "cuda":
-        return "float32"
-    return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
-
-
-def _channels(given: list[float] | None, own: tuple[float, ...]) -> list[float]:
-    values = list(own) if given is None else given
-    return values * 3 if len(values) == 1 else values
+def _side_by_side(of_networks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is known of the networks; of several, a list under each name."""
+    if len(of_networks) == 1:
+        return dict(of_networks[0])
+    names = {name: None for one in of_networks for name in one}
+    return {name: [one.get(name) for one in of_networks] for name in names}

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from privfeat._files import write_atomically
 from privfeat.data import FeatureFile, open_features
+from privfeat.data.origin import differing, value
 
-from .arguments import count_or_zero, path_argument
 from .errors import ExtractError, say
+from .values import count_or_zero, path_argument
 
 BLOCK_ROWS = 4096
-# Features of files that differ in one of these cannot be compared.
-_MADE_BY = ("model", "model_kwargs", "weights_sha256", "pooling", "resize", "crop")
-_MADE_BY += ("mean", "std", "n_features")
 _WARNING = (
     "warning: counts and pairs tell of the records of both files. If "
     "one is private, so is this result: no privacy statement covers it."
@@ -71,13 +69,13 @@ def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
     ExtractError
         If the files are of other networks, or a row is not finite.
     """
-    for name in _MADE_BY:
-        one, two = a.metadata.get(name), b.metadata.get(name)
-        if one is not None and two is not None and one != two:
-            raise ExtractError(
-                f"both files must have the same {name}, got {one!r} and {two!r}. "
-                "Extract one of them again."
-            )
+    one, two = a.origin, b.origin
+    others = ["n_features"] if a.n_features != b.n_features else []
+    for name in [*differing(one, two), *others]:
+        raise ExtractError(
+            f"both files must have the same {name}, got {value(one, name)!r} and "
+            f"{value(two, name)!r}. Extract one of them again."
+        )
     best_a, best_b = Best.of_none(_n_rows(a)), Best.of_none(_n_rows(b))
     for start_a, rows_a in _unit_blocks(a):
         for start_b, rows_b in _unit_blocks(b):

@@ -18,7 +18,7 @@ from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.pixels import DECODING
 from privfeat.data.writing.parts import find_parts, partial_folder
 
-from .arguments import Options
+from .arguments import SCATTERING, Options
 from .errors import ExtractError, say
 from .groups import Groups, read_groups, rows_of
 from .joining import join_shards, require_made_by
@@ -270,7 +270,7 @@ def _extract_split(
 
 
 def _extractor(options: Options, rank: Rank) -> Extractor:
-    if options.model == "scattering":
+    if options.networks[0].model == SCATTERING:
         from .scattering import ScatteringExtractor
 
         return ScatteringExtractor(options)
@@ -278,8 +278,8 @@ def _extractor(options: Options, rank: Rank) -> Extractor:
         from .network import NetworkExtractor
     except ImportError as error:
         raise ExtractError(
-            f"--model {options.model} needs torch and timm, which are not installed "
-            f"({error}). Run pip install 'privfeat[extract]', or use --model "
+            f"--model {options.networks[0].model} needs torch and timm, which are not "
+            f"installed ({error}). Run pip install 'privfeat[extract]', or use --model "
             "scattering."
         ) from error
     return NetworkExtractor(options, rank)

@@ -54,13 +54,14 @@ class ScatteringExtractor:
                 f"--model scattering needs kymatio, which is not installed ({error}). "
                 "Run pip install 'privfeat[quickstart]'."
             ) from error
-        unknown = sorted(set(options.model_kwargs) - set(DEFAULTS))
+        (network,) = options.networks
+        unknown = sorted(set(network.model_kwargs) - set(DEFAULTS))
         if unknown:
             raise ExtractError(
                 f"--model-kwargs of scattering must be among {sorted(DEFAULTS)}, "
                 f"got {unknown[0]!r}."
             )
-        kwargs = {**DEFAULTS, **options.model_kwargs}
+        kwargs = {**DEFAULTS, **network.model_kwargs}
         default = 16 if options.data == "digits" else 32
         self.resize, self.crop = options.sizes(default, default)
         self.interpolation = options.interpolation or "bilinear"
@@ -85,7 +86,7 @@ class ScatteringExtractor:
             "model_kwargs": kwargs,
             "weights_sha256": "",
             "weights_source": "none",
-            "weights_license": options.weights_license or "none",
+            "weights_license": network.weights_license or "none",
             "pooling": "none",
             "input_size": [1, self.crop, self.crop],
             "resize": self.resize,

@@ -84,9 +84,11 @@ def digest_of_rows(labels: NDArray[np.int64]) -> str:
 
 def require_text(source: Source, options: Options) -> None:
     """Raise before the work if the file could not hold a name that it is to hold."""
-    names = [*(source.class_names or ()), *source.splits, source.name, options.model]
-    names += [options.weights_license, options.checkpoint]
-    for name in map(str, [*names, *options.model_kwargs.values()]):
+    names: list[Any] = [*(source.class_names or ()), *source.splits, source.name]
+    for network in options.networks:
+        names += [network.model, network.pool, network.weights_license]
+        names += [network.checkpoint, *network.model_kwargs.values()]
+    for name in map(str, names):
         try:
             name.encode()
         except UnicodeEncodeError:

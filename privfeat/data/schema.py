@@ -43,9 +43,9 @@ COLUMNS = ("features", "labels", "groups")
 CHUNK_BYTES = 256 * 1024
 # How features were made: no record has a part in it, so that a report may show it.
 ORIGIN = tuple(
-    "crop dataset feature_dtype input_size interpolation mean model model_kwargs "
-    "model_name model_tag n_features pooling precision resize std versions "
-    "weights_license weights_sha256 weights_source".split()
+    "crop dataset feature_dtype input_size interpolation layers mean model "
+    "model_kwargs model_name model_tag n_features pooling precision resize std "
+    "versions views weights_license weights_sha256 weights_source".split()
 )
 RESERVED = tuple(
     "format format_version complete n_features feature_dtype n_rows shards".split()

@@ -11,6 +11,7 @@ can write the folder can write another statement, with releases to match.
 from privfeat.persistence.loading import (
     load,
     load_class_names,
+    load_origin,
     load_predictor,
     load_statement,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "is_ours",
     "load",
     "load_class_names",
+    "load_origin",
     "load_predictor",
     "load_statement",
     "save",

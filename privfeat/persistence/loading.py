@@ -69,6 +69,11 @@ def load_statement(path: PathLike) -> "PrivacyStatement":
     return read_statement(path, read_document(path))
 
 
+def load_origin(path: PathLike) -> dict[str, Any]:
+    """Return how the features of a saved model were made; empty where not known."""
+    return dict(read_document(path).get("features", {}))
+
+
 def load_class_names(path: PathLike) -> list[str] | None:
     """Return the class names of a saved model, or None if it was saved without."""
     names: list[str] | None = read_document(path)["class_names"]

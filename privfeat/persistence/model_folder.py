@@ -39,6 +39,8 @@ _UNREADABLE = (
     ValueError,
     zipfile.BadZipFile,
 )
+# Written where it is known, since models of earlier releases lack it.
+_OPTIONAL = {"features": dict}
 _OTHER_FIELDS = {"format", "format_version", "privfeat_version", "sha256"}
 
 
@@ -111,7 +113,9 @@ def read_document(path: PathLike) -> dict[str, Any]:
         raise damaged(path, f"{DOCUMENT} does not match its checksum")
     if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
         raise damaged(path, f"{DOCUMENT} lacks a field")
-    if not document.keys() <= _FIELDS.keys() | _OTHER_FIELDS:
+    if not all(isinstance(document.get(key, t()), t) for key, t in _OPTIONAL.items()):
+        raise damaged(path, f"{DOCUMENT} has a field of another type")
+    if not document.keys() <= _FIELDS.keys() | _OPTIONAL.keys() | _OTHER_FIELDS:
         raise damaged(path, f"{DOCUMENT} has a field too many")
     return document
 

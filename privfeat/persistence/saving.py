@@ -1,7 +1,7 @@
 """From a fitted estimator to the files of its folder."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from privfeat._encoding import as_strings, encode
 from privfeat._version import __version__
+from privfeat.data.origin import made_by
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
 from privfeat.persistence.saved_models import (
     FITTED,
@@ -27,6 +28,7 @@ def save(
     *,
     overwrite: bool = False,
     class_names: Sequence[str] | None = None,
+    features: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a fitted estimator to the folder ``path``.
 
@@ -42,6 +44,9 @@ def save(
         again without spending its budget again.
     class_names : sequence of str, optional
         Public names of ``estimator.classes_``, in that order.
+    features : mapping, optional
+        How the features were made, `FeatureFile.origin`: public. ``privfeat predict``
+        compares it with the file that it is given.
 
     Raises
     ------
@@ -101,14 +106,18 @@ def save(
     document = {
         "privfeat_version": __version__,
         "estimator": name,
-        **written_before(estimator, class_names),
+        **written_before(estimator, class_names, features),
         "fitted": {n: int(getattr(estimator, n)) for n in count_names},
         "privacy": json.loads(estimator.privacy_.to_json()),
     }
     write_model(folder, document, arrays, objects)
 
 
-def written_before(estimator: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
+def written_before(
+    estimator: Any,
+    class_names: Sequence[str] | None,
+    features: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return what `save` writes of an estimator that is not fitted yet.
 
     Commands call it before they fit: what cannot be saved must cost nothing.
@@ -124,6 +133,7 @@ def written_before(estimator: Any, class_names: Sequence[str] | None) -> dict[st
     written = {
         "params": {key: encode(key, value) for key, value in params.items()},
         "class_names": names,
+        **({"features": made} if (made := made_by(features or {})) else {}),
     }
     try:
         json.dumps(written, ensure_ascii=False).encode()

@@ -5,7 +5,7 @@ import pytest
 
 from privfeat import DPLeastSquaresRegressor, open_features, persistence
 from privfeat.data import write_features
-from tests.cli.tiny import CLASS_NAMES, make_split
+from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split
 
 
 def read(path):
@@ -81,3 +81,53 @@ def test_predict_writes_the_numbers_of_a_regressor(run, features, tmp_path):
     assert header == ["row", "prediction"]
     found = [float(value) for _, value in rows]
     np.testing.assert_array_equal(found, regressor.predict(X))
+
+
+@pytest.fixture
+def made_like(tmp_path):
+    """Return a function that writes features of a network, and returns their file."""
+
+    def write(name, **known):
+        origin = {"model": "toy", "pooling": "avg", "crop": 8, "dataset": "x"} | known
+        splits = {"train": make_split(240, 0), "test": make_split(60, 1)}
+        path = tmp_path / f"{name}.h5"
+        write_features(path, splits, class_names=CLASS_NAMES, metadata=origin)
+        return path
+
+    return write
+
+
+def test_predict_compares_how_features_were_made(run, fails, made_like, tmp_path):
+    """Another network is refused; of other views, predictions are worse."""
+    views = ["zoom 1", "zoom 1 mirrored"]
+    same, other = made_like("same"), made_like("other", model="tiny")
+    fewer, cut = made_like("fewer", crop=9), made_like("views", views=views)
+    model, out = tmp_path / "model", tmp_path / "p.csv"
+    assert run(*fit_arguments(same, model, "--quiet"))[0] == 0
+    assert persistence.load_origin(model) == {
+        "model": "toy",
+        "pooling": "avg",
+        "crop": 8,
+    }
+    predict = ("predict", "--model", model, "--out", out, "--features")
+    assert run(*predict, same)[::2] == (0, "")
+    message = fails(*predict, other)
+    assert "but model is 'tiny' and was 'toy'. Extract them in the same way." in message
+    for file, words in (
+        (fewer, "but crop is 9 and was 8."),
+        (cut, "but views is ['zoom 1', 'zoom 1 mirrored'] and was ['zoom 1']."),
+    ):
+        status, _, err = run(*predict, file)
+        assert status == 0
+        assert err.startswith("privfeat: warning: --features must be features")
+        assert words in err
+
+
+def test_fit_compares_how_test_features_were_made(run, fails, made_like, tmp_path):
+    same, other = made_like("same"), made_like("other", weights_sha256="b")
+    third, views = made_like("third", weights_sha256="a"), made_like("v", views=["a"])
+    fit = fit_arguments(third, tmp_path / "model", "--test")
+    assert "weights_sha256 is 'b' and was 'a'" in fails(*fit, other)
+    assert not (tmp_path / "model").exists()
+    assert "warning" not in run(*fit, same)[2]
+    assert "views is ['a'] and was ['zoom 1']" in run(*fit, views, "--overwrite")[2]

@@ -1,16 +1,20 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from privfeat_extract.arguments import parse
+from privfeat_extract.arguments import Network, parse
 
 BASE = ["--data", "d", "--model", "m", "--out", "o.h5"]
 
 
 def test_parse_fills_in_defaults():
     options = parse(BASE)
-    assert options.pretrained
+    assert options.views == 1
+    (network,) = options.networks
+    assert network == Network("m")
+    assert network.pretrained
     assert options.channels_last
     assert options.dtype == "float16"
     assert options.splits is None
@@ -19,7 +23,8 @@ def test_parse_fills_in_defaults():
 
 def test_parse_reads_model_kwargs_by_type():
     pairs = ["a=1", "b=0.5", "c=same", "d=true", "e=None", "f=x=y"]
-    assert parse([*BASE, "--model-kwargs", *pairs]).model_kwargs == {
+    (network,) = parse([*BASE, "--model-kwargs", *pairs]).networks
+    assert network.model_kwargs == {
         "a": 1,
         "b": 0.5,
         "c": "same",
@@ -57,7 +62,12 @@ def test_sizes_complete_each_other(given, expected):
         (["--splits", "train", "train"], "--splits must be different"),
         (["--resume", "--overwrite"], "not allowed with"),
         (["--interpolation", "cubic"], "invalid choice"),
-        (["--model", "scattering", "--std", "0.5"], "does not take --std"),
+        (["--layers", "1", "first"], "must be a whole number or 'output'"),
+        (["--layers", "1", "1"], "--layers must be different"),
+        (["--pool", "max", "--model-kwargs", "global_pool=avg"], "must not both be"),
+        (["--views", "0"], "invalid choice: 0"),
+        (["--views", "two"], "invalid int value: 'two'"),
+        (["--model", "scattering"], "--model scattering must be the only --model"),
     ],
 )
 def test_parse_refuses_wrong_arguments(given, message, capsys):
@@ -65,6 +75,29 @@ def test_parse_refuses_wrong_arguments(given, message, capsys):
         parse([*BASE, *given])
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--std", "0.5"), ("--pool", "max"), ("--layers", "1"), ("--views", "2")],
+)
+def test_parse_refuses_for_scattering_what_it_lacks(option, value, capsys):
+    base = ["--data", "d", "--model", "scattering", "--out", "o.h5"]
+    with pytest.raises(SystemExit):
+        parse([*base, option, value])
+    assert f"--model scattering does not take {option}." in capsys.readouterr().err
+
+
+def test_options_of_a_model_are_those_behind_it():
+    """Those before the first are of all."""
+    argv = ["--data", "d", "--out", "o", "--pool", "max", "--model", "a"]
+    argv += ["--checkpoint", "a.pth", "--model", "b", "--pool", "avg"]
+    argv += ["--no-pretrained", "--layers", "-2", "output", "--model", "c"]
+    assert parse(argv).networks == (
+        Network("a", checkpoint=Path("a.pth"), pool="max"),
+        Network("b", pretrained=False, pool="avg", layers=(-2, "output")),
+        Network("c", pool="max"),
+    )
 
 
 def test_help_is_quick_to_load():

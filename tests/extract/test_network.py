@@ -140,25 +140,25 @@ def test_network_names_a_missing_gpu(images, network):
     ("name", "expected"), [("auto", 1), ("cuda", 1), ("cuda:3", 3)]
 )
 def test_network_takes_the_gpu_of_its_local_rank(monkeypatch, name, expected):
-    from privfeat_extract.network import _device
+    from privfeat_extract.devices import find_device
 
     chosen = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    assert _device(name, 5) == torch.device("cuda", expected)
+    assert find_device(name, 5) == torch.device("cuda", expected)
     assert chosen == [torch.device("cuda", expected)]
 
 
 def test_network_shares_the_cores_of_a_host(monkeypatch):
-    from privfeat_extract import network
+    from privfeat_extract.devices import default_workers
 
     cores = set(range(24))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cores)
-    assert network._default_workers(True, 1) == 8
-    assert network._default_workers(True, 8) == 3
-    assert network._default_workers(True, 99) == 1
-    assert network._default_workers(False, 2) == 3
+    assert default_workers(True, 1) == 8
+    assert default_workers(True, 8) == 3
+    assert default_workers(True, 99) == 1
+    assert default_workers(False, 2) == 3
 
 
 @pytest.mark.gpu

@@ -88,6 +88,7 @@ def test_load_refuses_missing_arrays(folder):
         ({"privacy": {}}, "no privacy statement"),
         ({"arrays": {"file": "../secret.npz", "sha256": "0"}}, "no file of arrays"),
         ({"arrays": {}}, "no file of arrays"),
+        ({"features": []}, "a field of another type"),
     ],
 )
 def test_load_refuses_a_forged_document(folder, changes, message):

@@ -2,12 +2,12 @@
 
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.terminal import CommandError, warn
 
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
@@ -35,6 +35,38 @@ def open_split(
     if one_label and file[name].y.ndim != 1:
         raise CommandError(f"{argument} must have one label a row.")
     return file[name]
+
+
+def open_like(
+    argument: str, preferred: str, fitted_on: Mapping[str, Any], name: str
+) -> "FeatureSplit":
+    """Return a split of features that were made like those of a model.
+
+    Raises
+    ------
+    CommandError
+        If they are of another network. Of other pixels or views: a warning.
+    """
+    from privfeat.data.origin import NETWORK, differing, value
+
+    split, found = open_split(argument, preferred), origin(argument)
+    for key in differing(fitted_on, found):
+        sentence = (
+            f"{name} must be features that were made like those of the training rows, "
+            f"but {key} is {value(found, key)!r} and was {value(fitted_on, key)!r}. "
+            "Extract them in the same way."
+        )
+        if key in NETWORK:
+            raise CommandError(sentence)
+        warn(f"{sentence} (Predictions are worse than they could be.)")
+    return split
+
+
+def origin(argument: str) -> dict[str, Any]:
+    """Return how the features of ``FILE`` or ``FILE:SPLIT`` were made."""
+    from privfeat.data import open_features
+
+    return open_features(split_argument(argument)[0]).origin
 
 
 def split_argument(argument: str) -> tuple[str, str | None]:

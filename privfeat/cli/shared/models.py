@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import uuid
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,15 @@ def save_model(
     model: Any,
     class_names: Sequence[str] | None,
     test: tuple[Any, Any, Any] | None,
+    features: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a model; print its accuracy on ``test`` and its statement unless quiet.
 
-    ``test`` is features or images, labels, and what to call them.
+    ``test`` is features or images, labels, and what to call them; ``features`` is how
+    features were made.
     """
-    _save_somewhere(args, model.set_params(verbose=0), class_names)
+    known = {"class_names": class_names, "features": features}
+    _save_somewhere(args, model.set_params(verbose=0), known)
     if args.quiet:
         return
     print(f"model saved in {args.out}")
@@ -63,9 +66,7 @@ def save_model(
     print(model.privacy_)
 
 
-def _save_somewhere(
-    args: Namespace, model: Any, class_names: Sequence[str] | None
-) -> None:
+def _save_somewhere(args: Namespace, model: Any, known: dict[str, Any]) -> None:
     """Save a model in ``--out`` or, since its budget is spent, anywhere.
 
     Raises
@@ -77,15 +78,13 @@ def _save_somewhere(
     from privfeat import persistence
 
     try:
-        persistence.save(
-            model, args.out, overwrite=args.overwrite, class_names=class_names
-        )
+        persistence.save(model, args.out, overwrite=args.overwrite, **known)
         return
     except OSError as error:
         why = error.strerror or str(error).rstrip(".")
     rescued = Path(tempfile.gettempdir(), f"privfeat-{uuid.uuid4().hex}")
     try:
-        persistence.save(model, rescued, class_names=class_names)
+        persistence.save(model, rescued, **known)
     except OSError:
         shutil.rmtree(rescued, ignore_errors=True)
         where = "It is lost"

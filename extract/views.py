@@ -1,0 +1,69 @@
+"""Views of an image: fixed crops and their mirror images, whose features are averaged.
+
+The mean of an image's features over its views is one row that depends on that image
+alone, so a view costs time and no privacy. Views are the same for every image and every
+run: none is drawn at random.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .transforms import ResizeCrop
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to look at an image.
+
+    Attributes
+    ----------
+    zoom : float
+        Factor on the length that the image is resized to, >= 1: the square that is cut
+        out stays the same, so that less of the image is seen, and larger.
+    mirrored : bool
+        Left and right exchanged.
+    """
+
+    zoom: float = 1.0
+    mirrored: bool = False
+
+    def __str__(self) -> str:
+        return f"zoom {self.zoom:g}{' mirrored' * self.mirrored}"
+
+
+ZOOMS = (1.0, 1.2)
+# The first N are the views of ``--views N``. Measured on held-out training images with
+# two networks (``benchmarks/views.py``), all four beat the mirror image alone. One view
+# is the default all the same: views cost time, and letters, or left and right, are not
+# what they were in a mirror.
+VIEWS = tuple(View(zoom, mirrored) for zoom in ZOOMS for mirrored in (False, True))
+
+
+@dataclass(frozen=True)
+class Crops:
+    """The different squares of an image that some views are made of.
+
+    Attributes
+    ----------
+    crops : tuple of ResizeCrop
+        One for each zoom; all of one size.
+    """
+
+    crops: tuple[ResizeCrop, ...]
+
+    def __call__(self, image: Any) -> NDArray[np.uint8]:
+        """Return pixels of shape (n_crops, crop, crop, 3), see `ResizeCrop`."""
+        return np.stack([crop(image) for crop in self.crops])
+
+
+def crops_of(
+    views: Sequence[View], resize: int, crop: int, interpolation: str
+) -> tuple[Crops, list[tuple[int, bool]]]:
+    """Return the squares to cut out, and for each view its square and its mirroring."""
+    zooms = sorted({view.zoom for view in views})
+    crops = tuple(ResizeCrop(round(z * resize), crop, interpolation) for z in zooms)
+    return Crops(crops), [(zooms.index(view.zoom), view.mirrored) for view in views]
