@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 # What a fit sets. Of an earlier one nothing may stay beside the statement of the next.
-_FITTED = ("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_")
+_FITTED = (
+    *("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_"),
+    "moments_",
+)
 
 
 class DPLinearModel(ShowsPrivacy, Parameters, ABC):

@@ -67,7 +67,11 @@ def check_shapes(path: PathLike, arrays: Arrays, fitted: dict[str, int]) -> None
     n_features = fitted["n_features_in_"]
     names = ("coef_", "intercept_", "center_")
     shapes = tuple(arrays[name].shape for name in names)
-    if shapes != ((*outputs, n_features), outputs, (n_features,)):
+    moments = arrays["moments_"].shape if "moments_" in arrays else None
+    # features, target and, with an intercept, the constant; of a regressor alone
+    sizes = () if "classes_" in arrays else (n_features + 1, n_features + 2)
+    known = moments is None or moments in [(size, size) for size in sizes]
+    if not known or shapes != ((*outputs, n_features), outputs, (n_features,)):
         raise damaged(path, "the shapes of its arrays do not agree")
 
 

@@ -42,7 +42,10 @@ HOMES = {
 # The fitted arrays and numbers of the estimators of each home.
 FITTED = {
     "privfeat.linear": (
-        ("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
+        (
+            *("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
+            "moments_",
+        ),
         ("n_features_in_", "n_iter_", "multilabel_"),
     ),
     "privfeat.networks": (
@@ -62,11 +65,14 @@ PARAMETERS = {
     "DPFC": f"{_STEPS} gram_clip_norm gram_noise",
     "DPAdamLinear": f"{_STEPS} iterate optimizer sampling_prob",
     "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise",
-    "DPLeastSquaresRegressor": f"{_SHARED} target_bounds target_scaling",
+    "DPLeastSquaresRegressor": f"{_SHARED} n_iter target_bounds target_scaling",
     "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
-OPTIONAL = {"classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"}
+OPTIONAL = {
+    *("classes_", "feature_names_in_", "moments_", "multilabel_", "n_iter_"),
+    "pixel_scale_",
+}
 # The arrays of a network, by the names of its parameters.
 PARAMETER = "parameters_/"
 _REGRESSORS = ("DPLeastSquaresRegressor", "DPSGDRegressor")
