@@ -71,8 +71,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         Default: 0.8 times the spectral norm to expect of the noise for the first
         solution; corrections take away what it shrinks, where the data can tell.
     n_iter : int, default=4
-        Noisy releases: the matrix, for half of rho, and ``n_iter - 1`` corrections; in
-        [1, 100000].
+        Noisy releases: the matrix, for half of rho, and ``n_iter - 1`` corrections, of
+        a pass over the records each; in [1, 100000].
     {tail}
 
     Attributes
