@@ -1,4 +1,4 @@
-"""DPLeastSquaresRegressor: ridge regression from one noisy matrix."""
+"""DPLeastSquaresRegressor: regression from a noisy matrix, corrected by residuals."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,13 +18,16 @@ from privfeat.data import LazyFeatures
 from privfeat.estimation.predictor import DEFAULT_BOUNDS
 from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.docs import document
+from privfeat.linear.intervals import RegressionIntervals
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.ranges import RANGES, Ranges
+from privfeat.linear.ranges import N_ITER, RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.core.noise.release import Release
     from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.solvers.regression import NoisyRegression
 
 
 def _check_bounds(name: str, bounds: Any) -> None:
@@ -36,12 +39,13 @@ def _check_bounds(name: str, bounds: Any) -> None:
 
 
 @document
-class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
-    """Private linear regression of a bounded target, in closed form.
+class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearModel):
+    """Private linear regression of a bounded target: one matrix, and a few corrections.
 
-    Releases one matrix, ``sum z z^T`` of the rows ``z = (x, s t, c)``: features, target
-    and a constant. It holds every sum that a regression needs, the count included, and
-    is solved by ridge regression on centred features.
+    Releases a matrix, ``sum z z^T`` of the rows ``z = (x, s t, c)``: features, target
+    and a constant. It holds every sum that a regression needs, the count included.
+    Three corrections follow: Newton steps with sums of residuals, which are far smaller
+    than targets, and so is the noise that they need.
 
     Parameters
     ----------
@@ -64,15 +68,21 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         50].
     ridge : float, optional
         Added to the diagonal of the centred moments, in squared feature units, >= 0.
-        Default: 0.4 times the spectral norm to expect of the noise.
+        Default: 0.8 times the spectral norm to expect of the noise for the first
+        solution; corrections take away what it shrinks, where the data can tell.
+    n_iter : int, default=4
+        Noisy releases: the matrix, for half of rho, and ``n_iter - 1`` corrections, of
+        a pass over the records each; in [1, 100000].
     {tail}
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
     intercept_ : float
+    moments_ : array of shape (n_columns, n_columns)
+        The released matrix, of features, target and constant, as in rows ``z``.
     n_iter_ : int
-        Always 1.
+        ``n_iter``.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
         Only for input with string column names.
@@ -81,14 +91,21 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
 
     Notes
     -----
-    **Guarantee.** One query ``moments``, sensitivity ``R**2`` (``sqrt(2)`` times that
+    **Guarantee.** The query ``moments``, sensitivity ``R**2`` (``sqrt(2)`` times that
     under replace-one) with ``R = clip_norm * sqrt(1 + intercept_scaling**2 +
     target_scaling**2)``, the norm to which whole rows ``z`` are clipped: the Gram
-    sensitivity of ``privfeat.core.bounds.sensitivity``.
+    sensitivity of ``privfeat.core.bounds.sensitivity``; and ``n_iter - 1`` times
+    ``residual_sums``, sensitivity ``R / 8`` (twice that under replace-one): each
+    record's part is clipped to that norm, in a unit that follows from releases.
 
     A row that is too long is scaled as a whole, target and constant included. A record
     then counts with a smaller weight, and the linear relation that it supports stays
     the same; clipping its features alone would bend that relation.
+
+    **Defaults.** Chosen on drawn sets and the diabetes set: with 2, 3 and 4 corrections
+    the test MSE over that without privacy was 4.0, 4.5 and 4.7 at epsilon 0.1, and
+    1.29, 1.21 and 1.19 at 1 (geometric means); one of 40 to 60 % of rho for the matrix
+    was as good as another.
 
     **Scales.** With noise ``k R**2`` in every entry, ``x . t / s`` carries ``k R**2 /
     s``, and the matrix that is inverted moves the result by ``k R**2`` times the norm
@@ -100,12 +117,16 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
 
     {guarantees}
 
-    **Source.** Perturbed sufficient statistics, as studied in [1]_, here with one
-    release instead of several and a ridge that follows from its noise.
+    **Source.** Perturbed sufficient statistics, as studied in [1]_, with one release
+    instead of three. The corrections are those of an iterative Hessian sketch, which
+    [2]_ makes private, here with one noisy Hessian and a bound that falls with the
+    residuals.
 
     References
     ----------
     .. [1] Wang. Revisiting Differentially Private Linear Regression. UAI 2018.
+    .. [2] Lev et al. Near-Optimal Private Linear Regression via Iterative Hessian
+       Mixing. 2026, arXiv:2601.07545.
 
     Examples
     --------
@@ -117,6 +138,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     ... ).fit(X, y)
     >>> model.score(X, y) > 0.8
     True
+    >>> model.coef_interval(level=0.95).shape
+    (5, 2)
     """
 
     target_bounds: tuple[float, float] | None = None
@@ -124,6 +147,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     intercept_scaling: float = 0.5
     target_scaling: float = 0.7
     ridge: float | None = None
+    n_iter: int = 4
 
     _ranges: ClassVar[Ranges] = {
         **RANGES,
@@ -132,6 +156,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         "intercept_scaling": partial(check_real, low=0.02, high=50.0),
         "target_scaling": partial(check_real, low=0.02, high=50.0),
         "target_bounds": optional(_check_bounds),
+        "n_iter": N_ITER,
     }
 
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
@@ -194,34 +219,66 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         parts = (1.0, float(self.target_scaling), constant)
         return float(self.clip_norm) * float(np.linalg.norm(parts))
 
+    def _regression(self, noisy_moments: "Release") -> "NoisyRegression":
+        from privfeat.solvers.regression import NoisyRegression
+
+        norm, n_features = float(self.clip_norm), self.n_features_in_
+        constant = norm * float(self.intercept_scaling) if self.fit_intercept else 0.0
+        ridge = None if self.ridge is None else float(self.ridge)
+        return NoisyRegression(
+            noisy_moments, n_features, self._radius(), constant, ridge
+        )
+
+    def _part(self) -> float:
+        """Return the norm to which a record's part of residual sums is cut.
+
+        In units of rows, with residuals in a unit that follows from releases: so its
+        size matters only for residuals beyond 2, the range of exact sums. An eighth
+        leaves these to rows 16 times shorter than the bound.
+        """
+        return self._radius() / 8.0
+
     def _queries(self, shape: Shape) -> list[Query]:
-        return [Query("moments", sensitivity.gram(self._radius(), self.adjacency))]
+        bound = sensitivity.gram(self._radius(), self.adjacency)
+        if (n_steps := int(self.n_iter) - 1) == 0:
+            return [Query("moments", bound)]
+        part = sensitivity.clipped_gradient(self._part(), self.adjacency)
+        return [  # half of rho for the matrix
+            Query("moments", bound, weight=0.5),
+            Query("residual_sums", part, count=n_steps, weight=0.5 / n_steps),
+        ]
 
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
-        from privfeat.core.sums.statistics import exact_gram
-        from privfeat.solvers.regression import centred_ridge
-        from privfeat.solvers.spectrum import noise_ridge
+        from privfeat.core.sums.statistics import exact_gradient, exact_gram
 
         with phase("moments"):
             exact = exact_gram(rows)
         moments = mechanism.release("moments", exact, symmetric=True)
-        ridge = noise_ridge(moments, scale=0.4) if self.ridge is None else self.ridge
-        slopes, offset = centred_ridge(
-            moments, n_features=self.n_features_in_, ridge=float(ridge)
+        self.moments_ = moments.value
+
+        def residual_sums(direction: NDArray[np.float64]) -> "Release":
+            # the squared loss of a row without a class: half of its squared product
+            exact = exact_gradient(
+                rows, direction[None], loss="squared", clip_norm=self._part()
+            )
+            return mechanism.release("residual_sums", exact)
+
+        coef = self._regression(moments).corrected(
+            residual_sums,
+            n_steps=int(self.n_iter) - 1,
+            bound=self._part(),
+            noise_stddev=mechanism.noise_stddevs.get("residual_sums", 0.0),
         )
-        coef = np.array([*slopes, offset][: shape.n_columns])[None, :]
-        return coef / (float(self.clip_norm) * float(self.target_scaling))
+        return coef[None]
 
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` in units of the targets."""
-        low, high = self._bounds()
-        half, n_features = (high - low) / 2.0, self.n_features_in_
-        norm = float(self.clip_norm) if self.row_scaling == "unit" else 1.0
-        self.coef_ = half * norm * coef[0, :n_features]
-        offset = np.sum(coef[0, n_features:]) * shape.constant
-        self.intercept_ = np.float64(low + half * (1.0 + offset))
+        in_targets, n_features = coef[0] * self._units(), self.n_features_in_
+        self.coef_ = in_targets[:n_features]
+        middle = np.mean(self._bounds())
+        self.intercept_ = np.float64(middle + np.sum(in_targets[n_features:]))
 
 
 def _target_rows(*args: Any, **options: Any) -> "BoundedRows":

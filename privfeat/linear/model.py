@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # What a fit sets. Of an earlier one nothing may stay beside the statement of the next.
 _FITTED = (
     *("coef_", "intercept_", "center_", "classes_", "multilabel_", "n_iter_"),
-    "class_weight_",
+    *("class_weight_", "moments_"),
 )
 
 

@@ -70,7 +70,11 @@ def check_shapes(path: PathLike, arrays: Arrays, fitted: dict[str, int]) -> None
     classes = arrays.get("classes_", np.zeros(0))
     if arrays.get("class_weight_", classes).shape != classes.shape:
         raise damaged(path, "its class weights are not one for each class")
-    if shapes != ((*outputs, n_features), outputs, (n_features,)):
+    moments = arrays["moments_"].shape if "moments_" in arrays else None
+    # features, target and, with an intercept, the constant; of a regressor alone
+    sizes = () if "classes_" in arrays else (n_features + 1, n_features + 2)
+    known = moments is None or moments in [(size, size) for size in sizes]
+    if not known or shapes != ((*outputs, n_features), outputs, (n_features,)):
         raise damaged(path, "the shapes of its arrays do not agree")
 
 

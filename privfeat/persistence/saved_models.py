@@ -44,7 +44,7 @@ FITTED = {
     "privfeat.linear": (
         (
             *("classes_", "coef_", "intercept_", "center_", "feature_names_in_"),
-            "class_weight_",
+            *("class_weight_", "moments_"),
         ),
         ("n_features_in_", "n_iter_", "multilabel_"),
     ),
@@ -66,13 +66,13 @@ PARAMETERS = {
     "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise",
     "DPAdamLinear": f"{_WEIGHTED} iterate optimizer sampling_prob",
     "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram class_weight gram_noise",
-    "DPLeastSquaresRegressor": f"{_SHARED} target_bounds target_scaling",
+    "DPLeastSquaresRegressor": f"{_SHARED} n_iter target_bounds target_scaling",
     "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
 OPTIONAL = {
     *("classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"),
-    "class_weight_",
+    *("class_weight_", "moments_"),
 }
 # The arrays of a network, by the names of its parameters.
 PARAMETER = "parameters_/"

@@ -52,6 +52,23 @@ def positive_part(noisy_gram: Release) -> Float[np.ndarray, "d d"]:
     return _with_eigenvalues(noisy_gram, lambda values: values)
 
 
+def cleaned(noisy_gram: Release) -> Float[np.ndarray, "d d"]:
+    """Return a symmetric release with eigenvalues from which noise is taken.
+
+    With the same eigenvectors, the matrix nearest to the exact one that is to be
+    expected: ``x_i - s**2 sum_j (x_i - x_j) / ((x_i - x_j)**2 + h**2)`` for noise of
+    stddev ``s`` and a smoothing ``h = s``, not below zero, in the order of the ``x_i``
+    (Bun, Allez, Bouchaud & Potters 2016, additive noise). Equal eigenvalues, which
+    noise spreads over twice its edge, become equal again.
+    """
+    values, vectors = np.linalg.eigh(noisy_gram.value)
+    if (stddev := noisy_gram.noise_stddev) > 0.0:
+        apart = ((x - values) / stddev for x in values)
+        spread = np.array([np.sum(a / (a**2 + 1.0)) for a in apart])
+        values = np.maximum.accumulate(values - stddev * spread)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
 def step_noise_ridge(
     noisy_gram: Release,
     *,

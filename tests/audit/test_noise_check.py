@@ -108,7 +108,7 @@ def test_noise_checks_need_every_release_of_the_statement(one_step, clusters):
 
 
 def test_one_release_repeats_nothing():
-    clf = DPLeastSquaresRegressor(target_bounds=(0.0, 1.0))
+    clf = DPLeastSquaresRegressor(target_bounds=(0.0, 1.0), n_iter=1)
     X = np.random.default_rng(0).normal(size=(40, 30))
     with recording() as recorder:
         clf.fit(X, np.arange(40) / 40)

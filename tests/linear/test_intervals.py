@@ -1,0 +1,116 @@
+"""Intervals of a private regression: what they hold, and what they need."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from privfeat import DPLeastSquaresRegressor, open_features
+from privfeat.data import write_features
+from privfeat.persistence import load, save
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+BOUNDS = (-2.0, 6.0)
+
+
+@pytest.fixture
+def data():
+    """Two hundred records on a plane with a little noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    return X, X @ [0.5, -1.0, 0.3] + 2.0 + 0.1 * rng.normal(size=200)
+
+
+@pytest.fixture(
+    params=[
+        {},
+        {"fit_intercept": False},
+        {"row_scaling": "unit", "clip_norm": 0.5},
+        {"row_scaling": "clip", "clip_norm": 20.0, "target_scaling": 2.0},
+    ],
+    ids=["clip", "origin", "unit", "wide"],
+)
+def options(request):
+    return {"target_bounds": BOUNDS, **request.param}
+
+
+@pytest.mark.parametrize("n_iter", [1, 4])
+def test_intervals_hold_what_is_fitted(options, n_iter, data, tmp_path):
+    X, y = data
+    model = DPLeastSquaresRegressor(n_iter=n_iter, **options).fit(X, y)
+    wide, narrow = model.coef_interval(), model.coef_interval(level=0.5)
+    assert wide.shape == (3, 2)
+    np.testing.assert_allclose(wide.mean(axis=1), model.coef_)
+    assert np.all(np.diff(narrow) < np.diff(wide))
+    np.testing.assert_array_equal(wide, model.coef_interval())
+    low, high = model.predict_interval(X).T
+    predicted = model.predict(X)
+    assert np.all((BOUNDS[0] <= low) & (low <= predicted))
+    assert np.all((predicted <= high) & (high <= BOUNDS[1]))
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").coef_interval(), wide)
+
+
+def test_intervals_of_a_file_are_those_in_memory(data, tmp_path):
+    X, y = data
+    write_features(tmp_path / "a.h5", {"train": (X.astype(np.float32), y > 2.0)})
+    split = open_features(tmp_path / "a.h5")["train"]
+    model = DPLeastSquaresRegressor(target_bounds=BOUNDS).fit(X, y)
+    np.testing.assert_allclose(
+        model.predict_interval(split.X), model.predict_interval(split.X[:])
+    )
+
+
+def test_intervals_without_noise_are_those_of_the_sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3)) * [1.0, 2.0, 0.5]
+    y = X @ [0.5, -1.0, 0.3] + rng.normal(size=3000)
+    model = DPLeastSquaresRegressor(epsilon=math.inf, target_bounds=(-9.0, 9.0))
+    found = np.diff(model.fit(X, y).coef_interval(n_resamples=4000))[:, 0]
+    spread = 2 * 1.96 / np.sqrt(3000) / np.array([1.0, 2.0, 0.5])
+    np.testing.assert_allclose(found, spread, rtol=0.1)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_relation_of_the_population():
+    """Fixed keys; 400 intervals of 95 %: 0.91 is four stddevs below."""
+    held, new = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        coef = rng.normal(size=10) / 3.0
+        X = rng.normal(size=(6000, 10))
+        y = X @ coef + rng.normal(size=6000)
+        model = DPLeastSquaresRegressor(
+            epsilon=2.0, clip_norm=5.0, target_bounds=(-6.0, 6.0), random_state=seed
+        ).fit(X[:5000], y[:5000])
+        low, high = model.coef_interval().T
+        held.append((low <= coef) & (coef <= high))
+        low, high = model.predict_interval(X[5000:]).T
+        new.append((low <= y[5000:]) & (y[5000:] <= high))
+    assert 0.91 < np.mean(held) < 0.99
+    assert 0.93 < np.mean(new) < 0.99
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        *itertools.product(["level"], [0.0, 1.0, 95, math.nan, "0.9", None]),
+        *itertools.product(["n_resamples"], [0, 1.5, "9"]),
+    ],
+)
+def test_intervals_refuse_a_wrong_argument(name, bad, data):
+    model = DPLeastSquaresRegressor(target_bounds=BOUNDS).fit(*data)
+    with pytest.raises((TypeError, ValueError), match=name):
+        model.coef_interval(**{name: bad})
+
+
+def test_intervals_need_the_released_matrix(data):
+    model = DPLeastSquaresRegressor(target_bounds=BOUNDS)
+    with pytest.raises(NotFittedError):
+        model.coef_interval()
+    model.fit(*data)
+    del model.moments_  # as of a model that was saved before there were intervals
+    with pytest.raises(AttributeError, match="moments_ must be there"):
+        model.predict_interval(data[0])
