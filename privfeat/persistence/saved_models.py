@@ -35,6 +35,7 @@ HOMES = {
         "DPAdamLinear",
         "DPLeastSquares",
         "DPLeastSquaresRegressor",
+        "DPNearestMean",
         "DPNewton",
     ),
     "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
@@ -53,16 +54,19 @@ FITTED = {
 _SHARED = (
     "accounting adjacency arithmetic budget_split clip_norm delta epsilon "
     "fit_intercept intercept_scaling ledger max_group_size noise_multiplier "
-    "random_state rho ridge row_scaling verbose"
+    "random_state rho row_scaling verbose"
 )
 _CLASSIFIER = f"{_SHARED} center classes max_labels"
-_STEPS = f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter"
+_STEPS = (
+    f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter ridge"
+)
 # The parameters of the linear estimators, without importing them.
 PARAMETERS = {
     "DPFC": f"{_STEPS} gram_clip_norm gram_noise",
     "DPAdamLinear": f"{_STEPS} iterate optimizer sampling_prob",
-    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise",
-    "DPLeastSquaresRegressor": f"{_SHARED} target_bounds target_scaling",
+    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise ridge",
+    "DPLeastSquaresRegressor": f"{_SHARED} ridge target_bounds target_scaling",
+    "DPNearestMean": _CLASSIFIER,
     "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
@@ -171,8 +175,9 @@ def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
         raise damaged(path, "the parameters do not fit the estimator")
     multilabel = saved.fitted.get("multilabel_", False)
     try:
-        # least squares have no parameter of this name
-        loss = check_choice("loss", params.get("loss", "squared"), LOSS_OPTIONS)
+        # two have no parameter of this name
+        default = "softmax" if saved.name == "DPNearestMean" else "squared"
+        loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
         weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
         low, high = params.get("target_bounds") or DEFAULT_BOUNDS
         return LinearPredictor(

@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPNearestMean,
+    DPNewton,
+    open_features,
+)
 from privfeat.data import write_features
 from privfeat.exceptions import UnsupportedEventError
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
@@ -20,6 +27,7 @@ FITS = {
     "fc": (DPFC, {"n_iter": 3, "fit_intercept": True}),
     "fc-squared": (DPFC, {"n_iter": 3, "loss": "squared"}),
     "adam": (DPAdamLinear, {"n_iter": 3, "row_scaling": "clip"}),
+    "nearest": (DPNearestMean, {}),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
 from tests.linear.replaying import (
     answered,
     assert_same_state,
@@ -53,6 +53,7 @@ FITS = {
     "adam-softmax": (DPAdamLinear, {"n_iter": 3, "gradient_clip_norm": 2.0}),
     "adam-sigmoid": (DPAdamLinear, {"n_iter": 3, "loss": "sigmoid"}),
     "adam-squared": (DPAdamLinear, {"n_iter": 3, "loss": "squared"}),
+    "nearest": (DPNearestMean, {}),
 }
 ROW_OPTIONS = {
     "unit": {"row_scaling": "unit"},
