@@ -1,8 +1,9 @@
 """How many records does a class need? Estimators at 1 to 500 records of each.
 
 Every draw takes as many records of each class from the split ``train`` (all there are,
-of a class with fewer) and keeps a tenth of each class apart; every estimator is fitted
-with its defaults. Tables hold the accuracy on the split ``test``:
+of a class with fewer) and keeps a tenth of each class, 200 at most, apart; every
+estimator is fitted with its defaults. Tables hold the accuracy on the split ``test``,
+on 4,000 rows of it at most:
 
     python benchmarks/few.py banking77.h5 --out few_banking77.json
     python benchmarks/few.py --curves few_banking77.json few_mnist5k.json
@@ -10,8 +11,8 @@ with its defaults. Tables hold the accuracy on the split ``test``:
 The second line writes the curves by which `privfeat.analysis.planning` recommends an
 estimator: accuracies on the rows kept apart, so that no choice depends on test rows.
 
-Beside them stand published methods, run here. Two papers print figures for larger
-networks alone, so none is copied:
+Beside them stand published methods, run here. The papers print figures for other
+networks, so none is copied:
 
 - *DP-Adam head, tuned* (Tobaben et al. 2023): a linear head by DP-Adam, whose steps,
   rate and clip norm are the best of ``--trials`` random ones on the rows kept apart,
@@ -47,6 +48,7 @@ HEAD, MEANS, PUBLIC = "DP-Adam head, tuned", "private means", "public prototypes
 FREE = "non-private"
 # where the slower methods, and the delta of the few-shot protocol, are measured
 FEW_SHOTS, FEW_EPSILONS = (5, 50, 500), (1.0, 8.0)
+MOST_TESTED = 4_000  # test rows, the same of every draw
 CURVES = Path(privfeat.__file__).with_name("analysis") / "few_records.json"
 # what is judged on the rows kept apart as well
 CURVES_OF = {f"{name} {epsilon:g}" for name in ESTIMATORS for epsilon in EPSILONS}
@@ -85,10 +87,14 @@ def measure(
     file: Any, cells: dict[str, Cells], epsilon: float, args: argparse.Namespace
 ) -> dict[str, Any]:
     """Add the accuracies at an epsilon, on both kinds of rows; return the sizes."""
-    X, y = file["train"].X[:].astype(np.float32), np.asarray(file["train"].y)
-    test = file["test"].X[:].astype(np.float32), np.asarray(file["test"].y)
+    # of unit norm, as every method has them
+    X, y = unit(file["train"].X[:].astype(np.float32)), np.asarray(file["train"].y)
+    test = unit(file["test"].X[:].astype(np.float32)), np.asarray(file["test"].y)
+    if len(test[1]) > MOST_TESTED:
+        some = np.random.default_rng(0).permutation(len(test[1]))[:MOST_TESTED]
+        test = test[0][some], test[1][some]
     m = len(file.class_names)
-    apart = [max(1, int(np.sum(y == c)) // 10) for c in range(m)]
+    apart = [min(200, max(1, int(np.sum(y == c)) // 10)) for c in range(m)]
     left = np.bincount(y, minlength=m) - apart
     shots = [k for k in SHOTS if np.mean(left >= k) >= 0.5]
     settings: dict[int, dict[str, Any]] = {}  # of the tuned head
@@ -128,8 +134,8 @@ def methods(X, y, public, m, epsilon, rng):
 def few_methods(X, y, m, epsilon, settings, rng):
     """Yield what is measured in few cells: slower methods, and delta 1/n."""
     if epsilon == FEW_EPSILONS[0]:
-        free = LogisticRegression(C=10.0, max_iter=200).fit(unit(X), y)
-        yield f"{FREE} inf", lambda rows: free.predict(unit(rows))
+        free = LogisticRegression(C=10.0, max_iter=200).fit(X, y)
+        yield f"{FREE} inf", free.predict
     budget = {"epsilon": epsilon, "delta": 1.0 / len(y), "classes": range(m)}
     for name in ESTIMATORS:
         clf = getattr(privfeat, name)(**budget).fit(X, y)
@@ -143,19 +149,19 @@ def private_means(X, y, m, budget, rng):
     """Return the prediction by noisy means of unit rows."""
     rho = conversions.zcdp_rho(budget["epsilon"], budget["delta"])
     sums = np.zeros((m, X.shape[1]))
-    np.add.at(sums, y, unit(X))
+    np.add.at(sums, y, X)
     means = sums + rng.normal(size=sums.shape) / math.sqrt(2.0 * rho)
-    return lambda rows: np.argmax(unit(rows) @ unit(means).T, axis=1)
+    means = unit(means).astype(np.float32)
+    return lambda rows: np.argmax(rows @ means.T, axis=1)
 
 
 def public_prototypes(X, y, public, m, epsilon, rng):
     """Return the prediction by public rows that the exponential mechanism chose."""
-    candidates = unit(public)
-    cosines = np.clip(unit(X) @ candidates.T, 0.0, 1.0)
+    cosines = np.clip(X @ public.T, 0.0, 1.0)
     # of one record more, all utilities grow: no factor of two
     utility = np.stack([epsilon * cosines[y == c].sum(axis=0) for c in range(m)])
     chosen = np.argmax(utility + rng.gumbel(size=utility.shape), axis=1)
-    return lambda rows: np.argmax(unit(rows) @ candidates[chosen].T, axis=1)
+    return lambda rows: np.argmax(rows @ public[chosen].T, axis=1)
 
 
 def tuned(data, m, epsilon, n_trials, rng):
@@ -206,31 +212,37 @@ def shown(scores: list[float]) -> str:
 
 def write_curves(results: list[dict[str, Any]]) -> None:
     """Write what the package recommends from: means over draws, rows kept apart."""
-    sets = [
-        {
-            "name": found["set"],
-            "n_classes": found["n_classes"],
-            "n_features": found["n_features"],
-            "command": found["command"],
-            "commit": found["commit"],
-            "records_per_class": found["shots"],
-            "epsilons": list(EPSILONS),
-            "accuracy": {
-                name: [
-                    [
-                        round(
-                            float(np.mean(found["apart"][f"{name} {e:g}"][str(k)])), 4
-                        )
-                        for e in EPSILONS
-                    ]
-                    for k in found["shots"]
-                ]
-                for name in ESTIMATORS
-            },
+    sets = []
+    for name in dict.fromkeys(found["set"] for found in results):
+        parts = [found for found in results if found["set"] == name]
+        apart = dict(chain.from_iterable(part["apart"].items() for part in parts))
+        shots = parts[0]["shots"]
+        cells = {
+            method: [
+                [cell(apart[f"{method} {e:g}"][str(k)]) for e in EPSILONS]
+                for k in shots
+            ]
+            for method in ESTIMATORS
         }
-        for found in results
-    ]
-    CURVES.write_text(json.dumps({"delta": 1e-5, "sets": sets}, indent=1) + "\n")
+        sets.append(
+            {
+                "name": name,
+                "sources": [f"{p['command']}, commit {p['commit']}" for p in parts],
+                "n_classes": parts[0]["n_classes"],
+                "n_features": parts[0]["n_features"],
+                "records_per_class": shots,
+                "epsilons": EPSILONS,
+                "cells": cells,
+            }
+        )
+    text = json.dumps({"delta": 1e-5, "sets": sets}, separators=(",", ":"))
+    CURVES.write_text(text.replace("]],", "]],\n").replace("},{", "},\n{") + "\n")
+
+
+def cell(scores: list[float]) -> tuple[float, float]:
+    """Return mean and standard error."""
+    error = np.std(scores, ddof=1) / math.sqrt(len(scores))
+    return round(float(np.mean(scores)), 4), round(float(error), 4)
 
 
 if __name__ == "__main__":
