@@ -62,6 +62,8 @@ def main() -> None:
     )
     parser.add_argument("features", nargs="?", type=Path)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1, 8, 2, 4])
+    parser.add_argument("--shots", nargs="+", type=int, default=list(SHOTS))
+    parser.add_argument("--few", nargs="*", type=int, default=list(FEW_SHOTS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--out", type=Path)
@@ -96,7 +98,7 @@ def measure(
     m = len(file.class_names)
     apart = [min(200, max(1, int(np.sum(y == c)) // 10)) for c in range(m)]
     left = np.bincount(y, minlength=m) - apart
-    shots = [k for k in SHOTS if np.mean(left >= k) >= 0.5]
+    shots = [k for k in args.shots if np.mean(left >= k) >= 0.5]
     settings: dict[int, dict[str, Any]] = {}  # of the tuned head
     for draw in range(args.repeats):
         rng = np.random.default_rng(draw)
@@ -108,7 +110,7 @@ def measure(
             chosen = np.concatenate([o[a : a + k] for o, a in parts])
             data = X[chosen], y[chosen], X[kept], y[kept]
             fits = [methods(*data[:3], m, epsilon, rng)]
-            if k in FEW_SHOTS and epsilon in FEW_EPSILONS:
+            if k in args.few and epsilon in FEW_EPSILONS:
                 if k not in settings:
                     settings[k] = tuned(data, m, epsilon, args.trials, rng)
                 fits.append(few_methods(*data[:2], m, epsilon, settings[k], rng))
@@ -199,6 +201,8 @@ def print_tables(found: dict[str, Any]) -> None:
         cells = found["test"].get(f"{FREE} inf")
         if label and cells:
             rows.append(["inf", FREE, *(shown(cells[k]) for k in few)])
+        if not rows:
+            continue
         title = f"{found['set']}, delta {label.strip() or '1e-5'}"
         print(f"\n{title}\n")
         print(markdown_table(["epsilon", "records a class", *few], rows, title))
@@ -217,9 +221,10 @@ def write_curves(results: list[dict[str, Any]]) -> None:
         parts = [found for found in results if found["set"] == name]
         apart = dict(chain.from_iterable(part["apart"].items() for part in parts))
         shots = parts[0]["shots"]
+        epsilons = [e for e in EPSILONS if f"DPFC {e:g}" in apart]
         cells = {
             method: [
-                [cell(apart[f"{method} {e:g}"][str(k)]) for e in EPSILONS]
+                [cell(apart[f"{method} {e:g}"][str(k)]) for e in epsilons]
                 for k in shots
             ]
             for method in ESTIMATORS
@@ -231,7 +236,7 @@ def write_curves(results: list[dict[str, Any]]) -> None:
                 "n_classes": parts[0]["n_classes"],
                 "n_features": parts[0]["n_features"],
                 "records_per_class": shots,
-                "epsilons": EPSILONS,
+                "epsilons": epsilons,
                 "cells": cells,
             }
         )
