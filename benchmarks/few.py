@@ -222,6 +222,8 @@ def write_curves(results: list[dict[str, Any]]) -> None:
         apart = dict(chain.from_iterable(part["apart"].items() for part in parts))
         shots = parts[0]["shots"]
         epsilons = [e for e in EPSILONS if f"DPFC {e:g}" in apart]
+        if len(epsilons) < 2:
+            continue  # nothing lies between
         cells = {
             method: [
                 [cell(apart[f"{method} {e:g}"][str(k)]) for e in epsilons]

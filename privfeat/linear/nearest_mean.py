@@ -28,8 +28,8 @@ class DPNearestMean(DPLinearClassifier):
 
     Releases the contrasts of the classes once: the sum of the rows of each class, less
     the mean of these sums. A row gets the class whose contrast has its direction. No
-    matrix, no steps, nothing to tune: for few records, where noise leaves nothing else
-    to learn.
+    matrix, no steps, nothing to tune: for up to about 20 records a class, where noise
+    leaves little else to learn. With more, `DPFC` is better (``privfeat plan``).
 
     Parameters
     ----------
