@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         DPAdamLinear,
         DPLeastSquares,
         DPLeastSquaresRegressor,
+        DPNearestMean,
         DPNewton,
     )
     from privfeat.networks import DPSGDClassifier, DPSGDRegressor
@@ -41,6 +42,7 @@ _HOMES = {
     "DPFC": "privfeat.linear",
     "DPLeastSquares": "privfeat.linear",
     "DPLeastSquaresRegressor": "privfeat.linear",
+    "DPNearestMean": "privfeat.linear",
     "DPNewton": "privfeat.linear",
     "DPRandomizedSearch": "privfeat.selection",
     "DPSGDClassifier": "privfeat.networks",
@@ -68,6 +70,7 @@ __all__ = [
     "DPAdamLinear",
     "DPLeastSquares",
     "DPLeastSquaresRegressor",
+    "DPNearestMean",
     "DPNewton",
     "DPRandomizedSearch",
     "DPSGDClassifier",

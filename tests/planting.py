@@ -78,6 +78,7 @@ SEAMS = {
     "rates of products": _at(".core.sums.arithmetic.slices:measured_rates"),
     "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs
+    "measured curves": _at(".analysis.curves:_sets"),
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "memory limits of containers": _at(".linear.cost:_CGROUPS"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),

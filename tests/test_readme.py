@@ -211,25 +211,25 @@ def test_extras_that_are_named_exist():
 
 
 @pytest.fixture(scope="module")
-def nearest_mean(tmp_path_factory):
+def counted_mean(tmp_path_factory):
     """Return the example of a new mechanism as the module that its user writes."""
     (code,) = (
-        block.code for block in BLOCKS if block.code.startswith("# nearest_mean.py\n")
+        block.code for block in BLOCKS if block.code.startswith("# counted_mean.py\n")
     )
     folder = tmp_path_factory.mktemp("mechanism")
-    (folder / "nearest_mean.py").write_text(code)
+    (folder / "counted_mean.py").write_text(code)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        yield import_module("nearest_mean")
-        sys.modules.pop("nearest_mean")
+        yield import_module("counted_mean")
+        sys.modules.pop("counted_mean")
 
 
 @pytest.mark.filterwarnings(
     "ignore::privfeat.exceptions.PrivacyWarning",
     "ignore::sklearn.exceptions.SkipTestWarning",
 )
-def test_new_mechanism_passes_every_check_of_sklearn(nearest_mean):
-    check_estimator(nearest_mean.DPNearestMean())
+def test_new_mechanism_passes_every_check_of_sklearn(counted_mean):
+    check_estimator(counted_mean.DPCountedMean())
 
 
 def extreme_rows():
@@ -242,23 +242,23 @@ def extreme_rows():
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("record", range(6))
-def test_new_mechanism_moves_as_declared(nearest_mean, adjacency, record):
-    clf = nearest_mean.DPNearestMean(epsilon=1, classes=range(3), adjacency=adjacency)
+def test_new_mechanism_moves_as_declared(counted_mean, adjacency, record):
+    clf = counted_mean.DPCountedMean(epsilon=1, classes=range(3), adjacency=adjacency)
     assert audit.replay(clf, *extreme_rows(), record=record).ok
 
 
-def test_new_mechanism_protects_users_and_charges_a_ledger(nearest_mean, tmp_path):
+def test_new_mechanism_protects_users_and_charges_a_ledger(counted_mean, tmp_path):
     X, y = extreme_rows()
     ledger = PrivacyLedger(tmp_path / "a.ledger", dataset="a", epsilon=1, delta=1e-5)
-    clf = nearest_mean.DPNearestMean(epsilon=1, classes=range(3), max_group_size=2)
+    clf = counted_mean.DPCountedMean(epsilon=1, classes=range(3), max_group_size=2)
     groups = [0, 0, 1, 1, 2, 2]
     assert audit.replay(clf, X, y, user=2, groups=groups).ok
     clf.set_params(max_group_size=None, ledger=ledger).fit(X, y)
     assert 0.999 < ledger.spent.epsilon <= 1.0
 
 
-def test_replay_notices_a_bound_that_is_too_small(nearest_mean):
-    class TooSmall(nearest_mean.DPNearestMean):
+def test_replay_notices_a_bound_that_is_too_small(counted_mean):
+    class TooSmall(counted_mean.DPCountedMean):
         def _queries(self, shape):
             return [Query("class_sums", 0.5)]
 
@@ -266,9 +266,9 @@ def test_replay_notices_a_bound_that_is_too_small(nearest_mean):
     assert not audit.replay(clf, *extreme_rows(), record=5).ok
 
 
-def test_new_mechanism_finds_the_nearest_mean(nearest_mean):
+def test_new_mechanism_finds_the_counted_mean(counted_mean):
     X, y = extreme_rows()
-    clf = nearest_mean.DPNearestMean(epsilon=1e6, classes=range(3))
+    clf = counted_mean.DPCountedMean(epsilon=1e6, classes=range(3))
     with pytest.warns(match="epsilon"):
         clf.fit(X, y)
     assert clf.predict([[2, 0.1, 0], [0, 5, 1], [-1, -1, -1]]).tolist() == [0, 1, 2]

@@ -2,8 +2,9 @@
 
 The noise of every release is exact: it is what ``fit`` will draw. The loss of accuracy
 is a **rough estimate** from that noise and an assumption about the features. It tells
-whether a budget is hopeless, tight or ample; `privfeat.analysis.public_trials` tells
-more, from public features.
+whether a budget is hopeless, tight or ample; which estimator is recommended comes from
+accuracies that were measured (`privfeat.analysis.curves`).
+`privfeat.analysis.public_trials` tells more, from public features.
 """
 
 import math
@@ -16,15 +17,22 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
+from privfeat.analysis.curves import measured_accuracy
 from privfeat.core.accounting.plan import PlannedRelease
 
-ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
+ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNearestMean", "DPNewton")
 # The largest lead, about, of features that were centred and scaled to unit norm.
 LARGEST_LEAD = 0.5
 # The matrices of an estimator, in float64, that fit well into a laptop.
 _MATRIX_BYTES = 2**30
-# The queries that separate classes, the last two in units of the first two.
-_EVIDENCE = ("class_sums", "gradient", "class_sums_and_gram", "gradient_and_gram")
+# The queries that separate classes, the last two in units of the others.
+_EVIDENCE = (
+    "class_sums",
+    "class_contrasts",
+    "gradient",
+    "class_sums_and_gram",
+    "gradient_and_gram",
+)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 
 
@@ -112,7 +120,7 @@ def plan(
     Parameters
     ----------
     n_samples : int
-        Roughly; it only scales the expectation, never the noise.
+        Roughly; it only scales expectations, never the noise.
     n_features, n_classes : int
     epsilon, delta, adjacency
         The budget; ``epsilon`` is finite.
@@ -148,7 +156,7 @@ def plan(
         replace(row, score_noise=noise, expected_loss=expected_loss(noise, n_classes))
         for row, noise in zip(rows, halves, strict=True)
     ]
-    best, reason = _recommend(rows)
+    best, reason = _recommend(rows, *sizes[::2], epsilon, adjacency)
     return Outlook(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
 
 
@@ -212,17 +220,40 @@ def _estimator_outlook(
         if release.query.name in _EVIDENCE
     )
     noise = n_classes / (n_samples * math.sqrt(precision))
-    matrices = {"DPAdamLinear": 0, "DPNewton": n_classes}.get(name, 1)
+    counts = {"DPAdamLinear": 0, "DPNearestMean": 0, "DPNewton": n_classes}
+    matrices = counts.get(name, 1)
     n_bytes = 8 * matrices * (n_features + 1) ** 2
     loss = expected_loss(noise, n_classes)
     return EstimatorOutlook(name, releases, noise, loss, n_bytes)
 
 
-def _recommend(rows: Sequence[EstimatorOutlook]) -> tuple[str, str]:
-    """Return the first estimator, in the order given, that fits in memory."""
-    first, fits = rows[0], [row for row in rows if row.matrix_bytes <= _MATRIX_BYTES]
+def _recommend(
+    rows: Sequence[EstimatorOutlook],
+    n_samples: int,
+    n_classes: int,
+    epsilon: float,
+    adjacency: Adjacency,
+) -> tuple[str, str]:
+    """Return the first estimator, unless another was measured to be clearly better.
+
+    That is by more than the standard error of the difference, where as many records a
+    class were measured. Without room for its matrices: the first that has. Two records
+    that replace each other move sums about as much as one does at half of epsilon.
+    """
+    fits = [row.estimator for row in rows if row.matrix_bytes <= _MATRIX_BYTES]
+    first = rows[0].estimator
     if not fits:
-        return first.estimator, "no estimator's matrices fit in 1 GiB"
-    if fits[0] is first:
-        return first.estimator, "the first choice for nearly everything"
-    return fits[0].estimator, "its matrices fit in 1 GiB, unlike those before it"
+        return first, "no estimator's matrices fit in 1 GiB"
+    if first not in fits:
+        return fits[0], "its matrices fit in 1 GiB, unlike those before it"
+    if adjacency == "replace_one":
+        epsilon /= 2.0
+    found = measured_accuracy(fits, n_samples / n_classes, n_classes, epsilon)
+    if first not in found:
+        return first, "the first choice; others were not measured beside it"
+    best = max(found, key=lambda name: found[name].accuracy)
+    lead = found[best].accuracy - found[first].accuracy
+    if lead <= math.hypot(found[best].error, found[first].error):
+        best = first
+    told = ", ".join(f"{name} {one.accuracy:.0%}" for name, one in found.items())
+    return best, f"measured at as many records a class: {told}"

@@ -59,7 +59,7 @@ def run_trials(
     epsilon: float,
     delta: float = 1e-5,
     adjacency: Adjacency = "add_remove",
-    estimators: Sequence[str] = ESTIMATORS[:3],
+    estimators: Sequence[str] = ESTIMATORS[:4],
     n_repeats: int = 3,
     max_rows: int = 4000,
 ) -> list[Trial]:

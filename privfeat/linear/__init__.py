@@ -13,6 +13,7 @@ from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.feature_covariance import DPFC
 from privfeat.linear.least_squares import DPLeastSquares
 from privfeat.linear.least_squares_regressor import DPLeastSquaresRegressor
+from privfeat.linear.nearest_mean import DPNearestMean
 from privfeat.linear.newton import DPNewton
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "DPLeastSquares",
     "DPLeastSquaresRegressor",
     "DPLinearClassifier",
+    "DPNearestMean",
     "DPNewton",
 ]

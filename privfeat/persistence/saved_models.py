@@ -35,6 +35,7 @@ HOMES = {
         "DPAdamLinear",
         "DPLeastSquares",
         "DPLeastSquaresRegressor",
+        "DPNearestMean",
         "DPNewton",
     ),
     "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
@@ -56,17 +57,20 @@ FITTED = {
 _SHARED = (
     "accounting adjacency arithmetic budget_split clip_norm delta epsilon "
     "fit_intercept intercept_scaling ledger max_group_size noise_multiplier "
-    "random_state rho ridge row_scaling user_bound verbose"
+    "random_state rho row_scaling user_bound verbose"
 )
 _CLASSIFIER = f"{_SHARED} center classes max_labels"
-_STEPS = f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter"
+_STEPS = (
+    f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter ridge"
+)
 _WEIGHTED = f"{_STEPS} class_weight"
 # The parameters of the linear estimators, without importing them.
 PARAMETERS = {
     "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise",
     "DPAdamLinear": f"{_WEIGHTED} iterate optimizer sampling_prob",
-    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram class_weight gram_noise",
-    "DPLeastSquaresRegressor": f"{_SHARED} n_iter target_bounds target_scaling",
+    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram class_weight gram_noise ridge",
+    "DPLeastSquaresRegressor": f"{_SHARED} n_iter ridge target_bounds target_scaling",
+    "DPNearestMean": _CLASSIFIER,
     "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
@@ -178,8 +182,9 @@ def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
         raise damaged(path, "the parameters do not fit the estimator")
     multilabel = saved.fitted.get("multilabel_", False)
     try:
-        # least squares have no parameter of this name
-        loss = check_choice("loss", params.get("loss", "squared"), LOSS_OPTIONS)
+        # two have no parameter of this name
+        default = "softmax" if saved.name == "DPNearestMean" else "squared"
+        loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
         weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
         low, high = params.get("target_bounds") or DEFAULT_BOUNDS
         return LinearPredictor(

@@ -44,7 +44,7 @@ class DPRandomizedSearch(
 
     Parameters
     ----------
-    estimator : DPLeastSquares, DPNewton, DPFC or DPAdamLinear
+    estimator : DPLeastSquares, DPNewton, DPFC, DPAdamLinear or DPNearestMean
         Its own budget and ``random_state`` are replaced; its ``adjacency`` and
         ``classes`` hold for the search. Records must not be sampled.
     param_distributions : mapping of name to values, or list of such mappings

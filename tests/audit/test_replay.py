@@ -9,6 +9,7 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPLeastSquaresRegressor,
+    DPNearestMean,
     DPNewton,
 )
 from privfeat.audit import recording, replay, replay_neighbours
@@ -50,7 +51,15 @@ EXTREMES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(
-    "cls", [DPFC, DPAdamLinear, DPNewton, DPLeastSquares, DPLeastSquaresRegressor]
+    "cls",
+    [
+        DPFC,
+        DPAdamLinear,
+        DPNearestMean,
+        DPNewton,
+        DPLeastSquares,
+        DPLeastSquaresRegressor,
+    ],
 )
 def test_default_fits_on_extreme_neighbours_move_as_declared(
     cls, adjacency, few, plant

@@ -11,7 +11,8 @@ def test_plan_says_noise_loss_and_what_to_use(run):
     assert "DPFC              20 x gradient" in out
     assert "with twice the data" in out
     assert "8192" in out
-    assert out.rstrip().endswith("use DPFC: the first choice for nearly everything")
+    last = out.rstrip().splitlines()[-1]
+    assert last.startswith("use DPFC: measured at as many records a class: DPFC ")
 
 
 @pytest.mark.filterwarnings("ignore")

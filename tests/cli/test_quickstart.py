@@ -7,7 +7,7 @@ from privfeat.cli.quickstart import format_table
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
 
-NAMES = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear")
+NAMES = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear", "DPNearestMean")
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ MODELS = {
     "DPLeastSquares class Grams": {"class_gram": True, "alpha": 0.3},
     "DPNewton": {"row_scaling": "clip"},
     "DPAdamLinear": {"n_iter": 3, "center": False},
+    "DPNearestMean": {},
 }
 
 
@@ -96,7 +97,7 @@ def test_a_predictor_predicts_as_its_estimator(name, n_classes, split, tmp_path)
     assert_predicts_the_same(estimator.fit(split.X, y), split.X, tmp_path / "m")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "DPNearestMean"])
 def test_a_predictor_of_several_labels_predicts_the_same(name, split, tmp_path):
     y = np.eye(4, dtype=int)[split.y[:]] + np.eye(4, dtype=int)[(split.y[:] + 1) % 4]
     cls = getattr(privfeat, name.split()[0])

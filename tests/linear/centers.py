@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
 from privfeat.core.noise.release import Release
 
 FITS = {
@@ -12,6 +12,7 @@ FITS = {
     "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}),
     "fc": (DPFC, {"n_iter": 3, "fit_intercept": True}),
     "adam": (DPAdamLinear, {"n_iter": 3}),
+    "nearest": (DPNearestMean, {}),
 }
 
 

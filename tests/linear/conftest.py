@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
 from privfeat.audit import recording
 from tests import reference
 from tests.linear.centers import FITS
 
-ESTIMATORS = [DPLeastSquares, DPNewton, DPFC, DPAdamLinear]
+ESTIMATORS = [DPLeastSquares, DPNewton, DPFC, DPAdamLinear, DPNearestMean]
 
 
 def passes(estimator, check):

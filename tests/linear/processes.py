@@ -11,7 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, PrivacyError
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPNearestMean,
+    DPNewton,
+    PrivacyError,
+)
 from privfeat.core.sums.processes import current_team
 from privfeat.core.sums.statistics import (
     exact_class_grams,
@@ -44,7 +51,7 @@ SHARED = REFUSALS[:3]
 
 
 def estimators():
-    """All four, seeded, with every statistic between them."""
+    """All, seeded, with every statistic between them."""
     options = {"epsilon": 1.0, "random_state": 7, "classes": range(N_CLASSES)}
     return {
         "squares": DPLeastSquares(class_gram=True, **options),
@@ -52,6 +59,7 @@ def estimators():
         "covariance": DPFC(n_iter=3, **options),
         "adam": DPAdamLinear(n_iter=3, **options),
         "weighted": DPFC(n_iter=2, class_weight="balanced", **options),
+        "nearest": DPNearestMean(**options),
     }
 
 

@@ -12,6 +12,7 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPLeastSquaresRegressor,
+    DPNearestMean,
     DPNewton,
     PrivacyLedger,
     PrivacyWarning,
@@ -75,6 +76,7 @@ def test_fit_without_a_gram_matrix_takes_any_number_of_columns(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DPAdamLinear(n_iter=1, classes=[0, 1]).fit(X, Y)
+        DPNearestMean(classes=[0, 1]).fit(X, Y)
 
 
 def test_the_cost_does_not_tell_of_records(small_machine):

@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPNearestMean,
+    DPNewton,
+    open_features,
+)
 from privfeat.data import write_features
 from privfeat.exceptions import UnsupportedEventError
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
@@ -21,6 +28,7 @@ FITS = {
     "fc-squared": (DPFC, {"n_iter": 3, "loss": "squared"}),
     "fc-balanced": (DPFC, {"n_iter": 3, "class_weight": "balanced"}),
     "adam": (DPAdamLinear, {"n_iter": 3, "row_scaling": "clip"}),
+    "nearest": (DPNearestMean, {}),
 }
 
 

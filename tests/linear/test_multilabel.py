@@ -8,11 +8,18 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPNearestMean,
+    DPNewton,
+    open_features,
+)
 from privfeat.data import write_features
 from privfeat.persistence import load, save
 from tests import reference
-from tests.linear.conftest import indicators
+from tests.linear.conftest import ESTIMATORS, indicators
 from tests.linear.replaying import (
     answered,
     assert_same_state,
@@ -36,6 +43,12 @@ FITS = {
         {"n_iter": 3, "learning_rate": 0.05, "iterate": "last", "loss": "squared"},
     ),
 }
+
+
+@pytest.fixture(params=[cls for cls in ESTIMATORS if cls is not DPNearestMean])
+def estimator(request):
+    """Those that take several labels a record."""
+    return request.param
 
 
 @pytest.fixture(params=FITS)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.exceptions import NotFittedError
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 MODELS = {
@@ -13,6 +13,7 @@ MODELS = {
     "softmax": (DPNewton, {}),
     "sigmoid": (DPFC, {"loss": "sigmoid", "learning_rate": 1.0}),
     "adam": (DPAdamLinear, {"fit_intercept": True}),
+    "nearest": (DPNearestMean, {}),
 }
 
 

@@ -128,7 +128,7 @@ def test_a_killed_process_ends_the_others_with_a_sentence(tmp_path, data):
 
 def test_every_parameter_is_compared_but_those_named():
     """Each parameter of each estimator, set to something else, changes the text."""
-    for name in ("DPFC", "DPAdamLinear", "DPNewton", "DPLeastSquares"):
+    for name in ("DPFC", "DPAdamLinear", "DPNewton", "DPLeastSquares", "DPNearestMean"):
         clf = getattr(privfeat, name)()
         expected = _described(clf)
         for parameter in set(clf.get_params()) - {"ledger"}:

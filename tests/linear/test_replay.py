@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
 from tests.linear.replaying import (
     answered,
     assert_same_state,
@@ -61,6 +61,7 @@ FITS = {
     "fc-balanced": (DPFC, {"n_iter": 3, "class_weight": "balanced"}),
     "adam-balanced": (DPAdamLinear, {"n_iter": 3, "class_weight": "balanced"}),
     "adam-squared": (DPAdamLinear, {"n_iter": 3, "loss": "squared"}),
+    "nearest": (DPNearestMean, {}),
 }
 ROW_OPTIONS = {
     "unit": {"row_scaling": "unit"},

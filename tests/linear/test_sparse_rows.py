@@ -14,6 +14,7 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPLeastSquaresRegressor,
+    DPNearestMean,
     DPNewton,
     DPRandomizedSearch,
 )
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.SkipTestWarning",
 )
 
-TAKE_SPARSE = {"adam": DPAdamLinear, "ls": DPLeastSquares}
+TAKE_SPARSE = {"adam": DPAdamLinear, "ls": DPLeastSquares, "nearest": DPNearestMean}
 
 
 @pytest.fixture(params=TAKE_SPARSE)
@@ -124,6 +125,7 @@ def test_records_beyond_those_of_a_user_that_count_add_nothing(taker, texts):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("taker", [DPAdamLinear, DPLeastSquares])
 def test_sparse_rows_may_carry_several_labels(taker, texts):
     X, _ = texts
     Y = sparse.csr_array((X[:, :3] > 1).astype(int))

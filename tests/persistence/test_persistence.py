@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
 from privfeat.exceptions import PrivacyWarning
 from privfeat.persistence import (
     ModelFileError,
@@ -43,6 +43,7 @@ def assert_same_model(loaded, original):
         (DPNewton, {"n_iter": 2}),
         (DPFC, {"n_iter": 3, "fit_intercept": False}),
         (DPAdamLinear, {"n_iter": 3}),
+        (DPNearestMean, {}),
     ],
 )
 def test_load_returns_what_was_saved(cls, params, tmp_path):

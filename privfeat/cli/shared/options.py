@@ -10,7 +10,7 @@ from typing import Any
 
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, ARITHMETICS
 
-ESTIMATORS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear")
+ESTIMATORS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear", "DPNearestMean")
 BUDGETS = ("epsilon", "rho", "noise_multiplier")
 PRIVACY = (*BUDGETS, "delta", "adjacency", "accounting", "arithmetic", "random_state")
 _TRAINING = ("model", "epochs", "expected_batch_size", "learning_rate", "clip_norm")

@@ -17,7 +17,7 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 MOST_RECORDS = 2**9
 # What `clip_users` bounds. Of any other sum a user may move every record's part.
 CLIPPED_SUMS = frozenset(
-    "class_grams class_sums feature_mean gradient gram hessian moments"
+    "class_contrasts class_grams class_sums feature_mean gradient gram hessian moments"
     " residual_sums".split()
 )
 

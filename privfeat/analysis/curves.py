@@ -1,0 +1,80 @@
+"""Accuracies that were measured with few records, between which `planning` looks.
+
+``few_records.json`` holds, for each set, accuracies of the estimators with their
+defaults and standard errors, by records per class and epsilon (delta 1e-5, add/remove),
+and which command and commit measured them. They were measured on training rows that
+were kept apart, on no test row.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import RegularGridInterpolator
+
+_FILE = Path(__file__).with_name("few_records.json")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An accuracy in [0, 1], and the standard error of its mean over draws."""
+
+    accuracy: float
+    error: float
+
+
+def measured_accuracy(
+    estimators: Sequence[str], records_per_class: float, n_classes: int, epsilon: float
+) -> dict[str, Measured]:
+    """Return what the estimators reached, between the cells that were measured.
+
+    Parameters
+    ----------
+    estimators : sequence of str
+        Those that were not measured are left out.
+    records_per_class, epsilon : float
+        > 0. Below the least epsilon that was measured, in proportion fewer records
+        count as at that one: the ratio of their sums to the noise is the same, about.
+        Else a value out of range stands for the nearest one that was measured.
+    n_classes : int
+
+    Notes
+    -----
+    Linear in the logarithms of records per class and epsilon, for each set; then the
+    mean of sets with as many classes, linear in the logarithm of the number of classes.
+    It ranks estimators; your own accuracy depends on your classes.
+    """
+    found: dict[int, list[dict[str, NDArray[np.float64]]]] = {}
+    for measured in _sets():
+        count = records_per_class * min(1.0, epsilon / min(measured["epsilons"]))
+        axes = [np.log(measured[name]) for name in ("records_per_class", "epsilons")]
+        point = [
+            np.clip(math.log(value), axis[0], axis[-1])
+            for value, axis in zip((count, epsilon), axes, strict=True)
+        ]
+        cells = {
+            name: RegularGridInterpolator(axes, np.array(table))(point)[0]
+            for name, table in measured["cells"].items()
+            if name in estimators
+        }
+        found.setdefault(measured["n_classes"], []).append(cells)
+    sizes = sorted(found)
+    place = np.interp(math.log(n_classes), np.log(sizes), np.arange(len(sizes)))
+    between = {}
+    for name in found[sizes[0]][0]:
+        means = [np.mean([one[name] for one in found[size]], axis=0) for size in sizes]
+        low = min(int(place), len(sizes) - 2)
+        pair = (1.0 - place + low) * means[low] + (place - low) * means[low + 1]
+        between[name] = Measured(*map(float, pair))
+    return between
+
+
+@cache
+def _sets() -> list[dict[str, Any]]:
+    return list(json.loads(_FILE.read_text(encoding="utf-8"))["sets"])

@@ -1,0 +1,39 @@
+"""The benchmark of few records: published methods, and the curves of the package."""
+
+import json
+
+import few
+import numpy as np
+import pytest
+from _results import RESULTS
+
+
+@pytest.fixture
+def separate():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 50)
+    return few.unit(np.eye(3, 8)[y] + 0.1 * rng.normal(size=(150, 8))), y
+
+
+def test_published_methods_find_classes_at_a_large_budget(separate):
+    X, y = separate
+    rng = np.random.default_rng(0)
+    budget = {"epsilon": 50.0, "delta": 1e-5}
+    assert np.mean(few.private_means(X, y, 3, budget, rng)(X) == y) > 0.99
+    assert np.mean(few.public_prototypes(X, y, X, 3, 5.0, rng)(X) == y) > 0.99
+
+
+def test_public_prototypes_are_chosen_at_random_without_budget(separate):
+    X, y = separate
+    rng = np.random.default_rng(0)
+    chosen = [few.public_prototypes(X, y, X, 3, 1e-9, rng)(X) for _ in range(20)]
+    assert np.mean(np.array(chosen) == y) < 0.6
+
+
+def test_curves_of_the_package_are_those_of_the_results(monkeypatch, tmp_path):
+    files = RESULTS.glob("few_*.json")
+    results = [json.loads(file.read_text()) for file in sorted(files)]
+    shipped = few.CURVES.read_text()
+    monkeypatch.setattr(few, "CURVES", tmp_path / "curves.json")
+    few.write_curves(results)
+    assert few.CURVES.read_text() == shipped
