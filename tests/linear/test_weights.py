@@ -100,11 +100,13 @@ def test_an_empty_class_weighs_as_noise_could_hide(weighing, three_classes):
     np.testing.assert_allclose(balanced_weights(counts, 50.0), [1.0, 1.0, 0.05])
 
 
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
 @pytest.mark.parametrize("cls", [DPAdamLinear, DPLeastSquares])
 @pytest.mark.parametrize("class_weight", ["balanced", [1, 2, 7]])
-def test_sparse_rows_are_weighed_alike(cls, class_weight, three_classes):
+def test_sparse_rows_are_weighed_alike(cls, class_weight, epsilon, three_classes):
     X, y = three_classes
     options = {"classes": range(3), "center": False, "random_state": 0}
+    options["epsilon"] = epsilon
     dense = cls(**options, class_weight=class_weight).fit(X, y)
     sparse = clone(dense).fit(csr_array(X), y)
     np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-3, atol=1e-4)
