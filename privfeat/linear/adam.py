@@ -1,7 +1,7 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,7 @@ class DPAdamLinear(DPLinearClassifier):
     sampling_prob : float, default=1.0
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
+    {prior}
     {tail}
 
     Attributes
@@ -87,6 +88,8 @@ class DPAdamLinear(DPLinearClassifier):
     set together. What few steps lack is the mean of past gradients: with the usual
     weight 0.9 a step goes by the last ten gradients, nearly all there are, the first
     ones from far away. With a memory of a sixth of the steps, 12 reach what 50 reach.
+
+    {prior_weight}
 
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:
     ``accounting="zcdp", row_scaling="clip", center=False, loss="sigmoid",
@@ -117,6 +120,7 @@ class DPAdamLinear(DPLinearClassifier):
     gradient_clip_norm: float = 1.0
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
+    prior: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
@@ -157,24 +161,34 @@ class DPAdamLinear(DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient
+        from privfeat.solvers.prior import PriorWeight
 
         coef = self._initial_coef(shape, self.intercept_init)
         n_iter = self._n_iter(shape)
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
+        prior = self._prior_coef(shape, rows.center)
+        weight = None
+        if prior is not None:
+            norm = float(self.clip_norm)
+            weight = PriorWeight(prior, loss=shape.loss, row_norm=norm)
         total = np.zeros_like(coef)
         for _ in steps("gradients", n_iter):
+            at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(
                 rows,
-                coef,
+                at,
                 loss=shape.loss,
                 clip_norm=self.gradient_clip_norm,
                 sampler=sampler,
             )
             gradient = mechanism.release("gradient", exact)
+            if weight is not None:
+                weight.update(gradient, coef)
             coef = update(gradient.value + float(self.ridge) * coef, coef)
             total += coef
-        return total / n_iter if self.iterate == "average" else coef
+        coef = total / n_iter if self.iterate == "average" else coef
+        return coef if weight is None else coef + weight.value * weight.prior
 
     def _rate(self, n_iter: int) -> float | None:
         if self.learning_rate is not None:

@@ -1,6 +1,6 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,7 @@ class DPFC(DPLinearClassifier):
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise and projection to the positive semidefinite matrices, or, as
         printed in the paper, independent noise in every entry and no projection.
+    {prior}
     {tail}
 
     Attributes
@@ -91,6 +92,8 @@ class DPFC(DPLinearClassifier):
     far below, ``n_iter`` and the rate cancel (see `step_noise_ridge`). Twenty steps
     have the noise of a hundred, but fewer passes: each gets five times the budget.
 
+    {prior_weight}
+
     **Source.** [1]_ Algorithm 4, in sums instead of means (``ridge`` is ``n`` times
     its lambda). Its exact setting: ``accounting="zcdp", row_scaling="clip",
     center=False, gram_noise="full", loss="sigmoid", intercept_scaling=1,
@@ -120,6 +123,7 @@ class DPFC(DPLinearClassifier):
     gram_clip_norm: float | None = None
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
+    prior: Any = None
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm
@@ -159,6 +163,7 @@ class DPFC(DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
+        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import (
             preconditioned,
             regularized_inverse,
@@ -181,10 +186,18 @@ class DPFC(DPLinearClassifier):
         with phase("inverse of the Gram matrix"):
             inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = self._initial_coef(shape, self.intercept_init)
+        prior = self._prior_coef(shape, rows.center)
+        weight = None
+        if prior is not None:
+            norm = float(self.clip_norm)
+            weight = PriorWeight(prior, loss=shape.loss, row_norm=norm, gram=gram)
         for _ in steps("gradients", n_iter):
+            at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(
-                rows, coef, loss=shape.loss, clip_norm=self.gradient_clip_norm
+                rows, at, loss=shape.loss, clip_norm=self.gradient_clip_norm
             )
             gradient = mechanism.release("gradient", exact)
+            if weight is not None:
+                weight.update(gradient, coef)
             coef -= rate * preconditioned(gradient.value, inverse)
-        return coef
+        return coef if weight is None else coef + weight.value * weight.prior

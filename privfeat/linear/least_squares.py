@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class DPLeastSquares(DPLinearClassifier):
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
         and a solve without projection.
+    {prior}
     {tail}
 
     Attributes
@@ -70,6 +71,8 @@ class DPLeastSquares(DPLinearClassifier):
 
     {guarantees}
 
+    {prior_weight}
+
     **Source.** [1]_ Algorithm 3. Its exact setting: ``class_gram=True,
     accounting="zcdp", row_scaling="clip", center=False, fit_intercept=False,
     gram_noise="full"`` and chosen ``alpha``, ``ridge`` and ``clip_norm``.
@@ -92,8 +95,17 @@ class DPLeastSquares(DPLinearClassifier):
     alpha: float = 1.0
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
+    prior: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.prior is not None and self.class_gram:
+            raise ValueError(
+                "class_gram must be False with a prior, got True. Its weight is found "
+                "from the matrix of all classes."
+            )
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"
@@ -126,6 +138,7 @@ class DPLeastSquares(DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums import statistics
+        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import regularized_inverse
         from privfeat.solvers.systems import solve_regularized, weighted_sum
 
@@ -137,6 +150,16 @@ class DPLeastSquares(DPLinearClassifier):
         with phase("sums of the classes"):
             exact = statistics.exact_class_sums(rows, shape.n_outputs)
         sums = release("class_sums", exact)
+        prior = self._prior_coef(shape, rows.center)
+        if prior is not None:
+            weight = PriorWeight(
+                prior,
+                loss="squared",
+                row_norm=float(self.clip_norm),
+                gram=gram,
+                spread=0.5 / math.sqrt(shape.n_outputs),  # half of indicators
+            )
+            return weight.least_squares(sums, ridge=self._ridge(gram))
         if not self.class_gram:
             with phase("inverse of the Gram matrix"):
                 inverse = regularized_inverse(gram, ridge=self._ridge(gram))

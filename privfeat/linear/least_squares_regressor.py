@@ -19,6 +19,7 @@ from privfeat.estimation.predictor import DEFAULT_BOUNDS
 from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.docs import document
 from privfeat.linear.model import DPLinearModel
+from privfeat.linear.prior import KNOWN, read_prior
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.ranges import RANGES, Ranges
 
@@ -65,6 +66,10 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     ridge : float, optional
         Added to the diagonal of the centred moments, in squared feature units, >= 0.
         Default: 0.4 times the spectral norm to expect of the noise.
+    prior : array of shape (n_features,) or fitted linear estimator, optional
+        Coefficients that are expected, **public**, in units of the target per unit of a
+        feature; an array may have one more entry, the intercept. How much they count
+        the fit finds from its release, at no cost: see `privfeat.solvers.regression`.
     {tail}
 
     Attributes
@@ -124,6 +129,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
     intercept_scaling: float = 0.5
     target_scaling: float = 0.7
     ridge: float | None = None
+    prior: Any = None
 
     _ranges: ClassVar[Ranges] = {
         **RANGES,
@@ -169,12 +175,22 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
             n_columns=n_features + bool(self.fit_intercept),
             constant=constant or 0.0,
             loss="squared",
+            prior=read_prior(
+                self.prior,
+                classes=None,
+                n_features=n_features,
+                n_outputs=1,
+                exclusive=False,
+            ),
         )
         return LinearProblem(
             targets=2.0 * targets - 1.0,
             n_outputs=1,
             fitted={},
-            public=(f"the bounds of the target ({low:g} to {high:g})",),
+            public=(
+                f"the bounds of the target ({low:g} to {high:g})",
+                *(KNOWN if shape.prior else ()),
+            ),
             shape=shape,
             queries=self._queries(shape),
             budget_split=self.budget_split,
@@ -209,10 +225,27 @@ class DPLeastSquaresRegressor(ScoredRegressor, DPLinearModel):
         moments = mechanism.release("moments", exact, symmetric=True)
         ridge = noise_ridge(moments, scale=0.4) if self.ridge is None else self.ridge
         slopes, offset = centred_ridge(
-            moments, n_features=self.n_features_in_, ridge=float(ridge)
+            moments,
+            n_features=self.n_features_in_,
+            ridge=float(ridge),
+            **self._prior_moments(shape),
         )
         coef = np.array([*slopes, offset][: shape.n_columns])[None, :]
         return coef / (float(self.clip_norm) * float(self.target_scaling))
+
+    def _prior_moments(self, shape: Shape) -> dict[str, Any]:
+        """Return the prior in units of the moments, as options of `centred_ridge`."""
+        if (prior := shape.prior) is None:
+            return {}
+        low, high = self._bounds()
+        half, norm = (high - low) / 2.0, float(self.clip_norm)
+        scale = norm * float(self.target_scaling)
+        unit = half * norm if self.row_scaling == "unit" else half
+        found: dict[str, Any] = {"prior": prior.coef[0] * scale / unit}
+        if prior.intercept is not None and self.fit_intercept:
+            offset = (float(prior.intercept[0]) - low) / half - 1.0
+            found["prior_offset"] = offset * scale / shape.constant
+        return found
 
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` in units of the targets."""

@@ -1,7 +1,7 @@
 """What a linear model makes of ``y``: targets, sizes, and the sums that it wants."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
 
 if TYPE_CHECKING:
+    from privfeat.linear.prior import Prior
     from privfeat.linear.rows.bounded import BoundedRows
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
@@ -56,6 +57,8 @@ class Shape:
         Norm of the features in a bounded row, if it is the same in all; else 1.
     stack : Stack, optional
         How the sums are released, if not each by itself.
+    prior : Prior, optional
+        How rows score before any record is seen.
     """
 
     n_outputs: int
@@ -65,6 +68,7 @@ class Shape:
     max_labels: int = 1
     radius: float = 1.0
     stack: Stack | None = None
+    prior: "Prior | None" = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

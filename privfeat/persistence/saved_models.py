@@ -59,10 +59,10 @@ _CLASSIFIER = f"{_SHARED} center classes max_labels"
 _STEPS = f"{_CLASSIFIER} gradient_clip_norm intercept_init learning_rate loss n_iter"
 # The parameters of the linear estimators, without importing them.
 PARAMETERS = {
-    "DPFC": f"{_STEPS} gram_clip_norm gram_noise",
-    "DPAdamLinear": f"{_STEPS} iterate optimizer sampling_prob",
-    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise",
-    "DPLeastSquaresRegressor": f"{_SHARED} target_bounds target_scaling",
+    "DPFC": f"{_STEPS} gram_clip_norm gram_noise prior",
+    "DPAdamLinear": f"{_STEPS} iterate optimizer prior sampling_prob",
+    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram gram_noise prior",
+    "DPLeastSquaresRegressor": f"{_SHARED} prior target_bounds target_scaling",
     "DPNewton": f"{_STEPS} hessian_noise",
 }
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
