@@ -24,7 +24,7 @@ _PROBE = 0.4
 _DRIFT = 1.0 / 40.0
 # Curvature where all classes have one probability is largest; later about half of it.
 _LATER = 2.0
-_SCALES = (0.1, 3.0)  # of what is learned, in a step
+_SCALES = (0.5, 3.0)  # of what is learned, in a step
 _GAIN = 0.5  # of one step, at most
 
 
