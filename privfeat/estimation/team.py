@@ -138,15 +138,16 @@ def _places(n: int, team: Team) -> NDArray[np.intp]:
 
 def _described(estimator: BaseEstimator, instead: Mapping[str, Any] = _NOTHING) -> str:
     """Return, as text, all that decides what a fit computes, beside its records."""
-    params = estimator.get_params(deep=True) | dict(instead)
+    params = estimator.get_params(deep=True)
     ledger = params.get("ledger")
     content = [
         f"{type(estimator).__module__}.{type(estimator).__qualname__}",
         {
             name: _comparable(name, value)
             for name, value in params.items()
-            if name not in _NOT_COMPARED
-        },
+            if name not in _NOT_COMPARED and name.split("__")[0] not in instead
+        }
+        | {name: _comparable(name, value) for name, value in instead.items()},
         None if ledger is None else ledger.budget.uid,
         [__version__, jax.__version__, np.__version__, jax.default_backend()],
         [str(jax.config.values[name]) for name in _SETTINGS],

@@ -1,7 +1,7 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
     {class_weight}
+    {prior}
     {tail}
 
     Attributes
@@ -107,6 +108,8 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     noise hides keep equal intercepts. With another ``center``, or ``class_weight``,
     intercepts begin at 0.
 
+    {prior_weight}
+
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:
     ``accounting="zcdp", row_scaling="clip", center=False, loss="sigmoid",
     intercept_scaling=1, intercept_init=-10, optimizer=optax.adam(learning_rate)``, a
@@ -136,6 +139,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     gradient_clip_norm: float = 1.0
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
+    prior: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
@@ -177,6 +181,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient
+        from privfeat.solvers.prior import PriorWeight
 
         coef = self._initial_coef(shape, float(self.intercept_init or 0.0))
         n_iter = self._n_iter(shape)
@@ -185,11 +190,17 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         count = rows.noisy_count if self.intercept_init is None else None
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
+        prior = self._prior_coef(shape, rows.center)
+        weight = None
+        if prior is not None:
+            norm = float(self.clip_norm)
+            weight = PriorWeight(prior, loss=shape.loss, row_norm=norm)
         total = np.zeros_like(coef)
         for step in steps("gradients", n_iter):
+            at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(
                 rows,
-                coef,
+                at,
                 loss=shape.loss,
                 clip_norm=self.gradient_clip_norm,
                 sampler=sampler,
@@ -197,7 +208,9 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             )
             gradient = mechanism.release("gradient", exact)
             slope = gradient.value + float(self.ridge) * coef
-            if step == 0 and count is not None and weights is None and shape.constant:
+            if weight is not None:
+                weight.update(gradient, coef)
+            elif step == 0 and count is not None and weights is None and shape.constant:
                 coef[:, -1] = first_intercepts(
                     gradient,
                     loss=shape.loss,
@@ -208,7 +221,8 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 slope[:, -1] = 0.0  # the step is taken
             coef = update(slope, coef)
             total += coef
-        return total / n_iter if self.iterate == "average" else coef
+        coef = total / n_iter if self.iterate == "average" else coef
+        return coef if weight is None else coef + weight.value * weight.prior
 
     def _rate(self, n_iter: int) -> float | None:
         if self.learning_rate is not None:

@@ -25,6 +25,7 @@ from privfeat.estimation.probabilities import (
 )
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
+from privfeat.linear.prior import KNOWN, read_prior
 from privfeat.linear.problem import LinearProblem, Shape, Stack
 from privfeat.linear.rows.center import MEAN, mean_query, public_center
 from privfeat.linear.weights import COUNTS, class_weights, counts_query
@@ -162,12 +163,20 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             max_labels=max_labels,
             radius=radius,
             class_weight=weights,
+            prior=read_prior(
+                getattr(self, "prior", None),
+                classes=labels.classes,
+                n_features=n_features,
+                n_outputs=1 if binary else n_classes,
+                exclusive=not labels.multilabel,
+            ),
         )
         known: tuple[str, ...] = (
             f"that of a record's labels the first {max_labels} count"
             if labels.multilabel
             else "that all labels are among the classes",
         )
+        known += KNOWN if shape.prior else ()
         released = isinstance(self.center, bool | np.bool_) and bool(self.center)
         queries, split = self._queries(shape), self.budget_split
         if self._clips_users():
@@ -273,6 +282,17 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if self.fit_intercept:
             coef[:, -1] = intercept_init / shape.constant
         return coef
+
+    def _prior_coef(
+        self, shape: Shape, center: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return the prior as coefficients of bounded rows, if there is one."""
+        if shape.prior is None:
+            return None
+        coef = shape.prior.of_rows(center, self.row_scaling)
+        coef[:, :-1] /= shape.radius
+        coef[:, -1] /= shape.constant or np.inf
+        return coef[:, : shape.n_columns]
 
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as ``decision_function`` sees them.

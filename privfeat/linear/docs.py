@@ -94,6 +94,22 @@ WEIGHTS = """**Class weights.** What a record adds is multiplied by the weight o
     replace-one, and lifts counts to the noise of the fit: a class without records gets
     no infinite weight. ``class_weight_`` has the weights that were used."""
 
+PRIOR = """prior : array or fitted linear classifier, optional
+        How rows score before any record is seen, **public**; only up to a factor, which
+        the fit finds, so that a bad prior costs little. An array of shape (n_classes,
+        n_features) scores rows as ``decision_function`` sees them, and may have one
+        more column, of intercepts: features of the names of the classes, say. Of an
+        estimator ``coef_`` and ``intercept_`` count, for rows scaled to unit norm with
+        ``row_scaling="unit"``, and shifted by its ``center_``, if it has one; its
+        ``classes_`` may have another order. Wrap it in
+        ``sklearn.frozen.FrozenEstimator``, or clones forget what it was fitted to."""
+
+PRIOR_WEIGHT = """**Prior.** The coefficients are ``a P + D``, with the prior ``P``. Its
+    weight ``a`` is found from the releases, at no cost: see
+    `privfeat.solvers.prior.PriorWeight`. A fixed one is wrong somewhere: at a small
+    epsilon the scores of the prior must drown the noise of what is learned, and at a
+    large one they would drown what is learned."""
+
 SHARED_TAIL = """random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
         and published experiments: it is marked in ``privacy_`` and warns.
@@ -138,6 +154,8 @@ def document(cls: T) -> T:
         budget=BUDGET,
         shared=SHARED_PARAMETERS,
         tail=SHARED_TAIL,
+        prior=PRIOR,
+        prior_weight=PRIOR_WEIGHT,
         attributes=ATTRIBUTES,
         mean=MEAN,
         class_weight=CLASS_WEIGHT,

@@ -1,7 +1,7 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         Symmetric noise and projection to the positive semidefinite matrices, or, as
         printed in the paper, independent noise in every entry and no projection.
     {class_weight}
+    {prior}
     {tail}
 
     Attributes
@@ -96,6 +97,8 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     far below, ``n_iter`` and the rate cancel (see `step_noise_ridge`). Twenty steps
     have the noise of a hundred, but fewer passes: each gets five times the budget.
 
+    {prior_weight}
+
     **Source.** [1]_ Algorithm 4, in sums instead of means (``ridge`` is ``n`` times
     its lambda). Its exact setting: ``accounting="zcdp", row_scaling="clip",
     center=False, gram_noise="full", loss="sigmoid", intercept_scaling=1,
@@ -125,6 +128,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gram_clip_norm: float | None = None
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
+    prior: Any = None
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm
@@ -165,6 +169,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.arithmetic.weighted import weighted
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
+        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import (
             preconditioned,
             regularized_inverse,
@@ -190,14 +195,22 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         with phase("inverse of the Gram matrix"):
             inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = self._initial_coef(shape, self.intercept_init)
+        prior = self._prior_coef(shape, rows.center)
+        weight = None
+        if prior is not None:
+            norm = float(self.clip_norm)
+            weight = PriorWeight(prior, loss=shape.loss, row_norm=norm, gram=gram)
         for _ in steps("gradients", n_iter):
+            at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(
                 rows,
-                coef,
+                at,
                 loss=shape.loss,
                 clip_norm=self.gradient_clip_norm,
                 weights=weights,
             )
             gradient = mechanism.release("gradient", exact)
+            if weight is not None:
+                weight.update(gradient, coef)
             coef -= rate * preconditioned(gradient.value, inverse)
-        return coef
+        return coef if weight is None else coef + weight.value * weight.prior

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         Symmetric noise, or, as printed in the paper, independent noise in every entry
         and a solve without projection.
     {class_weight}
+    {prior}
     {tail}
 
     Attributes
@@ -74,6 +75,8 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
 
     {guarantees}
 
+    {prior_weight}
+
     **Source.** [1]_ Algorithm 3. Its exact setting: ``class_gram=True,
     accounting="zcdp", row_scaling="clip", center=False, fit_intercept=False,
     gram_noise="full"`` and chosen ``alpha``, ``ridge`` and ``clip_norm``.
@@ -96,8 +99,23 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     alpha: float = 1.0
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
+    prior: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.prior is None:
+            return
+        if self.class_gram:
+            raise ValueError(
+                "class_gram must be False with a prior, got True. Its weight is found "
+                "from the matrix of all classes."
+            )
+        if self.class_weight is not None:
+            raise ValueError(
+                "class_weight must be None with a prior, got weights. Use DPFC."
+            )
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"
@@ -132,6 +150,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     ) -> NDArray[np.float64]:
         from privfeat.core.sums import statistics
         from privfeat.core.sums.arithmetic.weighted import weighted
+        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import regularized_inverse
         from privfeat.solvers.systems import solve_regularized, weighted_sum
 
@@ -149,7 +168,18 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         gram = release("gram", exact, symmetric=symmetric)
         with phase("sums of the classes"):
             exact = statistics.exact_class_sums(records, shape.n_outputs)
-        sums = roots * release("class_sums", exact).value
+        released = release("class_sums", exact)
+        prior = self._prior_coef(shape, rows.center)
+        if prior is not None:
+            weight = PriorWeight(
+                prior,
+                loss="squared",
+                row_norm=float(self.clip_norm),
+                gram=gram,
+                spread=0.5 / math.sqrt(shape.n_outputs),  # half of indicators
+            )
+            return weight.least_squares(released, ridge=self._ridge(gram))
+        sums = roots * released.value
         if not self.class_gram:
             with phase("inverse of the Gram matrix"):
                 inverse = regularized_inverse(gram, ridge=self._ridge(gram))

@@ -119,7 +119,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         features, targets, users = validated(self, X, y, groups)
         n_samples, n_features = features.shape
         problem = self._problem(targets, n_features)
-        plan = self._plan(problem)
+        prior, plan = problem.shape.prior, self._plan(problem)
         self._check_size(problem.shape.n_columns)
         # every process takes part, whether or not it has users
         n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
@@ -145,6 +145,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 features,
                 grouped,
                 about=str(problem.shape),
+                instead={} if prior is None else {"prior": prior.parts},
             )
         kept = slots = None
         if users is not None:

@@ -1,7 +1,7 @@
 """What a linear model makes of ``y``: targets, sizes, and the sums that it wants."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
 
 if TYPE_CHECKING:
+    from privfeat.linear.prior import Prior
     from privfeat.linear.rows.bounded import BoundedRows
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
@@ -61,6 +62,8 @@ class Shape:
         How the sums are released, if not each by itself.
     class_weight : tuple of float, "balanced" or None
         Of each label; the last is that of label -1 as well.
+    prior : Prior, optional
+        How rows score before any record is seen.
     """
 
     n_outputs: int
@@ -71,6 +74,7 @@ class Shape:
     radius: float = 1.0
     stack: Stack | None = None
     class_weight: ClassWeights = None
+    prior: "Prior | None" = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from privfeat._types import (
     USER_BOUNDS,
 )
 from privfeat.core.bounds.grid import CLIP_RANGE
+from privfeat.linear.prior import check_prior
 
 Ranges = Mapping[str, Callable[[str, Any], object]]
 
@@ -51,6 +52,7 @@ RANGES: Ranges = {
     "max_group_size": optional(partial(check_int, low=1)),
     "max_labels": optional(partial(check_int, low=1)),
     "n_iter": optional(N_ITER),
+    "prior": check_prior,
     "ridge": optional(NOT_NEGATIVE),
     "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
     # uniform draws have 52 bits: far smaller probabilities would round to zero

@@ -66,9 +66,11 @@ _STEPS = (
 _WEIGHTED = f"{_STEPS} class_weight"
 # The parameters of the linear estimators, without importing them.
 PARAMETERS = {
-    "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise",
-    "DPAdamLinear": f"{_WEIGHTED} iterate optimizer sampling_prob",
-    "DPLeastSquares": f"{_CLASSIFIER} alpha class_gram class_weight gram_noise ridge",
+    "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise prior",
+    "DPAdamLinear": f"{_WEIGHTED} iterate optimizer prior sampling_prob",
+    "DPLeastSquares": (
+        f"{_CLASSIFIER} alpha class_gram class_weight gram_noise prior ridge"
+    ),
     "DPLeastSquaresRegressor": f"{_SHARED} n_iter ridge target_bounds target_scaling",
     "DPNearestMean": _CLASSIFIER,
     "DPNewton": f"{_STEPS} hessian_noise",

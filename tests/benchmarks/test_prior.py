@@ -1,0 +1,30 @@
+"""The benchmark of priors, without its data."""
+
+import numpy as np
+import pytest
+
+prior = pytest.importorskip("prior")
+
+
+def test_worse_priors_mix_up_half_of_the_classes_and_all():
+    coef = np.arange(20.0).reshape(10, 2)
+    found = prior.worse(coef)
+    assert np.sum(np.any(found["half wrong"] != coef, axis=1)) == 5
+    assert sorted(found["random"][:, 0]) == sorted(coef[:, 0])
+
+
+def test_losses_are_cells_below_the_better_of_the_two():
+    cells = {
+        "set, kind, none": {"1": [60.0, 62.0], "alone": None},
+        "set, kind, good": {"1": [60.6], "alone": 50.0},
+        "set, kind, bad": {"1": [60.4], "alone": 5.0},
+        "set, kind, sure": {"1": [69.0], "alone": 70.0},
+    }
+    assert prior.losses(cells) == ["set, kind, bad, 1", "set, kind, sure, 1"]
+
+
+def test_a_prior_alone_scores_rows_of_unit_norm():
+    rows = np.array([[3.0, 0.0], [0.0, 2.0], [0.5, 0.5], [0.5, 0.5]])
+    data = (rows, np.array(["a", "b", "a", "b"]))
+    assert prior.alone(np.eye(2), {"classes": ["a", "b"]}, data, data) == 75.0
+    assert prior.alone(None, {}, data, data) is None

@@ -1,0 +1,102 @@
+"""The weight of a prior follows the evidence; without evidence it stays believed."""
+
+import numpy as np
+import pytest
+
+from privfeat.core.noise.release import Release
+from privfeat.solvers.prior import PriorWeight, shrunk
+
+TRUE = 4.0  # the weight by which labels are drawn
+
+
+@pytest.fixture
+def draws():
+    """Unit rows, labels from a softmax of ``TRUE`` times the prior, and the prior."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 6))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    prior = rng.normal(size=(4, 6))
+    prior -= prior.mean(axis=0)
+    noise = rng.gumbel(size=(3000, 4))
+    return rows, np.argmax(TRUE * rows @ prior.T + noise, axis=1), prior
+
+
+def gradient(rows, labels, coef, stddev=0.0, seed=0):
+    scores = np.exp(rows @ coef.T)
+    residuals = scores / scores.sum(axis=1, keepdims=True) - np.eye(len(coef))[labels]
+    value = residuals.T @ rows
+    value += stddev * np.random.default_rng(seed).normal(size=value.shape)
+    return Release("gradient", value, stddev, False)
+
+
+def followed(rows, labels, prior, *, with_gram, stddev=1.0, n_steps=30):
+    gram = Release("gram", rows.T @ rows, 0.0, True) if with_gram else None
+    weight = PriorWeight(prior, loss="softmax", row_norm=1.0, gram=gram)
+    nothing = np.zeros_like(prior)
+    for seed in range(n_steps):
+        weight.update(gradient(rows, labels, weight.at * prior, stddev, seed), nothing)
+    return weight
+
+
+@pytest.mark.parametrize("with_gram", [True, False])
+def test_weight_is_found(draws, with_gram):
+    rows, labels, prior = draws
+    weight = followed(rows, labels, prior, with_gram=with_gram)
+    assert weight.value == pytest.approx(TRUE, rel=0.2)
+
+
+@pytest.mark.parametrize("with_gram", [True, False])
+def test_scale_of_a_prior_has_no_meaning(draws, with_gram):
+    rows, labels, prior = draws
+    one = followed(rows, labels, prior, with_gram=with_gram)
+    other = followed(rows, labels, 7.0 * prior, with_gram=with_gram)
+    assert 7.0 * other.value == pytest.approx(one.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("with_gram", [True, False])
+def test_wrong_prior_has_no_weight(draws, with_gram):
+    rows, labels, prior = draws
+    assert followed(rows, labels, -prior, with_gram=with_gram).value == 0.0
+
+
+@pytest.mark.parametrize("with_gram", [True, False])
+def test_noise_leaves_the_belief(draws, with_gram):
+    rows, labels, prior = draws
+    weight = followed(rows, labels, prior, with_gram=with_gram, stddev=1e9)
+    unit = np.sqrt(np.mean((rows @ prior.T) ** 2))
+    assert weight.value * unit > 2.0
+
+
+def test_one_step_keeps_the_belief_without_a_gram_matrix(draws):
+    rows, labels, prior = draws
+    assert followed(rows, labels, prior, with_gram=False, n_steps=1).value > 0.0
+
+
+@pytest.mark.parametrize(("sign", "noisy"), [(1.0, True), (-1.0, False), (1.0, False)])
+def test_least_squares_take_the_prior_or_what_is_learned(draws, sign, noisy):
+    """Where noise drowns all, the prior; without noise, the solution without it."""
+    rows, labels, prior = draws
+    stddev = 1e6 if noisy else 1e-6
+    rng = np.random.default_rng(1)
+    sums = np.eye(4)[labels].T @ rows + stddev * rng.normal(size=(4, 6))
+    noise = rng.normal(size=(6, 6))
+    matrix = rows.T @ rows + stddev * (noise + noise.T) / 2.0
+    gram = Release("gram", matrix, stddev, True)
+    weight = PriorWeight(sign * prior, loss="squared", row_norm=1.0, gram=gram)
+    ridge = 0.3 * stddev * np.sqrt(12)
+    found = weight.least_squares(Release("sums", sums, stddev, False), ridge=ridge)
+    wanted = prior if noisy else np.linalg.solve(matrix, sums.T).T
+    best = np.argmax(rows @ wanted.T, axis=1)
+    assert np.mean(np.argmax(rows @ found.T, axis=1) == best) > 0.9
+
+
+def test_least_squares_need_a_gram_matrix(draws):
+    weight = PriorWeight(draws[2], loss="squared", row_norm=1.0)
+    with pytest.raises(TypeError, match="gram must be a release"):
+        weight.least_squares(Release("sums", draws[2], 1.0, False), ridge=1.0)
+
+
+def test_shrunk_is_smooth_and_never_negative():
+    assert shrunk(2.0, 0.0) == 2.0
+    assert shrunk(2.0, 2.0) == 1.0
+    assert shrunk(1.0, 2.0) == shrunk(-1.0, 0.0) == shrunk(0.0, 0.0) == 0.0
