@@ -23,8 +23,6 @@ import pytest
 
 import privfeat
 
-# What is first imported while a fault is there keeps it: see `_import_all`.
-
 # Where what the sums of networks are made of is.
 _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
 
@@ -272,10 +270,7 @@ class Plant:
 
 @cache
 def _import_all():
-    """Import every module, so that none takes a fault for what it imports from there.
-
-    It would keep it for the tests that follow.
-    """
+    """Import every module: what is first imported while a fault is there keeps it."""
     for module in pkgutil.walk_packages(privfeat.__path__, "privfeat."):
         import_module(module.name)
 
@@ -288,13 +283,7 @@ def seam_of(name):
 
 
 def found(name, place, of=None):
-    """Return the owner and the attribute at a place of a seam.
-
-    Raises
-    ------
-    LookupError
-        If nothing is there.
-    """
+    """Return the owner and the attribute at a place of a seam, or LookupError."""
     module, _, path = place.partition(":")
     *outer, attribute = path.split(".")
     try:

@@ -12,10 +12,10 @@ from privfeat._types import Iterate, LossOption
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.docs import document
+from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
+from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.ranges import NOT_NEGATIVE, RANGES, Ranges
-from privfeat.linear.weights import WeighsClasses
 from privfeat.solvers.intercepts import first_intercepts
 from privfeat.solvers.optimizers import (
     Optimizer,
@@ -183,14 +183,14 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         from privfeat.core.sums.statistics import exact_gradient
         from privfeat.solvers.prior import PriorWeight
 
-        coef = self._initial_coef(shape, float(self.intercept_init or 0.0))
+        coef = shape.initial_coef(float(self.intercept_init or 0.0))
         n_iter = self._n_iter(shape)
         noise = mechanism.noise_stddevs["gradient"] / math.sqrt(n_iter)
         weights = self._weights(rows, mechanism, shape, noise)
         count = rows.noisy_count if self.intercept_init is None else None
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
-        prior = self._prior_coef(shape, rows.center)
+        prior = shape.prior_coef(rows.center, self.row_scaling)
         weight = None
         if prior is not None:
             norm = float(self.clip_norm)

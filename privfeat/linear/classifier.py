@@ -25,10 +25,10 @@ from privfeat.estimation.probabilities import (
 )
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
-from privfeat.linear.prior import KNOWN, read_prior
+from privfeat.linear.parameters.prior import KNOWN, read_prior
+from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
 from privfeat.linear.problem import LinearProblem, Shape, Stack
 from privfeat.linear.rows.center import MEAN, mean_query, public_center
-from privfeat.linear.weights import COUNTS, class_weights, counts_query
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -275,24 +275,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             shape.stack.query.name, exact.scaled(scale), symmetric=symmetric
         )
         return block.unscaled(scale, name)
-
-    def _initial_coef(self, shape: Shape, intercept_init: float) -> NDArray[np.float64]:
-        """Return coefficients of zero with every intercept at ``intercept_init``."""
-        coef = np.zeros((shape.n_outputs, shape.n_columns))
-        if self.fit_intercept:
-            coef[:, -1] = intercept_init / shape.constant
-        return coef
-
-    def _prior_coef(
-        self, shape: Shape, center: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        """Return the prior as coefficients of bounded rows, if there is one."""
-        if shape.prior is None:
-            return None
-        coef = shape.prior.of_rows(center, self.row_scaling)
-        coef[:, :-1] /= shape.radius
-        coef[:, -1] /= shape.constant or np.inf
-        return coef[:, : shape.n_columns]
 
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` for rows as ``decision_function`` sees them.

@@ -11,9 +11,9 @@ from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.docs import document
+from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import GRAM_WEIGHT, Shape
-from privfeat.linear.weights import WeighsClasses
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -194,8 +194,8 @@ class DPFC(WeighsClasses, DPLinearClassifier):
             )
         with phase("inverse of the Gram matrix"):
             inverse = regularized_inverse(gram, ridge=float(ridge))
-        coef = self._initial_coef(shape, self.intercept_init)
-        prior = self._prior_coef(shape, rows.center)
+        coef = shape.initial_coef(self.intercept_init)
+        prior = shape.prior_coef(rows.center, self.row_scaling)
         weight = None
         if prior is not None:
             norm = float(self.clip_norm)

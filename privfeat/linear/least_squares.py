@@ -14,9 +14,9 @@ from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.release import Release
 from privfeat.estimation.probabilities import label_probabilities
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.docs import document
+from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
-from privfeat.linear.weights import WeighsClasses
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -169,7 +169,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         with phase("sums of the classes"):
             exact = statistics.exact_class_sums(records, shape.n_outputs)
         released = release("class_sums", exact)
-        prior = self._prior_coef(shape, rows.center)
+        prior = shape.prior_coef(rows.center, self.row_scaling)
         if prior is not None:
             weight = PriorWeight(
                 prior,

@@ -17,11 +17,11 @@ from privfeat.core.bounds import sensitivity
 from privfeat.data import LazyFeatures
 from privfeat.estimation.predictor import DEFAULT_BOUNDS
 from privfeat.estimation.scores import ScoredRegressor
-from privfeat.linear.docs import document
 from privfeat.linear.intervals import RegressionIntervals
 from privfeat.linear.model import DPLinearModel
+from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.ranges import N_ITER, RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.ranges import N_ITER, RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism

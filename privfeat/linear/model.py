@@ -22,8 +22,8 @@ from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
+from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.ranges import RANGES, Ranges
 from privfeat.linear.rows.slots import slots_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from privfeat._types import Loss
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.docs import document
+from privfeat.linear.parameters.docs import document
 from privfeat.linear.problem import Shape
 
 if TYPE_CHECKING:

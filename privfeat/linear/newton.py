@@ -14,9 +14,9 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.release import Release
 from privfeat.linear.classifier import DPLinearClassifier
-from privfeat.linear.docs import document
+from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.ranges import IN_CLIP_RANGE, N_ITER, RANGES, Ranges
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
-from privfeat.linear.ranges import IN_CLIP_RANGE, N_ITER, RANGES, Ranges
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -159,7 +159,7 @@ class DPNewton(DPLinearClassifier):
         bound, residual = self._gradient_bound(shape), self._residual_bound(shape)
         release = partial(self._release, mechanism, shape)
         symmetric = self.hessian_noise == "symmetric"
-        coef = self._initial_coef(shape, self.intercept_init)
+        coef = shape.initial_coef(self.intercept_init)
         for step in steps("Newton steps", int(self.n_iter), passes=2):
             exact = exact_gradient(
                 rows,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._types import Loss
+from privfeat._types import Loss, RowScaling
 from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
 
 if TYPE_CHECKING:
-    from privfeat.linear.prior import Prior
+    from privfeat.linear.parameters.prior import Prior
     from privfeat.linear.rows.bounded import BoundedRows
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
@@ -75,6 +75,24 @@ class Shape:
     stack: Stack | None = None
     class_weight: ClassWeights = None
     prior: "Prior | None" = field(default=None, repr=False)
+
+    def initial_coef(self, intercept_init: float) -> NDArray[np.float64]:
+        """Return coefficients of zero with every intercept at ``intercept_init``."""
+        coef = np.zeros((self.n_outputs, self.n_columns))
+        if self.constant:
+            coef[:, -1] = intercept_init / self.constant
+        return coef
+
+    def prior_coef(
+        self, center: NDArray[np.float64], row_scaling: RowScaling
+    ) -> NDArray[np.float64] | None:
+        """Return the prior as coefficients of bounded rows, if there is one."""
+        if self.prior is None:
+            return None
+        coef = self.prior.of_rows(center, row_scaling)
+        coef[:, :-1] /= self.radius
+        coef[:, -1] /= self.constant or np.inf
+        return coef[:, : self.n_columns]
 
 
 @dataclass(frozen=True, kw_only=True)

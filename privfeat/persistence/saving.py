@@ -130,7 +130,7 @@ def written_before(
     params = estimator.get_params(deep=False)
     params |= {name: None for name in NOT_WRITTEN if name in params}
     if hasattr(params.get("prior"), "coef_"):
-        from privfeat.linear.prior import as_array
+        from privfeat.linear.parameters.prior import as_array
 
         params["prior"] = as_array(params["prior"], estimator)
     names = None if class_names is None else [str(name) for name in class_names]

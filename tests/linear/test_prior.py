@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 import privfeat
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares
 from privfeat.estimation.team import _described
-from privfeat.linear.prior import as_array, read_prior
+from privfeat.linear.parameters.prior import as_array, read_prior
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 TAKE_A_PRIOR = [DPFC, DPAdamLinear, DPLeastSquares]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, load, save
 from privfeat.core.noise.release import Release
-from privfeat.linear.weights import balanced_weights
+from privfeat.linear.parameters.weights import balanced_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 WEIGHING = [DPFC, DPAdamLinear, DPLeastSquares]

@@ -15,14 +15,6 @@ B`` together, which the margin covers.
 
 Notation: ``x`` is the bounded row of a record, ``norm(x) <= C = clip_norm``; ``p`` its
 predicted probabilities; ``y_j`` is 1 for each label ``j`` that it carries, else 0.
-
-Weights. What a record contributes may be multiplied by the weight of its class, in
-``(0, 1]``: its clipped gradient, or its row, by the root. The proofs below use that
-contributions are no longer than a bound, rows no longer than ``C``, and that inner
-products of outer products are not negative. A weight changes none of that: it makes no
-coordinate larger. So all bounds are those of the largest weight, 1, attained by records
-of such a class; two of other classes, of weights ``v`` and ``w``, are at most ``v + w``
-times the bound for one apart, and no more than two of that class.
 """
 
 import math

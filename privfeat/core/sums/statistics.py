@@ -51,9 +51,8 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     factors: Iterator[Float[Array, "b c"]] = map(factors_of, rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
     joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
-    by_slices = sliced(rows)
     for block in joined:
-        total.add(gram_of(block, by_slices))
+        total.add(gram_of(block, sliced(rows)))
     return total.sum(unit**2)
 
 
@@ -127,14 +126,12 @@ def exact_gradient(
         Called once per chunk with its number of rows; returns which of them take part:
         sensitive.
     weights : array, optional
-        Of labels, as `WeightedRows` has them; they multiply clipped gradients.
+        Of labels, as `WeightedRows` has them.
     """
     private, step = rows.step is not None, rows.step or 1.0
     whole, unit = whole_coef(coef, private)
-    clip_norm, radius = float(clip_norm), float(residual_clip_norm)
-    clip = None
-    if rows.users is not None:
-        clip = rows.users.of_gradients(step, loss, len(coef), radius, clip_norm)
+    radius, clip_norm = float(residual_clip_norm), float(clip_norm)
+    bounds = (step, loss, len(coef), radius, clip_norm)
     gradient_of = partial(
         arithmetic(rows.sparse).gradient_of,
         whole=whole if rows.sparse else placed(whole),
@@ -143,7 +140,7 @@ def exact_gradient(
         clip_norm=clip_norm if private else None,
         radius=radius,
         weights=None if weights is None else placed(checked_weights(weights)),
-        clip=clip,
+        clip=rows.users and rows.users.of_gradients(*bounds),
         **options(rows),
     )
     grid = _RESIDUAL_STEPS[loss] if private else 1.0

@@ -64,8 +64,7 @@ class BoundedRows:
     """
 
     sparse = False
-    # that was released with their mean, if it was
-    noisy_count: float | None = None
+    noisy_count: float | None = None  # released with their mean, if it was
 
     def __init__(
         self,

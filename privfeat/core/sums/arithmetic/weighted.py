@@ -1,4 +1,14 @@
-"""Rows that are multiplied by the root of the weight of their class."""
+"""Weights of classes, and rows that are multiplied by their roots.
+
+What a record contributes may be multiplied by the weight of its class, in ``(0, 1]``:
+its clipped gradient, or its row, by the root. The proofs of ``sensitivity`` and
+``replacement`` use that contributions are no longer than a bound, rows no longer than
+``C``, and that inner products of outer products are not negative. A weight changes none
+of that: it makes no coordinate larger. So all bounds are those of the largest weight,
+1, attained by records of such a class; two of other classes, of weights ``v`` and
+``w``, are at most ``v + w`` times the bound for one apart, and no more than two of that
+class.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

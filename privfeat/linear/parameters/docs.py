@@ -86,10 +86,10 @@ CLASS_WEIGHT = """class_weight : "balanced", mapping or array-like, optional
 
 WEIGHTS = """**Class weights.** What a record adds is multiplied by the weight of its
     class: its gradient, after the clip, and its outer product. Weights are divided by
-    the largest one, so that sensitivities stay as they are (`privfeat.core.bounds.
-    sensitivity`); the noise stays as well, and what is learned of a common class is
-    what fewer records tell. Where `predict_proba` is to be right, or noise is large,
-    fit without weights and move the intercepts (`privfeat.analysis.rates`).
+    the largest one, so that sensitivities stay as they are (`privfeat.core.sums.
+    arithmetic.weighted`); the noise stays as well, and what is learned of a common
+    class is what fewer records tell. Where `predict_proba` is to be right, or noise is
+    large, fit without weights and move the intercepts (`privfeat.analysis.rates`).
     ``"balanced"`` first releases ``class_counts``, sensitivity 1, or ``sqrt(2)`` under
     replace-one, and lifts counts to the noise of the fit: a class without records gets
     no infinite weight. ``class_weight_`` has the weights that were used."""

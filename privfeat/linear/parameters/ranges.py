@@ -24,7 +24,7 @@ from privfeat._types import (
     USER_BOUNDS,
 )
 from privfeat.core.bounds.grid import CLIP_RANGE
-from privfeat.linear.prior import check_prior
+from privfeat.linear.parameters.prior import check_prior
 
 Ranges = Mapping[str, Callable[[str, Any], object]]
 

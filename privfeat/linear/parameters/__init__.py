@@ -1,0 +1,1 @@
+"""Parameters of linear estimators: ranges, meaning, and how help says it."""
