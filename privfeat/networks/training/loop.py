@@ -147,8 +147,10 @@ class Trainer:
             valid, radius = jnp.ones(n, bool), jnp.float32(1.0)
             return self.clipped_sum(parameters, *batch, valid, radius)
 
-        inputs = jax.ShapeDtypeStruct((n, 1, *records.shape[1:]), jnp.float32)
-        labels = jax.ShapeDtypeStruct((n, *targets.shape[1:]), targets.dtype)
+        # views of one zero
+        inputs = np.broadcast_to(np.float32(0.0), (n, 1, *records.shape[1:]))
+        zero = np.zeros((), targets.dtype)
+        labels = np.broadcast_to(zero, (n, *targets.shape[1:]))
         try:
             with jax.default_matmul_precision("highest"):
                 jax.eval_shape(batch_sum, inputs, labels)
