@@ -4,9 +4,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
+# What ``threadpoolctl`` can keep to one thread; not Accelerate, of macOS.
+_LIMITED = ("openblas", "mkl", "blis", "flexiblas")
 _lock = Lock()
 _threads_before: list[int] = []  # for each body that runs
 _limit = ExitStack()
@@ -43,3 +47,20 @@ def one_thread_a_product() -> Iterator[int]:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def keeps_one_thread() -> bool:
+    """Return whether `one_thread_a_product` is known to hold for products of NumPy.
+
+    Else a row is treated alike if it is multiplied by itself.
+    """
+    name = library_of_numpy().lower()
+    found = _controller().select(user_api="blas").lib_controllers
+    return bool(found) and any(known in name for known in _LIMITED)
+
+
+@cache
+def library_of_numpy() -> str:
+    """Return the name of the library that multiplies for NumPy."""
+    built: Any = np.show_config(mode="dicts")
+    return str(built["Build Dependencies"]["blas"].get("name", ""))

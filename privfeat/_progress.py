@@ -104,7 +104,8 @@ def make_bar(
     if "ipykernel" in sys.modules:
         from tqdm.auto import tqdm as notebook_bar
 
-        return notebook_bar(bar_format=bar_format, **options)
+        # without widgets it writes text, which must not end a fit either
+        return notebook_bar(bar_format=bar_format, file=STDERR, **options)
     if STDERR.isatty():
         # on terminals that do not say how large they are tqdm would show nothing
         columns, rows = shutil.get_terminal_size()

@@ -19,19 +19,19 @@ class _Stderr:
     def write(self, text: str) -> int:
         """Write a text, or not."""
         if sys.stderr is not None:  # it was not open when Python started
-            with suppress(OSError, ValueError):  # ValueError: it was closed later
+            with suppress(Exception):  # what stands for it may raise anything
                 sys.stderr.write(text)
         return len(text)
 
     def flush(self) -> None:
         """Hand on what was written."""
         if sys.stderr is not None:
-            with suppress(OSError, ValueError):
+            with suppress(Exception):
                 sys.stderr.flush()
 
     def isatty(self) -> bool:
         """Return whether it is a terminal."""
-        with suppress(OSError, ValueError):
+        with suppress(Exception):
             return sys.stderr is not None and sys.stderr.isatty()
         return False
 

@@ -4,6 +4,7 @@ import errno
 import io
 import re
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -146,15 +147,15 @@ class Refusing(io.StringIO):
     """A stderr that is full, or whose reader or terminal is gone."""
 
     def write(self, text):
-        raise OSError(self.number, "cannot be written")
+        raise self.error
 
     def flush(self):
         self.write("")
 
 
-def refusing(number):
+def refusing(error):
     stderr = Refusing()
-    stderr.number = number
+    stderr.error = error
     return stderr
 
 
@@ -167,23 +168,26 @@ def closed():
 @pytest.mark.parametrize(
     "stderr",
     [
-        refusing(errno.ENOSPC),
-        refusing(errno.EPIPE),
-        refusing(errno.EIO),
+        refusing(OSError(errno.ENOSPC, "cannot be written")),
+        refusing(OSError(errno.EPIPE, "cannot be written")),
+        refusing(OSError(errno.EIO, "cannot be written")),
+        refusing(RuntimeError("of another package")),
         closed(),
         None,
     ],
-    ids=["full", "pipe", "terminal", "closed", "none"],
+    ids=["full", "pipe", "terminal", "other", "closed", "none"],
 )
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("where", ["terminal", "file", "notebook"])
 def test_a_fit_is_not_lost_with_its_stderr(
-    rows, tmp_path, monkeypatch, plant, stderr, terminal
+    rows, tmp_path, monkeypatch, plant, stderr, where
 ):
-    """It is charged before the first line is shown."""
+    """It is charged before the first line is shown; a notebook may have no widgets."""
     path = tmp_path / "ledger"
     ledger = PrivacyLedger(path, dataset="d", epsilon=3.0, delta=1e-5)
     if isinstance(stderr, Refusing):
-        stderr.isatty = lambda: terminal
+        stderr.isatty = lambda: where == "terminal"
+    if where == "notebook":
+        monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
     plant("seconds between lines", 0.0)
     monkeypatch.setattr(sys, "stderr", stderr)
     X, y = rows

@@ -161,13 +161,13 @@ class DPSGDModel(DPSGDParameters, ABC):
             if team.size > 1:
                 given = problem, records, network
                 check_same_training(trainer, self, seed, fit.statement, *given)
+            like = blank(records), targets[:1]
             if private and self.clipping == "adaptive":
-                like = blank(records), targets[:1], problem.n_outputs
                 parts = record_parts(network, *how)
                 trainer, initial = with_adaptive_bounds(
-                    trainer, parts, factor, style, initial, *like
+                    trainer, parts, factor, style, initial, *like, problem.n_outputs
                 )
-            start = trainer.start(first_of(team, initial, "initial parameters"))
+            start = trainer.start(first_of(team, initial, "initial parameters"), *like)
             parameters = run_to_end(self, trainer, start, fit, fitted)
         return self._with_model(parameters, fitted)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._messages import array_of
+from privfeat._messages import array_of, check_columns
 from privfeat.estimation.problem import Problem
 from privfeat.estimation.scores import ScoredRegressor
 from privfeat.networks.docstrings import document
@@ -40,7 +40,11 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
         return scores if self.n_outputs_ > 1 else scores[:, 0]
 
     def _problem(self, y: Any) -> Problem:
-        targets = array_of(y, np.float32)
+        check_columns(y=y)
+        given = array_of(y)
+        if given.dtype.kind == "c":
+            raise TypeError("y must be real, got complex numbers.")
+        targets = array_of(given, np.float32)
         if targets.ndim not in (1, 2) or not np.all(np.isfinite(targets)):
             raise ValueError(
                 "y must have shape (n_samples,) or (n_samples, n_outputs) and be "

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfeat._blas import one_thread_a_product
+from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data
 from privfeat._types import Adjacency
@@ -171,7 +171,10 @@ class TemperatureScaling(
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
         one_by_one = plan is not None and not is_ours(self.estimator)
-        log_p, codes = self._in_slots(features, codes, one_by_one)
+        # networks multiply by XLA
+        linear = plan is not None and hasattr(self.estimator, "coef_")
+        alone = one_by_one or (linear and not keeps_one_thread())
+        log_p, codes = self._in_slots(features, codes, alone)
         if plan is None:
             self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
@@ -231,13 +234,13 @@ class TemperatureScaling(
         return logarithms
 
     def _in_slots(
-        self, features: NDArray[Any], codes: NDArray[np.intp], one_by_one: bool
+        self, features: NDArray[Any], codes: NDArray[np.intp], alone: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return log probabilities and labels of whole chunks, -1 in empty slots.
 
         What is computed of a record depends on that record alone.
         """
-        chunks = full_chunks(features, alone=one_by_one)
+        chunks = full_chunks(features, alone=alone)
         with one_thread_a_product():
             log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))

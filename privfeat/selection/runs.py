@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from privfeat._blas import one_thread_a_product
+from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import without_data, without_warnings
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
@@ -58,7 +58,8 @@ class HoldoutScore:
         exact = 0
         if len(self._X):
             # of others, a prediction by ranks or means of a call would mix its rows
-            chunks = full_chunks(self._X, alone=not is_ours(fitted))
+            alone = not (is_ours(fitted) and keeps_one_thread())
+            chunks = full_chunks(self._X, alone=alone)
             with one_thread_a_product():
                 parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
             correct = np.concatenate(parts)[: len(self._y)] == self._y

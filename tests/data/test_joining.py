@@ -5,6 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
+from privfeat import PrivacyWarning
 from privfeat.data import (
     FeatureFileError,
     FeatureWriter,
@@ -156,3 +157,14 @@ def test_join_features_refuses_a_split_without_rows(tmp_path):
         writer.finish({"shard": {"number": 1, "count": 1}})
     with pytest.raises(FeatureFileError, match="'train' must have a row in some shard"):
         join_features(tmp_path / "out.h5", [path])
+
+
+def test_joined_files_of_ones_own_say_that_users_are_known_by_numbers(tmp_path):
+    """Numbered in each file anew, one user would count for two, and two for one."""
+    paths = [tmp_path / name for name in ("a.h5", "b.h5", "c.h5", "d.h5")]
+    for place, path in enumerate(paths):
+        columns = np.full((2, 3), place + 1), [0, 1], *([[0, 1]] if place < 2 else [])
+        write_features(path, {"train": columns})
+    with pytest.warns(PrivacyWarning, match="users are joined by their numbers"):
+        join_features(tmp_path / "ab.h5", paths[:2])
+    join_features(tmp_path / "cd.h5", paths[2:])  # names no user

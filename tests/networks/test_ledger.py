@@ -1,8 +1,11 @@
 """Fits of whole networks that are charged to a ledger."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import nnx
 from sklearn.base import clone
 
 from privfeat import (
@@ -128,6 +131,23 @@ def test_refused_ledgers_and_data_are_not_charged(make, ledger, records):
         make().fit(X, y[:-1])
     with pytest.raises(TypeError, match="from gradients and parameters alone"):
         make(optimizer=optax.lbfgs()).fit(X, y)
+    assert ledger.history == []
+
+
+class Ragged(nnx.Module):
+    """An operation that JAX takes of one record, and has no rule for under vmap."""
+
+    def __init__(self, shape, n_outputs, *, rngs):
+        self.kernel = nnx.Param(jnp.ones((2, *shape, n_outputs)))
+
+    def __call__(self, x):
+        return jax.lax.ragged_dot(x, self.kernel[...], jnp.array([len(x), 0]))
+
+
+def test_a_network_without_gradients_of_records_is_not_charged(make, ledger, records):
+    """The first batch ended the fit, which had spent its budget."""
+    with pytest.raises(TypeError, match="a gradient of each record under"):
+        make().set_params(model=Ragged).fit(*records)
     assert ledger.history == []
 
 

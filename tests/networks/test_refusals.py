@@ -47,6 +47,17 @@ def test_targets_that_are_no_numbers_of_records_are_refused(y):
         DPSGDRegressor(noise_multiplier=1.0).fit(np.zeros((4, 3)), y)
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [("M8[D]", "got dates"), ("m8[s]", "got dates"), ("complex64", "must be real")],
+)
+def test_targets_that_would_become_other_numbers_are_refused(kind, message):
+    """Dates became nanoseconds, and complex numbers lost their imaginary part."""
+    y = np.arange(4).astype(kind)
+    with pytest.raises(TypeError, match=message):
+        DPSGDRegressor(noise_multiplier=1.0).fit(np.zeros((4, 3)), y)
+
+
 def test_labels_in_several_columns_are_refused():
     clf = DPSGDClassifier(noise_multiplier=1.0, classes=range(2))
     with pytest.raises(ValueError, match="y must be a 1d array"):

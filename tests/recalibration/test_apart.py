@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_limits
 
 from privfeat import DPLeastSquares, TemperatureScaling
+from privfeat._blas import keeps_one_thread, library_of_numpy
 from privfeat.audit.recorder import recording
 
 
@@ -62,3 +63,32 @@ def test_a_prediction_does_not_depend_on_its_place_among_others():
             alike = np.repeat(row[None], 1024, axis=0)
             log_p, _ = scaling._in_slots(alike, np.zeros(1024, int), False)
             assert np.all(log_p == log_p[0])
+
+
+@pytest.fixture
+def accelerate(monkeypatch):
+    """Let NumPy say that it multiplies by a library whose threads nobody limits."""
+    built = {"Build Dependencies": {"blas": {"name": "accelerate"}}}
+    monkeypatch.setattr(np, "show_config", lambda mode: built)
+    library_of_numpy.cache_clear()
+    yield
+    library_of_numpy.cache_clear()
+
+
+def test_rows_are_predicted_alone_where_a_product_may_have_threads(accelerate):
+    """Of Accelerate, the library of macOS, ``threadpoolctl`` knows nothing."""
+    X, y, shapes = np.eye(4)[np.arange(40) % 4], np.arange(40) % 2, []
+    clf = DPLeastSquares(epsilon=1.0, classes=[0, 1]).fit(X, y)
+    predict_proba = clf.predict_proba
+    clf.predict_proba = lambda rows: shapes.append(rows.shape) or predict_proba(rows)
+    scaled = TemperatureScaling(clf, epsilon=1.0).fit(X, y)
+    assert set(shapes) == {(1, 4)}
+    assert not any("one record at a time" in fact for fact in scaled.privacy_.public)
+    shapes.clear()
+    TemperatureScaling(clf, public=True).fit(X, y)
+    assert set(shapes) == {(1024, 4)}
+
+
+def test_products_of_this_machine_keep_to_one_thread():
+    """Else rows are predicted one by one, which takes long."""
+    assert keeps_one_thread()

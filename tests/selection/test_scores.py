@@ -143,6 +143,23 @@ def test_score_moves_by_one_record_whatever_another_makes_of_neighbours():
     assert seen == [200, 200]
 
 
+@pytest.mark.parametrize(("kept", "n_rows"), [(True, 1024), (False, 1)])
+def test_rows_are_scored_alone_where_a_product_may_have_threads(plant, kept, n_rows):
+    plant("whether an estimator is ours", lambda fitted: True)
+    plant("whether products keep to one thread", lambda: kept)
+    shapes = []
+
+    class Spied:
+        def predict(self, X):
+            shapes.append(X.shape)
+            return np.zeros(len(X), int)
+
+    plan = Runner(DPFC(), {}, range(2), 0.5, KeyStream(1)).score_plan()
+    with selecting() as fit:
+        runs_of.HoldoutScore(np.ones((3, 2)), np.zeros(3, int), plan, fit)(Spied())
+    assert set(shapes) == {(n_rows, 2)}
+
+
 def test_score_shows_no_words_of_the_estimator():
     class Talks:
         def predict(self, X):

@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from privfeat._files import write_atomically
+from privfeat._warnings import warn
 from privfeat.data.reader import FeatureFile, FeatureSplit
 from privfeat.data.schema import (
     COLUMNS,
@@ -64,7 +65,8 @@ def join_features(
     directly find NaN and the largest integer, not zeros.
 
     Users are joined by their numbers: one user must have the same in all shards, as in
-    those of one extraction.
+    those of one extraction. Nothing shows it of other files, so a `PrivacyWarning` says
+    so.
 
     Examples
     --------
@@ -94,6 +96,8 @@ def join_features(
     ]
     _check_distinct(known)
     first = files[0]
+    if any("groups" in split.columns for split in first.values()):
+        _warn_of_numbers(files)
     attributes = {
         **_shared([file.metadata for file in files]),
         "n_features": first.n_features,
@@ -155,6 +159,16 @@ def _check_distinct(shards: Sequence[Shard]) -> None:
                 "every record would count twice. Leave one out."
             )
         found[shard.sha256] = shard.file
+
+
+def _warn_of_numbers(files: Sequence[FeatureFile]) -> None:
+    """Warn unless one extraction has given the users their numbers."""
+    if len(files) > 1 and not all("shard" in file.metadata for file in files):
+        warn(
+            "users are joined by their numbers: each must have the same number in all "
+            "shards, and no other user. Number them over all shards, not in each, or "
+            "the guarantee of a user is that of a part of the rows."
+        )
 
 
 def _identity(file: FeatureFile) -> dict[str, Any]:

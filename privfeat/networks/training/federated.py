@@ -36,7 +36,7 @@ from privfeat.estimation.inputs import Users
 from privfeat.networks.engine.clipped_sums import Trained
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.images.augment import Views
-from privfeat.networks.layers.contributions import Contribution, kept
+from privfeat.networks.layers.contributions import Contribution, kept, widened
 from privfeat.networks.training.units import Units
 
 
@@ -102,12 +102,14 @@ class LocalTraining:
 
         def update(views: Any, filled: Any, orders: Any, targets: Any) -> Parameters:
             def step(lost: Parameters, slots: Any) -> tuple[Parameters, None]:
-                moving = {name: start[name] - lost[name] for name in trainable}
+                moving = {n: leaf - lost[n] for n, leaf in start.items()}
+                moving = {n: moving[n].astype(leaf.dtype) for n, leaf in start.items()}
                 batch = views[slots], targets[slots], filled[slots]
                 gradient = jax.grad(batch_loss)(moving, *batch)
                 return {n: lost[n] + rate * gradient[n] for n in trainable}, None
 
-            nothing = jax.tree.map(jnp.zeros_like, start)
+            # in float32 at least, whatever the network computes in
+            nothing = jax.tree.map(lambda leaf: jnp.zeros_like(widened(leaf)), start)
             lost: Parameters = jax.lax.scan(step, nothing, orders)[0]
             return lost
 

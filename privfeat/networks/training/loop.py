@@ -102,20 +102,25 @@ class Trainer:
     keys: KeyStream
     team: Team
 
-    def start(self, parameters: Parameters) -> TrainState:
+    def start(
+        self, parameters: Parameters, records: NDArray[Any], targets: NDArray[Any]
+    ) -> TrainState:
         """Return the state before the first step.
+
+        Of ``records`` and ``targets``, of length 1, shapes and types alone are used.
 
         Raises
         ------
         TypeError
-            If the optimizer needs more than gradients and parameters for a step: found
-            here, before the fit is charged.
+            If the optimizer needs more than gradients and parameters for a step, or
+            JAX has no gradient of each record: found here, before the fit is charged.
         ValueError
             If sums of so many parameters, or records at a time, are not exact.
         """
         if self.private:
             size = sum(parameters[name].size for name in self.names)
             check_batches(size, self.microbatch_size)
+        self._rehearse(parameters, records, targets)
         moving = {name: parameters[name] for name in self.names}
         average = dict(moving) if self.ema_decay is not None else None
         optimizer = self.optimizer.init(moving)
@@ -127,6 +132,33 @@ class Trainer:
                 f"one raised: {error}. Pass another optax optimizer."
             ) from error
         return TrainState(0, dict(parameters), optimizer, average)
+
+    def _rehearse(
+        self, parameters: Parameters, records: NDArray[Any], targets: NDArray[Any]
+    ) -> None:
+        """Raise TypeError unless the sum of a batch can be traced; nothing is computed.
+
+        Some operations have no rule for ``vmap``, by which records are kept apart.
+        """
+        n = self.microbatch_size
+
+        def batch_sum(inputs: Any, targets: Any) -> Parameters:
+            batch = self.units.alone(inputs, targets)
+            valid, radius = jnp.ones(n, bool), jnp.float32(1.0)
+            return self.clipped_sum(parameters, *batch, valid, radius)
+
+        # views of one zero
+        inputs = np.broadcast_to(np.float32(0.0), (n, 1, *records.shape[1:]))
+        zero = np.zeros((), targets.dtype)
+        labels = np.broadcast_to(zero, (n, *targets.shape[1:]))
+        try:
+            with jax.default_matmul_precision("highest"):
+                jax.eval_shape(batch_sum, inputs, labels)
+        except Exception as error:
+            raise TypeError(
+                "model must have a gradient of each record under jax.vmap, but one "
+                f"raised: {error}. Leave out the operation that it names."
+            ) from error
 
     def run(
         self, mechanism: GaussianMechanism, state: TrainState, steps: Iterable[int]

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from privfeat import DPSGDClassifier
 from privfeat.core.sums.batches import UNIT
@@ -194,3 +195,23 @@ def test_epochs_have_orders_of_their_own_and_empty_slots_come_last(of_users):
         assert np.array_equal(np.sort(own[:, :n_records])[0], np.arange(n_records))
     assert len({own.tobytes() for own in orders[4].reshape(3, 6)}) > 1
     assert not np.array_equal(orders[4], orders[9])  # two users of five records
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_updates_of_any_network_are_summed_in_float32(dtype):
+    """One in half precision ended each fit for users, when it was charged."""
+    linear = nnx.Linear(3, 2, param_dtype=dtype, dtype=dtype, rngs=nnx.Rngs(0))
+    network, local = Network(linear), LocalTraining(2, 1, 2, 0.5)
+    parts = clipped_sums.record_parts(
+        network, cross_entropy, "flat", local, ("kernel", "bias")
+    )
+    slots = jnp.ones((4, 2), bool), jnp.zeros((4, 1, 2), int)
+    found = jax.eval_shape(
+        clipped_sums.clipped_sum(parts, private=False),
+        network.initial,
+        UserInputs(jnp.ones((4, 2, 1, 3)), *slots),
+        jnp.zeros((4, 2), int),
+        jnp.ones(4, bool),
+        jnp.float32(1.0),
+    )
+    assert (found["kernel"].shape, found["kernel"].dtype) == ((3, 2), np.float32)
