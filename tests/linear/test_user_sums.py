@@ -268,3 +268,13 @@ def test_users_stand_side_by_side_and_cross_no_block(users):
             assert len(np.unique(own // block)) == 1
             assert len(np.unique(slots.users[own])) == 1
         assert np.all((slots.users >= 0) == (slots.records >= 0))
+
+
+def test_users_are_those_of_one_reading():
+    """Another thread, or the writer of a memory map, may change them meanwhile."""
+    groups = np.arange(12) // 2
+    found = check_users(groups, 2, len(groups))
+    kept = found.kept_records(7)
+    groups[:] = 0  # a user of twelve records would stand in six blocks
+    slots = slots_of(found.ids, kept, 2)
+    assert np.unique(slots.users, return_counts=True)[1].max() == 2
