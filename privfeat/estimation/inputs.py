@@ -258,7 +258,8 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
     masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
         if given.dtype.kind in "iu":
-            return np.asarray(given)
+            # a copy: which records count, and where they stand, must be of one reading
+            return np.array(given)
     values = list_of("groups", given)
     for kind, plain in _PLAIN.items():
         if all(isinstance(value, kind) for value in values):

@@ -226,15 +226,18 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
 
     def _check_clips(self, queries: list[Query], shape: Shape) -> None:
         """Refuse users whose sums cannot be clipped, before anything is charged."""
-        norm = float(self.clip_norm)
-        clip, step = UserClip(norm, int(self.max_group_size or 1)), grid_step(norm)
+        norm, most = float(self.clip_norm), int(self.max_group_size or 1)
+        further = getattr(self, "gram_clip_norm", None)
         for query in queries:
-            if query.name == "gradient":
+            if query.name in ("gradient", "class_contrasts"):
                 bound: float | None = getattr(self, "gradient_clip_norm", None)
                 bound = math.inf if bound is None else float(bound)
-                clip.of_gradients(step, shape.loss, shape.n_outputs, math.inf, bound)
+                sizes = (shape.loss, shape.n_outputs, math.inf, bound)
+                UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
             elif query.name != "class_sums":
-                clip.of_grams(step, shape.n_columns)
+                radius = norm if further is None else min(norm, float(further))
+                clip = UserClip(radius, most)
+                clip.of_grams(grid_step(radius), shape.n_columns)
 
     def _stacked(
         self, queries: list[Query], products: str, factor_norm: float, others: list[str]

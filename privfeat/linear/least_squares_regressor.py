@@ -14,6 +14,8 @@ from privfeat._types import RowScaling
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.user_clips import UserClip
 from privfeat.data import LazyFeatures
 from privfeat.estimation.predictor import DEFAULT_BOUNDS
 from privfeat.estimation.scores import ScoredRegressor
@@ -195,6 +197,9 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
             constant=constant or 0.0,
             loss="squared",
         )
+        if self._clips_users():  # refused before anything is charged
+            clip = UserClip(self._radius(), int(self.max_group_size or 1))
+            clip.of_grams(grid_step(self._radius()), shape.n_columns + 1)
         return LinearProblem(
             targets=2.0 * targets - 1.0,
             n_outputs=1,

@@ -151,10 +151,13 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if users is not None:
             chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
             kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
-            if team.size > 1:
-                team.check_same("groups", kept.tobytes())
             if plan.private and self._clips_users():
                 slots = slots_of(users.ids, kept, users.max_group_size)
+            if team.size > 1:
+                # who has which slot decides which process reads a record
+                places = () if slots is None else (slots.records, slots.users)
+                content = b"".join(array.tobytes() for array in (kept, *places))
+                team.check_same("groups", content)
         told = partial(announced, self, fit.statement, first=team.index == 0)
         shown = agreed(team, "say what the fit costs", told)
         with kept_compiled_code():

@@ -92,7 +92,9 @@ class Shape:
         coef = self.prior.of_rows(center, row_scaling)
         coef[:, :-1] /= self.radius
         coef[:, -1] /= self.constant or np.inf
-        return coef[:, : self.n_columns]
+        coef = coef[:, : self.n_columns]
+        # in a unit, a power of two, whose squares neither vanish nor overflow
+        return np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -197,3 +197,13 @@ def test_least_squares_refuses_a_prior_beside_class_weights():
     fit = DPLeastSquares(prior=np.eye(3, 4), class_weight="balanced", **OPTIONS)
     with pytest.raises(ValueError, match="class_weight must be None with a prior"):
         fit.fit(np.ones((6, 4)), [0, 1, 2] * 2)
+
+
+@pytest.mark.parametrize("cls", TAKE_A_PRIOR)
+@pytest.mark.parametrize("scale", [2.0**-700, 2.0**700])
+def test_the_scale_of_a_prior_has_no_meaning(cls, scale, three_classes):
+    """Squares of small or large ones ended a fit after its charge."""
+    prior = np.random.default_rng(0).normal(size=(3, 4))
+    expected = cls(prior=prior, **OPTIONS).fit(*three_classes).coef_
+    found = cls(prior=scale * prior, **OPTIONS).fit(*three_classes).coef_
+    np.testing.assert_array_equal(found, expected)

@@ -9,7 +9,9 @@ from privfeat import (
     DPAdamLinear,
     DPLeastSquares,
     DPLeastSquaresRegressor,
+    DPNearestMean,
     DPNewton,
+    PrivacyLedger,
     open_features,
 )
 from privfeat.data import write_features
@@ -224,10 +226,32 @@ def test_users_who_cannot_be_clipped_are_refused_before_the_charge(options, matc
     DPAdamLinear(**made, user_bound="count").planned(4)
 
 
-def test_gram_matrices_too_large_to_clip_are_refused_before_the_charge():
-    clf = DPLeastSquares(classes=range(3), max_group_size=512, clip_norm=1.01)
+@pytest.mark.parametrize(
+    "clf",
+    [
+        DPLeastSquares(classes=range(3), max_group_size=512, clip_norm=1.01),
+        DPFC(classes=range(3), max_group_size=512, gram_clip_norm=0.51),
+    ],
+)
+def test_gram_matrices_too_large_to_clip_are_refused_before_the_charge(clf):
     with pytest.raises(ValueError, match="max_group_size must be smaller"):
         clf.planned(11_000)
+
+
+@pytest.mark.filterwarnings("ignore:X should have fewer columns")
+def test_a_regression_too_large_to_clip_is_refused_before_the_charge(tmp_path):
+    budget = {"epsilon": 1.0, "delta": 1e-5}
+    ledger = PrivacyLedger(tmp_path / "ledger", dataset="d", unit="user", **budget)
+    model = DPLeastSquaresRegressor(target_bounds=(0, 1), ledger=ledger, **budget)
+    model.set_params(max_group_size=512, clip_norm=0.76)
+    with pytest.raises(ValueError, match="max_group_size must be smaller"):
+        model.fit(np.zeros((2, 10_600)), [0.0, 1.0], [1, 2])
+    assert ledger.spent.epsilon == 0.0
+
+
+def test_users_of_long_rows_are_clipped_where_no_matrix_is_summed():
+    clf = DPNearestMean(classes=range(3), max_group_size=512, center=False)
+    assert clf.planned(2**17).records[0].l2_sensitivity < 1.0
 
 
 def test_users_stand_side_by_side_and_cross_no_block(users):
@@ -244,3 +268,13 @@ def test_users_stand_side_by_side_and_cross_no_block(users):
             assert len(np.unique(own // block)) == 1
             assert len(np.unique(slots.users[own])) == 1
         assert np.all((slots.users >= 0) == (slots.records >= 0))
+
+
+def test_users_are_those_of_one_reading():
+    """Another thread, or the writer of a memory map, may change them meanwhile."""
+    groups = np.arange(12) // 2
+    found = check_users(groups, 2, len(groups))
+    kept = found.kept_records(7)
+    groups[:] = 0  # a user of twelve records would stand in six blocks
+    slots = slots_of(found.ids, kept, 2)
+    assert np.unique(slots.users, return_counts=True)[1].max() == 2
