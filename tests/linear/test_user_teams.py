@@ -2,37 +2,27 @@
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
 import numpy as np
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPLeastSquaresRegressor
 from privfeat.core.sums import processes
-from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyError
+from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 SIZE = 2
 
 
 @pytest.fixture
-def together(monkeypatch):
+def together():
     """Run a function as each of two processes would, and return what it returned."""
-    passed, barrier = [None] * SIZE, Barrier(SIZE, timeout=60.0)
-
-    def added(team, values):
-        passed[team.index] = values
-        barrier.wait()
-        total = np.sum(passed, axis=0)
-        barrier.wait()
-        return total
+    board = Board()
 
     def one(function, index):
-        processes._team.set(Team(index, SIZE))
+        processes._team.set(Thread(index, SIZE, board=board))
         return function(index)
-
-    monkeypatch.setattr(Team, "_added", added)
 
     def run(function):
         with ThreadPoolExecutor(SIZE) as threads:
