@@ -33,7 +33,7 @@ LIMIT = 2**20
 class WholeRows:
     """Whole rows, every fourth of the largest numbers, as the core's ``Rows``."""
 
-    step, n_columns, sparse = 1.0 / LIMIT, N_COLUMNS, False
+    step, n_columns, sparse, users = 1.0 / LIMIT, N_COLUMNS, False, None
 
     def __init__(self, n_rows: int, largest: int) -> None:
         rng = np.random.default_rng(0)

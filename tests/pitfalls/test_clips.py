@@ -166,7 +166,7 @@ def test_21_all_outputs_of_a_gradient_share_one_norm():
 
 
 def test_21_notices_a_clip_output_by_output(plant):
-    def each(residuals, row_norms, *, clip_norm, radius, largest):
+    def each(residuals, row_norms, *, clip_norm, largest, **_):
         limit = jnp.minimum(largest, clip_norm / row_norms)[:, None]
         return jnp.trunc(jnp.clip(residuals, -limit, limit) / grid_step(largest))
 
