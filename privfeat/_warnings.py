@@ -1,5 +1,6 @@
 """Warnings that point at the line of the user that called privfeat."""
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -37,9 +38,10 @@ def warnings_shown() -> Iterator[None]:
     finally:
         scope.is_open = False  # another thread may put back a copy of the filters
         filters = cast("list[Any]", warnings.filters)
-        for each in shown:
-            with suppress(ValueError):  # another thread put back older filters
-                filters.remove(each)
+        for each in list(filters):
+            if isinstance(each[1], _Within) and not each[1].is_open:
+                with suppress(ValueError):  # another thread was faster
+                    filters.remove(each)
 
 
 class _Scope:
@@ -54,8 +56,21 @@ class _Within:
     def __init__(self, scope: _Scope, text: Any) -> None:
         self._scope, self._text = scope, text
 
+    @property
+    def is_open(self) -> bool:
+        return self._scope.is_open
+
+    @property
+    def pattern(self) -> str:
+        """What scikit-learn hands to its jobs, as of a compiled expression."""
+        if not self.is_open:
+            return "(?!)"  # matches nothing
+        if isinstance(self._text, str):
+            return re.escape(self._text) + r"\Z"
+        return "" if self._text is None else str(self._text.pattern)
+
     def match(self, text: str) -> bool:
-        if not self._scope.is_open:
+        if not self.is_open:
             return False
         if isinstance(self._text, str):  # of the filters that Python starts with
             return self._text == text

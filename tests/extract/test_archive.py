@@ -49,6 +49,7 @@ def test_archive_of_another_kind_is_refused(scatter, tmp_path):
     assert "must be a folder or a tar or zip archive" in err
 
 
+@pytest.mark.slow
 def test_archive_is_read_by_worker_processes(images, network, tmp_path):
     archive = shutil.make_archive(str(tmp_path / "packed"), "xztar", images)
     assert network(images)[0] == 0

@@ -44,6 +44,7 @@ def test_steps_and_rate_follow_loss_and_classes(options, written_out):
     np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 @pytest.mark.parametrize("epsilon", [0.5, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(

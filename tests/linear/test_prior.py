@@ -100,6 +100,7 @@ def test_class_grams_take_no_prior():
         estimator.planned(4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", TAKE_A_PRIOR)
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
 def test_prior_decides_where_noise_would(cls, loss, three_classes):

@@ -122,6 +122,7 @@ def test_outputs_are_those_of_timm(request, kind, make, shape):
     assert_outputs_are_those_of(theirs, ours, shape)
 
 
+@pytest.mark.slow
 def test_outputs_are_those_of_timm_with_the_padding_of_tensorflow(rngs):
     theirs = make_mobilenet(pad_type="same")
     ours = MobileNetV2(

@@ -169,6 +169,7 @@ def test_a_page_is_the_same_whenever_it_is_written(full_report):
     assert render_html(full_report) == render_html(full_report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [{}, {"sampling_prob": 0.01}, {"epsilon": math.inf}, {"unit": "user"}]
 )

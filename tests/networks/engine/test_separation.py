@@ -51,6 +51,7 @@ def gated():
     return X, draw.integers(0, 3, 32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [False, True])
 @pytest.mark.parametrize("network", [Routed, RoutedNamed])
 def test_routing_over_a_batch_moves_no_sum_by_more_than_declared(gated, network, made):

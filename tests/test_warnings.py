@@ -1,0 +1,51 @@
+"""Warnings inside a charged fit, beside threads and scikit-learn's jobs."""
+
+import re
+import warnings
+
+import pytest
+from sklearn.utils.parallel import Parallel, delayed
+
+from privfeat._warnings import warnings_shown
+
+
+@pytest.mark.parametrize("left_open", [False, True])
+def test_jobs_of_sklearn_take_filters_over_that_a_thread_put_back(left_open):
+    """They read the pattern of each filter, also of those of a fit that has ended."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "one")
+        shown = warnings_shown()
+        shown.__enter__()
+        copy = list(warnings.filters)
+        if not left_open:
+            shown.__exit__(None, None, None)
+            warnings.filters[:] = copy  # as another thread does that saw them
+        assert Parallel(n_jobs=2, prefer="threads")([delayed(len)("ab")]) == [2]
+        if left_open:
+            shown.__exit__(None, None, None)
+
+
+def test_filters_of_ended_fits_are_taken_out():
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.filterwarnings("ignore", "one")
+        before = list(warnings.filters)
+        with warnings_shown():
+            copy = list(warnings.filters)
+        warnings.filters[:] = copy
+        with warnings_shown():
+            pass
+        assert list(warnings.filters) == before
+
+
+def test_a_pattern_matches_what_the_filter_matches():
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.filterwarnings("ignore", "on")
+        with warnings_shown():
+            shown = warnings.filters[0][1]
+            for text in ("one", "two"):
+                found = re.match(shown.pattern, text)
+                assert bool(found) == shown.match(text) == (text == "one")
+        assert not re.match(shown.pattern, "one")
+        assert not shown.match("one")
