@@ -232,7 +232,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if (most := self.max_group_size) is not None:
             facts.append(f"that of a user's records at most {most} count")
         if self._clips_users():
-            facts.append("that they add no more to a sum than one record may")
+            others = [q.name for q in problem.queries if q.name not in CLIPPED_SUMS]
+            but = f", but to {' and '.join(others)}" if others else ""
+            facts.append(f"that they add no more to a sum than one record may{but}")
         if self.adjacency == "replace_one":
             facts.append(f"the number of {'records' if most is None else 'users'}")
         return tuple(facts)

@@ -131,6 +131,7 @@ def test_records_of_users_beyond_the_limit_do_not_count(weighing, users, spy):
     )
     bounds = {each.name: each.l2_sensitivity for each in clf.privacy_.releases}
     assert bounds["class_counts"] == pytest.approx(2.0, rel=2e-6)
+    assert any(fact.endswith("but to class_counts") for fact in clf.privacy_.public)
 
 
 @pytest.mark.parametrize("class_weight", [{0: 1, 2: 3.5}, np.array([1.0, 2, 3])])
