@@ -68,7 +68,7 @@ TESTS = {
         *("../test_statistics", "../../../solvers/test_regression"),
         *("../../../linear/test_regressor", "../../../linear/test_corrections"),
     ),
-    "sums.arithmetic.weighted": ("../test_weights", "clipped_users"),
+    "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
     "sums.calls": ("arithmetic/test_slices",),
     "sums.devices": ("devices", "arithmetic/test_slices"),
     "sums.trials": ("devices", "arithmetic/test_slices"),
