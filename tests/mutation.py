@@ -65,7 +65,8 @@ TESTS = {
         *("../test_several_labels", "../../bounds/test_clipping"),
     ),
     "sums.arithmetic.residuals": (
-        *("../test_statistics", "../../../solvers/test_regression"),
+        *("residuals", "sparse", "../test_statistics", "../test_weights"),
+        *("../../../solvers/test_regression",),
         *("../../../linear/test_regressor", "../../../linear/test_corrections"),
     ),
     "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
