@@ -48,6 +48,12 @@ TESTS = {
     "bounds.clipping": ("clipping", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.grid": ("grid", "../sums/arithmetic/test_slices"),
     "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
+    "bounds.user_clips": (
+        "user_clips",
+        "users",
+        "../sums/arithmetic/test_clipped_users",
+    ),
+    "bounds.users": ("users", "../sums/arithmetic/test_clipped_users"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
     "sums.arithmetic.choice": ("kernels", "slices", "sparse"),
     "sums.arithmetic.gram": (
@@ -58,6 +64,12 @@ TESTS = {
         *("kernels", "slices", "../test_statistics", "../test_papers"),
         *("../test_several_labels", "../../bounds/test_clipping"),
     ),
+    "sums.arithmetic.residuals": (
+        *("residuals", "sparse", "../test_statistics", "../test_weights"),
+        *("../../../solvers/test_regression",),
+        *("../../../linear/test_regressor", "../../../linear/test_corrections"),
+    ),
+    "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
     "sums.calls": ("arithmetic/test_slices",),
     "sums.devices": ("devices", "arithmetic/test_slices"),
     "sums.trials": ("devices", "arithmetic/test_slices"),

@@ -1,6 +1,7 @@
 """Clipped sums of users, against sums in Python's integers."""
 
 import math
+from fractions import Fraction
 
 import jax
 import numpy as np
@@ -133,3 +134,37 @@ def test_clips_refuse_what_rounding_would_take_half_of():
     gradients = made.of_gradients(2.0**-20, "softmax", 4, math.inf, 1.0)
     assert gradients == SumClip(8, 2.0**40, 10 * 2.0**20)
     assert made.of_grams(2.0**-20, 9) == SumClip(8, 2.0**40, 75 * 2.0**20)
+
+
+@pytest.mark.parametrize("n_own", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("seed", [None, 0, 1, 2])
+def test_factors_keep_their_guarantee_without_slack(n_own, seed):
+    """``f norm(S) <= L (1 - 2**-38)``, or ``f = 1`` and ``norm(S) <= L``, exactly."""
+    if seed is None:  # products that lose nothing by rounding
+        left = rows = np.tile([2.0**20, 0.0], (64, 1))
+    else:
+        rng = np.random.default_rng(seed)
+        left, rows = (bounded(rng, 64, 3, 2.0**20) for _ in range(2))
+    users = np.arange(64, dtype=np.int32)
+    users[:n_own] = 0  # one of 64 slots, or more
+    products = [inner_products(part, 64) for part in (left, rows)]
+    limit = 2**40
+    factor = Fraction(user_factors(*products, users, SumClip(64, 2.0**40, 0.0))[0])
+    moved = factor**2 * norm_of_sum(left[:n_own], rows[:n_own])
+    least = 1 if factor == 1 else 1 - Fraction(1, 2**38)
+    assert 0 < factor <= 1
+    assert moved <= (limit * least) ** 2
+
+
+def test_factors_are_the_same_in_any_order_of_a_users_records():
+    rng = np.random.default_rng(3)
+    left, rows = (bounded(rng, BLOCK, 3, 2.0**20) for _ in range(2))
+    users = np.array([4, 4, 4, 4, 4, 4, 1, 2], np.int32)
+    found = set()
+    for _ in range(40):
+        order = rng.permutation(BLOCK)
+        products = [inner_products(part[order], BLOCK) for part in (left, rows)]
+        factors = user_factors(*products, users[order], clip(2.0**40))
+        found |= set(factors[users[order] == 4].tolist())
+    assert len(found) == 1
+    assert found.pop() < 1.0

@@ -66,10 +66,8 @@ class WeightedRows:
         return map(self._weighted, self._rows.chunks())
 
     def _weighted(self, chunk: Any) -> Any:
-        root, private = (
-            self._roots[np.asarray(chunk.labels)[:, 0]],
-            self.step is not None,
-        )
+        root = self._roots[np.asarray(chunk.labels)[:, 0]]
+        private = self.step is not None
         if self.sparse:
             matrix = chunk.matrix.copy()
             matrix.data *= np.repeat(root, np.diff(matrix.indptr))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
+from privfeat.core.sums.arithmetic.weighted import WeightedRows
 from privfeat.core.sums.records import CHUNK_ROWS, SparseChunk
 from privfeat.core.sums.statistics import (
     exact_class_grams,
@@ -163,3 +164,18 @@ def test_coefficients_that_are_not_finite_release_zero_sums():
     coef = np.array([[np.inf, 0.0], [0.0, 1.0]])
     found = exact_gradient(made, coef, loss="softmax", clip_norm=1.0)
     assert not found.value.any()
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_weighted_sparse_rows_are_the_dense_ones(grid_rows, private):
+    rows, labels = bounded(30, 3)
+    weights = np.array([1.0, 0.37, 1e-3])
+    dense = WeightedRows(grid_rows(rows, labels, step=STEP, private=private), weights)
+    made = WeightedRows(
+        SparseGridRows(rows, labels, step=STEP, private=private), weights
+    )
+    (found,), (expected,) = made.chunks(), dense.chunks()
+    found = found.matrix.toarray()
+    if private:
+        np.testing.assert_array_equal(found, np.trunc(found))
+    np.testing.assert_allclose(found, np.asarray(expected.rows), rtol=1e-6)
