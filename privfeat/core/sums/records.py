@@ -38,7 +38,7 @@ class Chunk:
     Attributes
     ----------
     rows : array of shape (n_rows, n_columns), float32
-        Bounded rows in units of the grid step, from ``rows.clip_rows``; zero for an
+        Bounded rows in steps of the grid, from ``rows.clip_rows``; zero for an
         empty slot.
     row_norms : array of shape (n_rows,), float64
         At least their norms, in feature units.

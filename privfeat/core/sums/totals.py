@@ -27,38 +27,38 @@ class ExactSum:
     Attributes
     ----------
     total : array of int64, or of float64 without privacy
-        In units of the grid.
-    unit : float
-        Of the grid, in units of the statistic; a power of two, unless it is `scaled`.
+        In steps of the grid.
+    grid_step : float
+        In units of the statistic; a power of two, unless it is `scaled`.
     carry : array of int64, optional
-        What did not fit into ``total``, in ``2**40`` units of the grid.
+        What did not fit into ``total``, in ``2**40`` steps of the grid.
     value : array of float64
         The sum in units of the statistic, rounded to float64.
     """
 
     total: Shaped[np.ndarray, "..."]
-    unit: float = 1.0
+    grid_step: float = 1.0
     carry: Int64[np.ndarray, "..."] | None = None
     value: Float64[np.ndarray, "..."] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        value = np.asarray(rounded(self.total, self.carry) * self.unit)
+        value = np.asarray(rounded(self.total, self.carry) * self.grid_step)
         object.__setattr__(self, "value", value)
 
     def scaled(self, scale: float) -> "ExactSum":
         """Return the sum times ``scale``, as a block of a stack of sums.
 
-        It stays whole in its unit; only ``value`` is rounded once more.
+        It stays whole in its steps; only ``value`` is rounded once more.
         """
-        return replace(self, unit=self.unit * scale)
+        return replace(self, grid_step=self.grid_step * scale)
 
     def over(self, team: Team) -> "ExactSum":
         """Return the sum over all processes, each of which passes its own."""
         if self.total.dtype == np.float64:
-            return replace(self, total=team.total(self.total, unit=self.unit))
+            return replace(self, total=team.total(self.total, grid_step=self.grid_step))
         low, high = _split(self.total)
         carry = high if self.carry is None else self.carry + high
-        total, carry = team.total(np.stack([low, carry]), unit=self.unit)
+        total, carry = team.total(np.stack([low, carry]), grid_step=self.grid_step)
         return replace(self, total=total, carry=carry)
 
 
@@ -75,11 +75,11 @@ def rounded(
 def exact_sum(
     rows: Rows,
     shape: tuple[int, ...],
-    unit: float,
+    grid_step: float,
     part_of: Callable[..., Num[Any, "p q"]],
     sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
 ) -> ExactSum:
-    """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
+    """Return the sum over all chunks of ``part_of`` a chunk, times ``grid_step``.
 
     ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
     privacy whole numbers of at most ``2**53``. On a CPU several threads call it. What
@@ -94,7 +94,7 @@ def exact_sum(
     with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
         for part in parts:
             total.add(part)
-    return total.sum(unit)
+    return total.sum(grid_step)
 
 
 class Total:
@@ -130,9 +130,9 @@ class Total:
             self._parts = {None: self._carried(self._gathered())}
             self._n_parts = 1
 
-    def sum(self, unit: float) -> ExactSum:
-        """Return the total of this process, times ``unit``."""
-        return ExactSum(self._gathered(), unit, self._carry)
+    def sum(self, grid_step: float) -> ExactSum:
+        """Return the total of this process, times ``grid_step``."""
+        return ExactSum(self._gathered(), grid_step, self._carry)
 
     def _gathered(self) -> Shaped[np.ndarray, "..."]:
         """Return the sum of the parts, on the host."""
