@@ -147,18 +147,21 @@ class BoundedRows:
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
-        n = len(self._starts)
-        if self._keep and self._cache is None:
-            self._cache = list(passing(self._bounded_chunks(), n))
-            return self._cache
-        return passing(
-            self._bounded_chunks() if self._cache is None else self._cache, n
-        )
+        if self._cache is not None:
+            return passing(self._cache, len(self._cache))
+        # sparse rows stay on the host, whatever the device
+        n_rows = CHUNK_ROWS if self.sparse else rows_of_call(self.n_columns)
+        held = self._chunk_numbers
+        starts = range(held.start * CHUNK_ROWS, held.stop * CHUNK_ROWS, n_rows)
+        chunks = passing(self._bounded_chunks(starts), len(starts))
+        if not self._keep:
+            return chunks
+        self._cache = list(chunks)
+        return self._cache
 
-    def _bounded_chunks(self) -> Iterator[Any]:
-        """Yield chunks; others are read and bounded while one is used."""
-        devices, n_rows = cycle(jax.local_devices()), self._call_rows
-        starts = self._starts
+    def _bounded_chunks(self, starts: range) -> Iterator[Any]:
+        """Yield chunks from these rows on; more are read and bounded meanwhile."""
+        devices, n_rows = cycle(jax.local_devices()), starts.step
         at_once = 1
         if isinstance(self._features, LazyFeatures):
             row_bytes = self._features.shape[1] * self._features.dtype.itemsize
@@ -176,16 +179,6 @@ class BoundedRows:
             for start, rows in block
         )
         return _ahead(chunks, depth=len(jax.local_devices()))
-
-    @property
-    def _starts(self) -> range:
-        """The first row of each call: a device may be handed several chunks at once."""
-        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, self._call_rows)
-
-    @property
-    def _call_rows(self) -> int:
-        return rows_of_call(self.n_columns)
 
     def _block(
         self, starts: range, n_rows: int

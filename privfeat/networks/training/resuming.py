@@ -82,12 +82,12 @@ def run_to_end(
             arrays = state.parameters, state.optimizer, state.average
             state = TrainState(int(kept_step), *first_of(team, arrays, "state"))
             trainer.keys.skip_to(int(position))
-        numbers = steps("gradients", n_iter, done=state.step)
         options = {"charged": not kept_step, "first": team.index == 0}
         told = partial(announced, estimator, fit.statement, **options)
         shown = agreed(team, "say what the fit costs", told)
         with fit.drawing(**going_on) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
+            numbers = steps("gradients", n_iter, done=state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
                 last = state.step == n_iter
                 if is_kept and (last or state.step % estimator.checkpoint_every == 0):
