@@ -1,6 +1,11 @@
-"""Totals of chunk sums: exact, whatever their order, devices and processes."""
+"""Totals of chunk sums: exact, whatever their order, devices and processes.
 
-from collections.abc import Callable
+The cores of a CPU share the chunks of a sum; an accelerator is handed several at once.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,9 +14,10 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
+from privfeat._blas import one_thread_a_product
 from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import Chunk, Rows, in_order, with_64_bits
+from privfeat.core.sums.records import Chunk, Rows, with_64_bits
 
 # Sums of a call are at most 2**53: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
@@ -86,15 +92,39 @@ def exact_sum(
     ``sampler`` draws for a chunk, in the order of chunks, is its second argument.
     """
 
-    @with_64_bits
     def drawn(chunk: Chunk) -> tuple[Any, ...]:
-        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
+        with jax.enable_x64(True):
+            return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
 
     total = Total(rows.step is not None, shape)
     with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
         for part in parts:
             total.add(part)
     return total.sum(grid_step)
+
+
+def in_order(
+    function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+) -> Generator[Any]:
+    """Yield what ``function`` returns for each call, in the order of the calls.
+
+    On a CPU in as many threads as the products of NumPy have, which ``OMP_NUM_THREADS``
+    or ``threadpoolctl`` may limit; an accelerator works through its queue by itself.
+    Arguments are drawn in this thread, one call after the other, few ahead of the
+    results. 64-bit types are on.
+    """
+    result = with_64_bits(function)
+    if jax.default_backend() != "cpu":
+        yield from (result(*arguments) for arguments in calls)
+        return
+    waiting: deque[Future[Any]] = deque()
+    with one_thread_a_product() as n_threads, ThreadPoolExecutor(n_threads) as pool:
+        for arguments in calls:
+            waiting.append(pool.submit(result, *arguments))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class Total:
