@@ -76,8 +76,6 @@ class Checkpoints:
     Attributes
     ----------
     manager : orbax CheckpointManager
-    every : int
-        Steps between checkpoints.
     common : str
         All that both runs must have in common. Public.
     fitted : dict
@@ -89,7 +87,6 @@ class Checkpoints:
     """
 
     manager: Any
-    every: int = 1
     common: str = ""
     fitted: dict[str, Any] = field(default_factory=dict)
     ledger: PrivacyLedger | None = None
@@ -160,15 +157,13 @@ class Checkpoints:
     def keep(
         self, state: TrainState, position: int, charge: int | None, *, last: bool
     ) -> None:
-        """Write a checkpoint if one is due; it replaces the one before.
+        """Write a checkpoint; it replaces the one before.
 
         Raises
         ------
         PrivacyError
             If another run has gone on with the charge. Nothing was written.
         """
-        if state.step % self.every and not last:
-            return
         kept: dict[str, Any] = {"configuration": self.digest()}
         kept |= {"position": position, "charge": charge}
         if last:

@@ -142,7 +142,6 @@ def _checkpoints_of(
         common.append(ledger.budget.uid)
     return open_checkpoints(
         estimator.checkpoint_dir,
-        every=estimator.checkpoint_every,
         common=json.dumps(common),
         fitted=kept | {"parameters": parameters, "privacy_": written},
         ledger=ledger,
