@@ -103,7 +103,8 @@ class BoundedRows:
         self.row_scaling, self.clip_norm = row_scaling, clip_norm
         self._intercept_scaling, self._private = intercept_scaling, private
         self.center = np.zeros(n_features)
-        self._chunk_numbers = team.part(-(-n_samples // CHUNK_ROWS))
+        part = team.part(-(-n_samples // CHUNK_ROWS))
+        self._held = slice(part.start * CHUNK_ROWS, part.stop * CHUNK_ROWS)
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
@@ -141,9 +142,8 @@ class BoundedRows:
 
     def class_counts(self, n_classes: int) -> ExactSum:
         """Return how many records this process holds of each label, one a record."""
-        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        held = slice(first * CHUNK_ROWS, stop * CHUNK_ROWS)
-        return exact_class_counts(self._labels[held, 0], self._kept[held], n_classes)
+        labels, kept = self._labels[self._held, 0], self._kept[self._held]
+        return exact_class_counts(labels, kept, n_classes)
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
@@ -151,8 +151,7 @@ class BoundedRows:
             return passing(self._cache, len(self._cache))
         # sparse rows stay on the host, whatever the device
         n_rows = CHUNK_ROWS if self.sparse else rows_of_call(self.n_columns)
-        held = self._chunk_numbers
-        starts = range(held.start * CHUNK_ROWS, held.stop * CHUNK_ROWS, n_rows)
+        starts = range(self._held.start, self._held.stop, n_rows)
         chunks = passing(self._bounded_chunks(starts), len(starts))
         if not self._keep:
             return chunks
@@ -184,8 +183,8 @@ class BoundedRows:
         self, starts: range, n_rows: int
     ) -> Iterable[tuple[int, NDArray[np.floating]]]:
         """Return the rows of these calls, read at once."""
-        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
-        stop = min(starts[-1] + n_rows, end, len(self._labels))
+        # the next rows are another's
+        stop = min(starts[-1] + n_rows, self._held.stop, len(self._labels))
         rows = self._read(starts[0], stop)
         parts = (rows[i : i + n_rows] for i in range(0, len(rows), n_rows))
         return zip(starts, parts, strict=True)
