@@ -46,7 +46,6 @@ This cannot see a copied folder of a fit without a ledger: gone on with twice, i
 fits. What an interrupted write left, which nobody may have read, is removed.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -76,8 +75,8 @@ class Checkpoints:
     Attributes
     ----------
     manager : orbax CheckpointManager
-    common : str
-        All that both runs must have in common. Public.
+    configuration : str
+        A digest of all that both runs must have in common. Public.
     fitted : dict
         As JSON: what the model of the finished fit needs beside parameters. Public.
     ledger : PrivacyLedger or None
@@ -87,14 +86,10 @@ class Checkpoints:
     """
 
     manager: Any
-    common: str = ""
+    configuration: str = ""
     fitted: dict[str, Any] = field(default_factory=dict)
     ledger: PrivacyLedger | None = None
     tokens: Tokens = (None,)
-
-    def digest(self) -> str:
-        """Return what two runs of one fit both have."""
-        return hashlib.sha256(self.common.encode()).hexdigest()
 
     def newest(self, start: TrainState) -> tuple[TrainState, dict[str, Any]] | None:
         """Return the newest checkpoint, or None; ``start`` gives the shapes.
@@ -116,8 +111,8 @@ class Checkpoints:
             return None
         with _damage_explained(step):
             kept = self._read(step, "public")
-            digest = str(kept["configuration"])
-        if digest != self.digest():
+            configuration = str(kept["configuration"])
+        if configuration != self.configuration:
             raise ValueError(
                 "checkpoint_dir must hold a fit of these parameters, on data of these "
                 "shapes, with this ledger, got another. Pass an empty folder, or what "
@@ -164,7 +159,7 @@ class Checkpoints:
         PrivacyError
             If another run has gone on with the charge. Nothing was written.
         """
-        kept: dict[str, Any] = {"configuration": self.digest()}
+        kept: dict[str, Any] = {"configuration": self.configuration}
         kept |= {"position": position, "charge": charge}
         if last:
             kept["fitted"] = self.fitted

@@ -4,6 +4,7 @@ import json
 import os
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def _checkpoints_of(
         common.append(ledger.budget.uid)
     return open_checkpoints(
         estimator.checkpoint_dir,
-        common=json.dumps(common),
+        configuration=sha256(json.dumps(common).encode()).hexdigest(),
         fitted=kept | {"parameters": parameters, "privacy_": written},
         ledger=ledger,
     )
