@@ -15,7 +15,7 @@ import io
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from time import monotonic
 from typing import Any, TypeVar
@@ -77,10 +77,13 @@ class Progress:
             finally:
                 self._bar, self._done, self._passes, self._pass = before
 
-    def next_step(self) -> None:
-        """Move the bar to the end of the step."""
-        self._done, self._pass = self._done + 1, 0
-        self._move_to(self._done)
+    def steps(self, what: str, n: int, *, done: int, passes: int) -> Iterator[int]:
+        """Yield the numbers of steps; each moves the bar when it ends."""
+        with self.bar(what, n, done=done, passes=passes, one=False):
+            for step in range(done, n):
+                yield step
+                self._done, self._pass = self._done + 1, 0
+                self._move_to(self._done)
 
     def passing(self, items: Iterable[T], n: int) -> Iterator[T]:
         """Yield the ``n`` items of a pass, and move the bar by their part of a step."""
@@ -135,44 +138,36 @@ _shown: ContextVar[Progress | None] = ContextVar("progress", default=None)
 def progress(name: str) -> Iterator[Progress]:
     """Show what the body does under a name."""
     found = Progress(name)
+    with _showing(found):
+        yield found
+
+
+def hidden() -> AbstractContextManager[None]:
+    """Show nothing of what the body does."""
+    return nullcontext() if _shown.get() is None else _showing(None)
+
+
+@contextmanager
+def _showing(found: Progress | None) -> Iterator[None]:
     token = _shown.set(found)
     try:
-        yield found
-    finally:
-        _shown.reset(token)
-
-
-@contextmanager
-def hidden() -> Iterator[None]:
-    """Show nothing of what the body does."""
-    token = _shown.set(None)
-    try:
         yield
     finally:
         _shown.reset(token)
 
 
-@contextmanager
-def phase(what: str, *, passes: int = 1) -> Iterator[None]:
+def phase(what: str, *, passes: int = 1) -> AbstractContextManager[None]:
     """Show a part of a fit that takes so many passes over the records."""
     found = _shown.get()
-    if found is None:
-        yield
-        return
-    with found.bar(what, 1, passes=passes, one=True):
-        yield
+    return found.bar(what, 1, passes=passes, one=True) if found else nullcontext()
 
 
-def steps(what: str, n: int, *, done: int = 0, passes: int = 1) -> Iterator[int]:
-    """Yield the numbers of steps, ``done`` of which were taken, behind a bar."""
+def steps(what: str, n: int, *, done: int = 0, passes: int = 1) -> Iterable[int]:
+    """Return the numbers of steps, ``done`` of which were taken, behind a bar."""
     found = _shown.get()
     if found is None:
-        yield from range(done, n)
-        return
-    with found.bar(what, n, done=done, passes=passes, one=False):
-        for step in range(done, n):
-            yield step
-            found.next_step()
+        return range(done, n)
+    return found.steps(what, n, done=done, passes=passes)
 
 
 def passing(items: Iterable[T], n: int) -> Iterable[T]:

@@ -77,7 +77,7 @@ TESTS = {
         *("statistics", "papers", "several_labels"),
         *("arithmetic/test_kernels", "arithmetic/test_slices"),
     ),
-    "sums.totals": ("totals", "statistics", "papers"),
+    "sums.totals": ("totals", "records", "statistics", "papers"),
     "statement.privacy_statement": ("privacy_statement", "serialization"),
     "statement.words": ("words", "privacy_statement", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),

@@ -81,7 +81,3 @@ def run(args: Namespace) -> None:
         print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")
     if not all(result.passed for result in results if result.must_stay_below):
         raise CommandError("a fit learned more than its stated cost allows.")
-
-
-def _with_noise(estimator: Any, noise_multiplier: float) -> Any:
-    return estimators.make_estimator(estimator, {"noise_multiplier": noise_multiplier})

@@ -39,11 +39,6 @@ _BATCH_NORM_EPSILON = 1e-5  # of MobileNetV2
 _BATCH_NORM = ("weight", "bias", "running_mean", "running_var")
 
 
-def of_vit(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
-    """Return the tensors of ``vit_*_patch16_*``."""
-    return _ours(tensors, _VIT)
-
-
 def of_resnet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
     """Return the tensors of ``resnetv2_50x1_bit``, kernels standardized."""
     found = dict(_in_one_list(network, tensors))
@@ -54,11 +49,6 @@ def of_resnet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
             deviation = np.sqrt(variance + np.float32(_STANDARDIZED_EPSILON))
             found[name] = (value - mean) / deviation
     return _ours(found, _RESNET)
-
-
-def of_nf_resnet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
-    """Return the tensors of ``nf_resnet50``: the raw kernels, and gains."""
-    return _ours(_in_one_list(network, tensors), _RESNET)
 
 
 def of_mobilenet(network: Any, tensors: Tensors) -> dict[str, NDArray[np.float32]]:
@@ -124,7 +114,8 @@ def _ours(tensors: Tensors, rules: Any) -> dict[str, NDArray[np.float32]]:
 
 TWINS: dict[type[nnx.Module], Callable[..., dict[str, NDArray[np.float32]]]] = {
     MobileNetV2: of_mobilenet,
-    NFResNet: of_nf_resnet,
+    # nf_resnet50: the raw kernels, and gains
+    NFResNet: lambda network, found: _ours(_in_one_list(network, found), _RESNET),
     ResNet: of_resnet,
-    ViT: of_vit,
+    ViT: lambda network, found: _ours(found, _VIT),  # vit_*_patch16_*
 }

@@ -6,7 +6,6 @@ from typing import Any
 from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterSampler
 
-from privfeat._types import Adjacency, Arithmetic
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.exceptions import UnsupportedEventError
@@ -69,23 +68,22 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
 
 def statement_of(
     selection: Selection,
+    estimator: Any,
     *,
     epsilon: float,
     delta: float,
-    adjacency: Adjacency,
     n_features: int,
-    classes_given: bool,
     seeded: bool,
-    arithmetic: Arithmetic,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
+    source = "read from y" if estimator.classes is None else "given"
     public = [
         f"the number of features ({n_features})",
-        f"the set of classes ({'given' if classes_given else 'read from y'})",
+        f"the set of classes ({source})",
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",
     ]
-    if adjacency == "replace_one":
+    if estimator.adjacency == "replace_one":
         public.append("the number of records")
     if selection.scored_on == "public":
         public.append("the validation data, which has no protection")
@@ -94,11 +92,11 @@ def statement_of(
         delta=float(delta),
         rho=None,
         mu=None,
-        adjacency=adjacency,
+        adjacency=estimator.adjacency,
         accounting="selection",
         releases=(),
         public=tuple(public),
         seeded=seeded,
         selection=selection,
-        arithmetic=arithmetic,
+        arithmetic=getattr(estimator, "arithmetic", "float64"),
     )

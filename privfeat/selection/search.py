@@ -200,13 +200,11 @@ class DPRandomizedSearch(
         )
         statement = statement_of(
             selection,
+            estimator,
             epsilon=self._epsilon(),
             delta=self.delta,
-            adjacency=estimator.adjacency,
             n_features=self.n_features_in_,
-            classes_given=given is not None,
             seeded=keys.seeded,
-            arithmetic=estimator.get_params().get("arithmetic", "float64"),
         )
         warn_of_unused_groups(X, None)
         fit = private_selection(

@@ -154,23 +154,25 @@ def different(X, y, index, name):
     return "fitted"
 
 
-def total_of(shape, unit, private):
-    return Total(private, shape).sum(unit).over(current_team())
+def total_of(shape, grid_step, private):
+    return Total(private, shape).sum(grid_step).over(current_team())
 
 
 def mismatched_sums(index):
     """Return what totals raise that differ in one thing: nothing is added."""
     found = {}
     cases = {
-        "unit": [((2, 3), 1.0, True), ((2, 3), 2.0, True)],
+        "grid_step": [((2, 3), 1.0, True), ((2, 3), 2.0, True)],
         "shape": [((2, 3), 1.0, True), ((3, 2), 1.0, True)],
         "type": [((2, 3), 1.0, True), ((2, 3), 1.0, False)],
     }
     with all_processes("own"):
         for name, both in cases.items():
-            shape, unit, private = both[index]
+            shape, grid_step, private = both[index]
             try:
-                found[f"sum_{name}"] = str(total_of(shape, unit, private).unit)
+                found[f"sum_{name}"] = str(
+                    total_of(shape, grid_step, private).grid_step
+                )
             except PrivacyError as error:
                 found[f"sum_{name}"] = str(error)
         for name, both in {"name": ("mean", "gram"), "value": ("mean", "mean")}.items():
@@ -182,7 +184,7 @@ def mismatched_sums(index):
         if index:  # one sum more than the other: at the next, positions differ
             next(current_team()._positions)
         try:
-            found["position"] = str(total_of((2, 3), 1.0, True).unit)
+            found["position"] = str(total_of((2, 3), 1.0, True).grid_step)
         except PrivacyError as error:
             found["position"] = str(error)
     return found

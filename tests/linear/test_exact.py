@@ -32,11 +32,11 @@ REGRESSION = {
 
 @pytest.fixture
 def totals(plant):
-    """Record every whole total that noise is added to, with its unit."""
+    """Record every whole total that noise is added to, with its grid step."""
     seen = []
 
     def spy(keys, exact, stddev, **options):
-        seen.append((exact.total.copy(), exact.unit))
+        seen.append((exact.total.copy(), exact.grid_step))
         return noisy_total(keys, exact, stddev, **options)
 
     plant("discrete noise on a total", spy)
@@ -51,8 +51,8 @@ def check_whole_sensitivity(statement, calls, one, two):
     for record in statement.releases:
         bound = Fraction(record.l2_sensitivity) / (1 + Fraction(ROUNDING))
         moves = [
-            sum(int(x) ** 2 for x in (a - b).ravel()) * Fraction(unit) ** 2
-            for call, (a, unit), (b, _) in zip(calls, one, two, strict=True)
+            sum(int(x) ** 2 for x in (a - b).ravel()) * Fraction(grid_step) ** 2
+            for call, (a, grid_step), (b, _) in zip(calls, one, two, strict=True)
             if call.name == record.name
         ]
         n_blocks = len(moves) // record.count
@@ -156,8 +156,8 @@ def test_everything_released_is_whole_and_nothing_is_drawn_in_floats(
         plant(name, fail)
     model.fit(*three_classes)
     assert len(spy.calls) == len(totals) > 0
-    for call, (total, unit) in zip(spy.calls, totals, strict=True):
-        whole = call.release.value / unit
+    for call, (total, grid_step) in zip(spy.calls, totals, strict=True):
+        whole = call.release.value / grid_step
         np.testing.assert_array_equal(whole, np.round(whole))
         # float64 is exact here, so the noise is the difference of whole numbers
         assert np.all(np.abs(whole - total) > 0)

@@ -106,7 +106,7 @@ def test_processes_refuse_what_differs_in_any_parameter(tmp_path, data):
     for found in run(tmp_path, data, "different"):
         for name in processes.DIFFERENT:
             assert "all processes must have the same fit" in str(found[name]), name
-        for name in ("sum_unit", "sum_shape", "sum_type", "position"):
+        for name in ("sum_grid_step", "sum_shape", "sum_type", "position"):
             assert "all processes must have the same sum" in str(found[name]), name
         assert "all processes must have the same" in str(found["release_name"])
         np.testing.assert_array_equal(found["release_value"], [0.5, 0.5])

@@ -209,8 +209,8 @@ def test_15_the_size_of_chunks_changes_nothing():
 def test_15_notices_an_average_over_chunks(plant):
     genuine = plant.genuine("sum of a total")
 
-    def average(self, unit):
-        return ExactSum(genuine(self, unit / max(1, self._n_parts)).value)
+    def average(self, grid_step):
+        return ExactSum(genuine(self, grid_step / max(1, self._n_parts)).value)
 
     plant("sum of a total", average)
     with pytest.raises(AssertionError):

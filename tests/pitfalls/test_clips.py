@@ -81,9 +81,9 @@ def check_11(clip):
         # each pair is compiled anew
         for clip_norm in (0.3, 1.0, 7.7) if dtype == jnp.float32 else (0.3,):
             limit = Fraction(clip_norm) ** 2
-            unit = Fraction(grid_step(clip_norm)) ** 2
+            step = Fraction(grid_step(clip_norm)) ** 2
             for row in np.asarray(clip(features, clip_norm), np.float64):
-                assert sum(int(entry) ** 2 for entry in row) * unit <= limit
+                assert sum(int(entry) ** 2 for entry in row) * step <= limit
 
 
 def test_11_norms_hold_for_every_precision_of_the_input():

@@ -20,7 +20,7 @@ def check_09(make, data, plant):
 
     def watched(keys, total, stddev, **options):
         value = genuine(keys, total, stddev, **options)
-        seen.append((value / total.unit, total.total, total.unit, stddev))
+        seen.append((value / total.grid_step, total.total, total.grid_step, stddev))
         return value
 
     with plant.context() as patch:
@@ -30,11 +30,11 @@ def check_09(make, data, plant):
             clf = make(cls, arithmetic="exact", random_state=None).fit(*data)
             n_released = sum(record.count for record in clf.privacy_.releases)
             assert len(seen) == n_released
-            for noisy, whole, unit, stddev in seen:
+            for noisy, whole, grid_step, stddev in seen:
                 np.testing.assert_array_equal(noisy, np.round(noisy))
                 assert whole.dtype == np.int64
                 # so fine a grid that noise is more than rounding
-                assert unit < stddev
+                assert grid_step < stddev
             assert "discrete Gaussian" in str(clf.privacy_)
         seen.clear()
         default = make(arithmetic="float64", random_state=None).fit(*data)
@@ -60,7 +60,7 @@ def test_09_notices_several_continuous_draws_combined(make, three_classes, plant
             noise.gaussian(keys.draw_noise_key(), total.total.shape, stddev / 2)
             for _ in range(4)
         ]
-        value = total.total * total.unit + sum(draws)
+        value = total.total * total.grid_step + sum(draws)
         return (value + value.T) / 2 if symmetric else value
 
     plant("discrete noise on a total", combined)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privfeat import DPFC
+from privfeat import DPFC, DPLeastSquares
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import observe
 from privfeat.core.private_fit import PrivateFit
@@ -65,13 +65,11 @@ def selecting(seed=1, arithmetic="float64"):
     selection = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
     statement = statement_of(
         selection,
+        DPLeastSquares(classes=range(3), arithmetic=arithmetic),
         epsilon=1.0,
         delta=1e-5,
-        adjacency="add_remove",
         n_features=2,
-        classes_given=True,
         seeded=False,
-        arithmetic=arithmetic,
     )
     return PrivateFit(SimpleNamespace(), statement, KeyStream(seed), ()).charging()
 

@@ -28,15 +28,16 @@ def grid_step(bound: float) -> float:
 def whole_coef(
     coef: Float[np.ndarray, "m c"], private: bool
 ) -> tuple[Float64[np.ndarray, "m c"], float]:
-    """Return coefficients as whole numbers, rows of norm at most 2**32, and the unit.
+    """Return coefficients as whole numbers, with the step of their grid.
 
-    Their products with rows of norm 2**20 have partial sums of at most 2**52, by Cauchy
-    and Schwarz: scores are exact. One that is not finite makes all of them NaN.
+    Their rows have norm at most 2**32, so products with rows of norm 2**20 have partial
+    sums of at most 2**52, by Cauchy and Schwarz: scores are exact. One that is not
+    finite makes all of them NaN.
     """
     largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
     if not private or largest == 0.0:
         return coef, 1.0
     if not math.isfinite(largest):
         return np.full_like(coef, np.nan), 1.0
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - COEF_BITS)
-    return np.trunc(coef / unit), unit
+    step = math.ldexp(1.0, math.frexp(largest)[1] - COEF_BITS)
+    return np.trunc(coef / step), step

@@ -29,7 +29,7 @@ class ClippedRows(NamedTuple):
     Attributes
     ----------
     rows : float32 array of shape (n_samples, n_columns)
-        Whole numbers in units of the grid step.
+        Whole numbers in steps of the grid.
     norms : float64 array of shape (n_samples,)
         At least the norms of the bounded rows, in feature units.
     finite : bool array of shape (n_samples,)

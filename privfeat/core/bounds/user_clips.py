@@ -1,6 +1,6 @@
 """How far sums of users are clipped: by the bound of one record in each statistic.
 
-In the notation of ``users``, in units of the grids. ``L`` bounds what one record adds,
+In the notation of ``users``, in steps of the grids. ``L`` bounds what one record adds,
 and rounding after the product with a user's factor moves the part of each record a
 little more: by that times ``M`` the clip is lowered.
 """
@@ -95,7 +95,7 @@ class UserClip:
         return self._clip(row_norm**2, 5.0 * math.sqrt(n_columns) * row_norm)
 
     def _clip(self, limit: float, lost: float) -> "SumClip":
-        """Return the clip of a sum in units of its grid, each record of which loses."""
+        """Return the clip of a sum in steps of its grid, each record of which loses."""
         block = 1 << (self.most_records - 1).bit_length()
         return SumClip(block, float(limit), self.most_records * float(lost))
 

@@ -1,7 +1,7 @@
 """Bounds on what all records of a user add to a sum together, however many they are.
 
 A record adds ``a x^T`` to a sum: its row ``x`` times a vector ``a``: a residual, an
-indicator of labels, or the row itself. All are in units of the grids, ``norm(a) norm(x)
+indicator of labels, or the row itself. All are in steps of the grids, ``norm(a) norm(x)
 <= L`` is the bound for one record, and a user has at most ``M`` records. Their sum ``S
 = sum_i a_i x_i^T`` has
 
@@ -82,14 +82,14 @@ def user_factors(
     (arXiv:1710.06963).
     """
     xp = left.__array_namespace__()
-    unit = math.ldexp(1.0, 2 * math.frexp(clip.limit)[1] - 32)
+    step = math.ldexp(1.0, 2 * math.frexp(clip.limit)[1] - 32)
     of_slots = users.reshape(-1, clip.block)
     same = of_slots[:, :, None] == of_slots[:, None, :]
-    pairs = xp.where(same, xp.floor(left * right * (1.0 / unit)) + 2.0, 0.0)
+    pairs = xp.where(same, xp.floor(left * right * (1.0 / step)) + 2.0, 0.0)
     # of each record with all of its user, then of all of its user
     of_records = xp.sum(pairs, axis=2)[:, None, :]
     squares = xp.sum(xp.where(same, of_records, 0.0), axis=2).reshape(-1)
-    norms = xp.sqrt(xp.maximum(squares, 1.0) * unit)
+    norms = xp.sqrt(xp.maximum(squares, 1.0) * step)
     factors: Float64[Any, " n"] = xp.minimum(
         1.0, (clip.limit - clip.slack) * SHRINK / norms
     )

@@ -1,6 +1,6 @@
 """The exact mode: whole sums plus discrete Gaussian noise, and what that costs.
 
-Here all numbers are in units of the grid on which the sums are whole. A plan holds the
+Here all numbers are in steps of the grid on which the sums are whole. A plan holds the
 stddev ``c`` of *continuous* noise for a release, at least its noise multiplier times
 its sensitivity. The exact mode adds discrete Gaussian noise of parameter ``s^2 =
 ceil(c^2) + 4`` instead (`grid_variance`). For a sum of rows at a noise multiplier of
@@ -16,9 +16,9 @@ whatever the sum is.
 were rounded towards zero before they were summed (``clipping``). So the bounds of
 ``sensitivity``, with which ``c`` is planned, hold for the whole numbers, and nothing is
 rounded later: totals and noise are added modulo ``2**64``, and a noisy whole number is
-multiplied by its unit in float64. Both are post-processing, but for a sum with a carry:
-its total is below ``2**62``, and the parameter ``s`` of the noise at most ``2**58``, so
-the addition wraps around with a probability below 1e-55.
+multiplied by its grid step in float64. Both are post-processing, but for a sum with a
+carry: its total is below ``2**62``, and the parameter ``s`` of the noise at most
+``2**58``, so the addition wraps around with a probability below 1e-55.
 
 **Theorem.** If the planned fit with continuous noise is (epsilon, delta)-DP, the exact
 one is ``(epsilon + 2 xi, exp(xi) delta)``-DP with ``xi = 3e-34`` times the number of
@@ -74,10 +74,10 @@ from privfeat.exceptions import PrivacyError
 SMOOTHING = 4
 
 
-def grid_variance(stddev: float, unit: float, *, halved: bool = False) -> int:
-    """Return ``s^2``, in squared units of the grid, for noise of a planned ``stddev``.
+def grid_variance(stddev: float, grid_step: float, *, halved: bool = False) -> int:
+    """Return ``s^2``, in squared steps of the grid, for noise of a planned ``stddev``.
 
-    ``stddev``, finite and > 0, and ``unit`` of the grid are in units of the statistic;
+    ``stddev``, finite and > 0, and ``grid_step`` are in units of the statistic;
     ``halved`` is for entries off the diagonal of a symmetric matrix. A PrivacyError if
     the noise does not fit the 64 bits of a sum.
 
@@ -86,12 +86,12 @@ def grid_variance(stddev: float, unit: float, *, halved: bool = False) -> int:
     >>> grid_variance(1.5, 0.25), grid_variance(1.5, 0.25, halved=True)
     (40, 22)
     """
-    planned = (Fraction(stddev) / Fraction(unit)) ** 2 / (2 if halved else 1)
+    planned = (Fraction(stddev) / Fraction(grid_step)) ** 2 / (2 if halved else 1)
     variance = math.ceil(planned) + SMOOTHING
     if not variance <= MAX_VARIANCE:
         raise PrivacyError(
             "noise must be at most 2**58 units of the grid with arithmetic='exact', "
-            f"got a stddev of {stddev:.6g} in units of {unit:.6g}; what was drawn "
+            f"got a stddev of {stddev:.6g} in units of {grid_step:.6g}; what was drawn "
             "before is spent. Pass a larger budget, a smaller max_group_size or "
             "arithmetic='float64'."
         )
@@ -107,19 +107,19 @@ def noisy_total(
     symmetric. Rounded to float64 after the noise. A PrivacyError, before anything
     is drawn, if the total is not int64, or the noise does not fit.
     """
-    total, unit = np.atleast_1d(exact.total), exact.unit
+    total, grid_step = np.atleast_1d(exact.total), exact.grid_step
     if total.dtype != np.int64:
         raise PrivacyError(
             f"an exact sum must be of int64 with arithmetic='exact', got {total.dtype}."
         )
-    variance = grid_variance(stddev, unit)
+    variance = grid_variance(stddev, grid_step)
     if symmetric:
-        halved = grid_variance(stddev, unit, halved=True)
+        halved = grid_variance(stddev, grid_step, halved=True)
         noise = _symmetric_noise(keys, len(total), variance, halved)
     else:
         noise = discrete_gaussian(keys, total.shape, variance)
     noisy = rounded(total + noise, exact.carry)
-    return np.asarray(noisy * unit).reshape(exact.total.shape)
+    return np.asarray(noisy * grid_step).reshape(exact.total.shape)
 
 
 def _symmetric_noise(

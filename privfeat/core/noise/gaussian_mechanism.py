@@ -88,7 +88,7 @@ class GaussianMechanism:
                 value = draws.gaussian(key, shape, stddev)
             value += exact.value
         if team.size > 1:
-            value = team.from_first(value, f"release of {name}", exact.unit)
+            value = team.from_first(value, f"release of {name}", exact.grid_step)
         value.setflags(write=False)
         release, observer = Release(name, value, stddev, symmetric), OBSERVER.get()
         return release if observer is None else observer(exact, release)

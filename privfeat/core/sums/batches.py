@@ -52,7 +52,7 @@ def on_grid(values: Float[Array, "..."]) -> Int32[Array, "..."]:
     Parameters
     ----------
     values : array of float32
-        In units of the grid. Sensitive.
+        In steps of the grid. Sensitive.
 
     Returns
     -------

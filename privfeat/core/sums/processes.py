@@ -44,26 +44,29 @@ class Team:
         return range(first, end)
 
     def total(
-        self, values: Num[np.ndarray, "..."], what: str = "sum", unit: float = 1.0
+        self, values: Num[np.ndarray, "..."], what: str = "sum", grid_step: float = 1.0
     ) -> Num[np.ndarray, "..."]:
         """Return the sum of ``values`` over all processes, to each of them.
 
-        All get a PrivacyError unless all pass the same name, unit, shape and type. If
-        one process ended, the others get it.
+        All get a PrivacyError unless all pass the same name, grid step, shape and type.
+        If one process ended, the others get it.
         """
         if self.size == 1:
             return values
-        described = f"{what} {float(unit).hex()} {values.shape} {values.dtype}"
+        described = f"{what} {float(grid_step).hex()} {values.shape} {values.dtype}"
         self.check_same(what, described.encode())
         return self._added(values)
 
     def from_first(
-        self, values: Num[np.ndarray, "..."], what: str = "value", unit: float = 1.0
+        self,
+        values: Num[np.ndarray, "..."],
+        what: str = "value",
+        grid_step: float = 1.0,
     ) -> Num[np.ndarray, "..."]:
         """Return the values of the first process, bit for bit."""
         bits = values.view(np.int64) if values.dtype == np.float64 else values
         bits = bits if self.index == 0 else np.zeros_like(bits)
-        return self.total(bits, what, unit).view(values.dtype)
+        return self.total(bits, what, grid_step).view(values.dtype)
 
     def each(self, value: int) -> list[int]:
         """Return the integers, below 2**63, of all processes in their order."""
@@ -170,7 +173,7 @@ def all_processes(rows: RowSource = "shared") -> Iterator[None]:
     (The processes of a joblib pool are not among them: each fits by itself, and is
     charged.) All get the same releases, bit for bit those of one process with the same
     noise, because exact sums do not depend on how they are added. Before each sum and
-    each release the processes compare its name, unit, shape and position, and add
+    each release the processes compare its name, grid step, shape and position, and add
     nothing that differs. If a process ends, the others end with a `PrivacyError`.
 
     Examples

@@ -1,11 +1,6 @@
-"""How a fit hands its records to the core: chunks of one shape, any number of times.
+"""How a fit hands its records to the core: chunks of one shape, any number of times."""
 
-The cores of a CPU share the chunks of a sum; an accelerator is handed several at once.
-"""
-
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Protocol, runtime_checkable
@@ -15,7 +10,6 @@ import numpy as np
 from jaxtyping import Array, Float32, Float64, Int, Shaped
 from scipy.sparse import csr_array
 
-from privfeat._blas import one_thread_a_product
 from privfeat.core.bounds.user_clips import UserClip
 
 # Functions of one row always see so many at once (`calls.by_chunks`).
@@ -38,7 +32,7 @@ class Chunk:
     Attributes
     ----------
     rows : array of shape (n_rows, n_columns), float32
-        Bounded rows in units of the grid step, from ``rows.clip_rows``; zero for an
+        Bounded rows in steps of the grid, from ``rows.clip_rows``; zero for an
         empty slot.
     row_norms : array of shape (n_rows,), float64
         At least their norms, in feature units.
@@ -121,30 +115,6 @@ class Rows(Protocol):
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         ...
-
-
-def in_order(
-    function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
-) -> Generator[Any]:
-    """Yield what ``function`` returns for each call, in the order of the calls.
-
-    On a CPU in as many threads as the products of NumPy have, which ``OMP_NUM_THREADS``
-    or ``threadpoolctl`` may limit; an accelerator works through its queue by itself.
-    Arguments are drawn in this thread, one call after the other, few ahead of the
-    results. 64-bit types are on.
-    """
-    result = with_64_bits(function)
-    if jax.default_backend() != "cpu":
-        yield from (result(*arguments) for arguments in calls)
-        return
-    waiting: deque[Future[Any]] = deque()
-    with one_thread_a_product() as n_threads, ThreadPoolExecutor(n_threads) as pool:
-        for arguments in calls:
-            waiting.append(pool.submit(result, *arguments))
-            if len(waiting) > n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -47,13 +47,13 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     further for this sum alone.
     """
     # known without a row: a process of a team may have none, and releases the sum
-    factors_of, unit = gram.factors(rows, clip_norm)
+    factors_of, step = gram.factors(rows, clip_norm)
     factors: Iterator[Float[Array, "b c"]] = map(factors_of, rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
     joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
     for block in joined:
         total.add(gram_of(block, sliced(rows)))
-    return total.sum(unit**2)
+    return total.sum(step**2)
 
 
 def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
@@ -90,12 +90,12 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    unit, chosen = rows.step or 1.0, options(rows) | {"n_outputs": n_outputs}
+    step, chosen = rows.step or 1.0, options(rows) | {"n_outputs": n_outputs}
     if rows.users is not None:
-        chosen["clip"] = clip = rows.users.of_class_sums(unit)
-        unit /= clip.scale
+        chosen["clip"] = clip = rows.users.of_class_sums(step)
+        step /= clip.scale
     part_of = partial(arithmetic(rows.sparse).class_sums_of, **chosen)
-    return exact_sum(rows, (n_outputs, rows.n_columns), unit, part_of)
+    return exact_sum(rows, (n_outputs, rows.n_columns), step, part_of)
 
 
 def exact_gradient(
@@ -129,13 +129,13 @@ def exact_gradient(
         Of labels, as `WeightedRows` has them.
     """
     private, step = rows.step is not None, rows.step or 1.0
-    whole, unit = whole_coef(coef, private)
+    whole, coef_step = whole_coef(coef, private)
     radius, clip_norm = float(residual_clip_norm), float(clip_norm)
     bounds = (step, loss, len(coef), radius, clip_norm)
     gradient_of = partial(
         arithmetic(rows.sparse).gradient_of,
         whole=whole if rows.sparse else placed(whole),
-        unit=unit * step,
+        grid_step=coef_step * step,
         loss=loss,
         clip_norm=clip_norm if private else None,
         radius=radius,
@@ -156,11 +156,11 @@ def exact_curvature_grams(
     matrix of the rows ``sqrt(p_j (1 - p_j)) x``, rounded towards zero.
     """
     private, step, size = rows.step is not None, rows.step or 1.0, rows.n_columns
-    whole, unit = whole_coef(coef, private)
+    whole, coef_step = whole_coef(coef, private)
     roots_of = partial(
         arithmetic().root_curvatures_of,
         whole=placed(whole),
-        unit=unit * step,
+        grid_step=coef_step * step,
         loss=loss,
         **options(rows),
     )

@@ -1,6 +1,11 @@
-"""Totals of chunk sums: exact, whatever their order, devices and processes."""
+"""Totals of chunk sums: exact, whatever their order, devices and processes.
 
-from collections.abc import Callable
+The cores of a CPU share the chunks of a sum; an accelerator is handed several at once.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,9 +14,10 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
+from privfeat._blas import one_thread_a_product
 from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import Chunk, Rows, in_order, with_64_bits
+from privfeat.core.sums.records import Chunk, Rows, with_64_bits
 
 # Sums of a call are at most 2**53: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
@@ -27,38 +33,38 @@ class ExactSum:
     Attributes
     ----------
     total : array of int64, or of float64 without privacy
-        In units of the grid.
-    unit : float
-        Of the grid, in units of the statistic; a power of two, unless it is `scaled`.
+        In steps of the grid.
+    grid_step : float
+        In units of the statistic; a power of two, unless it is `scaled`.
     carry : array of int64, optional
-        What did not fit into ``total``, in ``2**40`` units of the grid.
+        What did not fit into ``total``, in ``2**40`` steps of the grid.
     value : array of float64
         The sum in units of the statistic, rounded to float64.
     """
 
     total: Shaped[np.ndarray, "..."]
-    unit: float = 1.0
+    grid_step: float = 1.0
     carry: Int64[np.ndarray, "..."] | None = None
     value: Float64[np.ndarray, "..."] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        value = np.asarray(rounded(self.total, self.carry) * self.unit)
+        value = np.asarray(rounded(self.total, self.carry) * self.grid_step)
         object.__setattr__(self, "value", value)
 
     def scaled(self, scale: float) -> "ExactSum":
         """Return the sum times ``scale``, as a block of a stack of sums.
 
-        It stays whole in its unit; only ``value`` is rounded once more.
+        It stays whole in its steps; only ``value`` is rounded once more.
         """
-        return replace(self, unit=self.unit * scale)
+        return replace(self, grid_step=self.grid_step * scale)
 
     def over(self, team: Team) -> "ExactSum":
         """Return the sum over all processes, each of which passes its own."""
         if self.total.dtype == np.float64:
-            return replace(self, total=team.total(self.total, unit=self.unit))
+            return replace(self, total=team.total(self.total, grid_step=self.grid_step))
         low, high = _split(self.total)
         carry = high if self.carry is None else self.carry + high
-        total, carry = team.total(np.stack([low, carry]), unit=self.unit)
+        total, carry = team.total(np.stack([low, carry]), grid_step=self.grid_step)
         return replace(self, total=total, carry=carry)
 
 
@@ -75,26 +81,50 @@ def rounded(
 def exact_sum(
     rows: Rows,
     shape: tuple[int, ...],
-    unit: float,
+    grid_step: float,
     part_of: Callable[..., Num[Any, "p q"]],
     sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
 ) -> ExactSum:
-    """Return the sum over all chunks of ``part_of`` a chunk, times ``unit``.
+    """Return the sum over all chunks of ``part_of`` a chunk, times ``grid_step``.
 
     ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
     privacy whole numbers of at most ``2**53``. On a CPU several threads call it. What
     ``sampler`` draws for a chunk, in the order of chunks, is its second argument.
     """
 
-    @with_64_bits
     def drawn(chunk: Chunk) -> tuple[Any, ...]:
-        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
+        with jax.enable_x64(True):
+            return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
 
     total = Total(rows.step is not None, shape)
     with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
         for part in parts:
             total.add(part)
-    return total.sum(unit)
+    return total.sum(grid_step)
+
+
+def in_order(
+    function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+) -> Generator[Any]:
+    """Yield what ``function`` returns for each call, in the order of the calls.
+
+    On a CPU in as many threads as the products of NumPy have, which ``OMP_NUM_THREADS``
+    or ``threadpoolctl`` may limit; an accelerator works through its queue by itself.
+    Arguments are drawn in this thread, one call after the other, few ahead of the
+    results. 64-bit types are on.
+    """
+    result = with_64_bits(function)
+    if jax.default_backend() != "cpu":
+        yield from (result(*arguments) for arguments in calls)
+        return
+    waiting: deque[Future[Any]] = deque()
+    with one_thread_a_product() as n_threads, ThreadPoolExecutor(n_threads) as pool:
+        for arguments in calls:
+            waiting.append(pool.submit(result, *arguments))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class Total:
@@ -130,9 +160,9 @@ class Total:
             self._parts = {None: self._carried(self._gathered())}
             self._n_parts = 1
 
-    def sum(self, unit: float) -> ExactSum:
-        """Return the total of this process, times ``unit``."""
-        return ExactSum(self._gathered(), unit, self._carry)
+    def sum(self, grid_step: float) -> ExactSum:
+        """Return the total of this process, times ``grid_step``."""
+        return ExactSum(self._gathered(), grid_step, self._carry)
 
     def _gathered(self) -> Shaped[np.ndarray, "..."]:
         """Return the sum of the parts, on the host."""

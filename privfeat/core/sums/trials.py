@@ -13,7 +13,7 @@ from privfeat.core.sums import statistics
 from privfeat.core.sums.arithmetic import gram, slices
 from privfeat.core.sums.arithmetic.choice import arithmetic
 from privfeat.core.sums.calls import rows_of_call
-from privfeat.core.sums.records import in_order
+from privfeat.core.sums.totals import in_order
 
 # NumPy multiplies by a vector, by a few vectors, and by many, in different code.
 _N_OUTPUTS = (1, 4, 128)

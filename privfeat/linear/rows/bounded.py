@@ -103,7 +103,8 @@ class BoundedRows:
         self.row_scaling, self.clip_norm = row_scaling, clip_norm
         self._intercept_scaling, self._private = intercept_scaling, private
         self.center = np.zeros(n_features)
-        self._chunk_numbers = team.part(-(-n_samples // CHUNK_ROWS))
+        part = team.part(-(-n_samples // CHUNK_ROWS))
+        self._held = slice(part.start * CHUNK_ROWS, part.stop * CHUNK_ROWS)
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
@@ -141,24 +142,25 @@ class BoundedRows:
 
     def class_counts(self, n_classes: int) -> ExactSum:
         """Return how many records this process holds of each label, one a record."""
-        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        held = slice(first * CHUNK_ROWS, stop * CHUNK_ROWS)
-        return exact_class_counts(self._labels[held, 0], self._kept[held], n_classes)
+        labels, kept = self._labels[self._held, 0], self._kept[self._held]
+        return exact_class_counts(labels, kept, n_classes)
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
-        n = len(self._starts)
-        if self._keep and self._cache is None:
-            self._cache = list(passing(self._bounded_chunks(), n))
-            return self._cache
-        return passing(
-            self._bounded_chunks() if self._cache is None else self._cache, n
-        )
+        if self._cache is not None:
+            return passing(self._cache, len(self._cache))
+        # sparse rows stay on the host, whatever the device
+        n_rows = CHUNK_ROWS if self.sparse else rows_of_call(self.n_columns)
+        starts = range(self._held.start, self._held.stop, n_rows)
+        chunks = passing(self._bounded_chunks(starts), len(starts))
+        if not self._keep:
+            return chunks
+        self._cache = list(chunks)
+        return self._cache
 
-    def _bounded_chunks(self) -> Iterator[Any]:
-        """Yield chunks; others are read and bounded while one is used."""
-        devices, n_rows = cycle(jax.local_devices()), self._call_rows
-        starts = self._starts
+    def _bounded_chunks(self, starts: range) -> Iterator[Any]:
+        """Yield chunks from these rows on; more are read and bounded meanwhile."""
+        devices, n_rows = cycle(jax.local_devices()), starts.step
         at_once = 1
         if isinstance(self._features, LazyFeatures):
             row_bytes = self._features.shape[1] * self._features.dtype.itemsize
@@ -177,22 +179,12 @@ class BoundedRows:
         )
         return _ahead(chunks, depth=len(jax.local_devices()))
 
-    @property
-    def _starts(self) -> range:
-        """The first row of each call: a device may be handed several chunks at once."""
-        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, self._call_rows)
-
-    @property
-    def _call_rows(self) -> int:
-        return rows_of_call(self.n_columns)
-
     def _block(
         self, starts: range, n_rows: int
     ) -> Iterable[tuple[int, NDArray[np.floating]]]:
         """Return the rows of these calls, read at once."""
-        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
-        stop = min(starts[-1] + n_rows, end, len(self._labels))
+        # the next rows are another's
+        stop = min(starts[-1] + n_rows, self._held.stop, len(self._labels))
         rows = self._read(starts[0], stop)
         parts = (rows[i : i + n_rows] for i in range(0, len(rows), n_rows))
         return zip(starts, parts, strict=True)

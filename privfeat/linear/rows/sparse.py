@@ -27,12 +27,8 @@ class SparseRows(BoundedRows):
 
     sparse = True
 
-    def _bounded_chunks(self) -> Iterator[SparseChunk]:
-        return map(self._sparse_chunk, self._starts)
-
-    @property
-    def _call_rows(self) -> int:
-        return CHUNK_ROWS  # they stay on the host, whatever the device
+    def _bounded_chunks(self, starts: range) -> Iterator[SparseChunk]:
+        return map(self._sparse_chunk, starts)
 
     def _sparse_chunk(self, start: int) -> SparseChunk:
         """Return a chunk of `CHUNK_ROWS` rows, the last ones empty if need be."""

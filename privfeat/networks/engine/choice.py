@@ -1,7 +1,7 @@
 """Which engine trains a network."""
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,6 @@ from privfeat.networks.engine.network import Network
 from privfeat.networks.layers.basic import FastEngineError, Tape
 
 Engine = Literal["auto", "fast", "reference"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 
 def choose_engine(

@@ -46,7 +46,6 @@ This cannot see a copied folder of a fit without a ledger: gone on with twice, i
 fits. What an interrupted write left, which nobody may have read, is removed.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -76,10 +75,8 @@ class Checkpoints:
     Attributes
     ----------
     manager : orbax CheckpointManager
-    every : int
-        Steps between checkpoints.
-    common : str
-        All that both runs must have in common. Public.
+    configuration : str
+        A digest of all that both runs must have in common. Public.
     fitted : dict
         As JSON: what the model of the finished fit needs beside parameters. Public.
     ledger : PrivacyLedger or None
@@ -89,15 +86,10 @@ class Checkpoints:
     """
 
     manager: Any
-    every: int = 1
-    common: str = ""
+    configuration: str = ""
     fitted: dict[str, Any] = field(default_factory=dict)
     ledger: PrivacyLedger | None = None
     tokens: Tokens = (None,)
-
-    def digest(self) -> str:
-        """Return what two runs of one fit both have."""
-        return hashlib.sha256(self.common.encode()).hexdigest()
 
     def newest(self, start: TrainState) -> tuple[TrainState, dict[str, Any]] | None:
         """Return the newest checkpoint, or None; ``start`` gives the shapes.
@@ -119,8 +111,8 @@ class Checkpoints:
             return None
         with _damage_explained(step):
             kept = self._read(step, "public")
-            digest = str(kept["configuration"])
-        if digest != self.digest():
+            configuration = str(kept["configuration"])
+        if configuration != self.configuration:
             raise ValueError(
                 "checkpoint_dir must hold a fit of these parameters, on data of these "
                 "shapes, with this ledger, got another. Pass an empty folder, or what "
@@ -160,16 +152,14 @@ class Checkpoints:
     def keep(
         self, state: TrainState, position: int, charge: int | None, *, last: bool
     ) -> None:
-        """Write a checkpoint if one is due; it replaces the one before.
+        """Write a checkpoint; it replaces the one before.
 
         Raises
         ------
         PrivacyError
             If another run has gone on with the charge. Nothing was written.
         """
-        if state.step % self.every and not last:
-            return
-        kept: dict[str, Any] = {"configuration": self.digest()}
+        kept: dict[str, Any] = {"configuration": self.configuration}
         kept |= {"position": position, "charge": charge}
         if last:
             kept["fitted"] = self.fitted

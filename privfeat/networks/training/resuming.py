@@ -4,6 +4,7 @@ import json
 import os
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,12 @@ def run_to_end(
             arrays = state.parameters, state.optimizer, state.average
             state = TrainState(int(kept_step), *first_of(team, arrays, "state"))
             trainer.keys.skip_to(int(position))
-        numbers = steps("gradients", n_iter, done=state.step)
         options = {"charged": not kept_step, "first": team.index == 0}
         told = partial(announced, estimator, fit.statement, **options)
         shown = agreed(team, "say what the fit costs", told)
         with fit.drawing(**going_on) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
+            numbers = steps("gradients", n_iter, done=state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
                 last = state.step == n_iter
                 if is_kept and (last or state.step % estimator.checkpoint_every == 0):
@@ -142,8 +143,7 @@ def _checkpoints_of(
         common.append(ledger.budget.uid)
     return open_checkpoints(
         estimator.checkpoint_dir,
-        every=estimator.checkpoint_every,
-        common=json.dumps(common),
+        configuration=sha256(json.dumps(common).encode()).hexdigest(),
         fitted=kept | {"parameters": parameters, "privacy_": written},
         ledger=ledger,
     )

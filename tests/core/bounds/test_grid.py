@@ -18,11 +18,11 @@ def test_grid_step_is_the_smallest_power_of_two_that_suffices(bound):
 def test_coefficients_become_whole_and_fill_their_bits(largest):
     """Whole numbers of norm at most 2**32: their products with rows are exact."""
     coef = np.array([[0.6, 0.0, -0.8], [0.1, 0.2, 0.3]]) * largest
-    whole, unit = whole_coef(coef, private=True)
+    whole, step = whole_coef(coef, private=True)
     np.testing.assert_array_equal(whole, np.trunc(whole))
     norms = np.linalg.norm(whole, axis=1)
     assert 2**31 - 2 < norms.max() <= 2**32
-    np.testing.assert_allclose(whole * unit, coef, atol=largest * 2.0**-31)
+    np.testing.assert_allclose(whole * step, coef, atol=largest * 2.0**-31)
 
 
 @pytest.mark.parametrize("shape", [(1, 400), (400, 1)])
@@ -37,9 +37,9 @@ def test_products_of_rows_and_coefficients_fit_into_float64():
 
 @pytest.mark.parametrize("coef", [np.zeros((2, 3)), np.zeros((0, 3))])
 def test_coefficients_of_zero_stay_zero(coef):
-    whole, unit = whole_coef(coef, private=True)
+    whole, step = whole_coef(coef, private=True)
     np.testing.assert_array_equal(whole, coef)
-    assert np.isfinite(unit)
+    assert np.isfinite(step)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -50,6 +50,6 @@ def test_coefficients_that_are_not_finite_make_no_number(bad):
 
 def test_coefficients_without_privacy_stay_as_they_are():
     coef = np.array([[0.1, np.pi]])
-    whole, unit = whole_coef(coef, private=False)
+    whole, step = whole_coef(coef, private=False)
     assert whole is coef
-    assert unit == 1.0
+    assert step == 1.0

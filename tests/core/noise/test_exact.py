@@ -75,11 +75,11 @@ def test_discrete_noise_without_smoothing_would_be_less_private():
 
 
 @pytest.mark.parametrize("stddev", [1e-3, 1.5, 1e4 / 3.0])
-@pytest.mark.parametrize("unit", [2.0**-40, 1.0])
-def test_grid_variance_rounds_up(stddev, unit):
-    planned = (Fraction(stddev) / Fraction(unit)) ** 2
-    assert planned + 4 <= grid_variance(stddev, unit) < planned + 5
-    halved = grid_variance(stddev, unit, halved=True)
+@pytest.mark.parametrize("grid_step", [2.0**-40, 1.0])
+def test_grid_variance_rounds_up(stddev, grid_step):
+    planned = (Fraction(stddev) / Fraction(grid_step)) ** 2
+    assert planned + 4 <= grid_variance(stddev, grid_step) < planned + 5
+    halved = grid_variance(stddev, grid_step, halved=True)
     assert planned / 2 + 4 <= halved < planned / 2 + 5
 
 
@@ -91,12 +91,12 @@ def test_grid_variance_refuses_noise_beyond_the_grid():
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_noisy_total_lies_on_the_grid(symmetric):
-    unit = 2.0**-30
+    grid_step = 2.0**-30
     total = np.arange(16).reshape(4, 4) + np.arange(16).reshape(4, 4).T
-    exact = ExactSum(total, unit)
+    exact = ExactSum(total, grid_step)
     value = noisy_total(KeyStream(1), exact, 1.0, symmetric=symmetric)
     assert value.dtype == np.float64
-    assert np.all(value / unit == np.round(value / unit))
+    assert np.all(value / grid_step == np.round(value / grid_step))
     assert np.array_equal(value, value.T) == symmetric
 
 
@@ -143,21 +143,21 @@ def test_noisy_total_wraps_silently():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("unit", [1.0, 2.0**-40])
-def test_symmetric_noise_is_isotropic_in_frobenius_norm(unit):
+@pytest.mark.parametrize("grid_step", [1.0, 2.0**-40])
+def test_symmetric_noise_is_isotropic_in_frobenius_norm(grid_step):
     """Parameter ``c^2 + 4`` on the diagonal, ``c^2 / 2 + 4`` off it; rate 1e-6."""
     keys, total = KeyStream(4), np.zeros((40, 40), np.int64)
-    exact = ExactSum(total, unit)
+    exact = ExactSum(total, grid_step)
     draws = np.array([noisy_total(keys, exact, 9.0, symmetric=True) for _ in range(30)])
     for part, planned in [
         (np.diagonal(draws, axis1=1, axis2=2), 81.0),
         (draws[:, *np.tril_indices(40, -1)], 40.5),
     ]:
-        variance = planned + 4.5 * unit**2  # 4, and a half that rounds up
+        variance = planned + 4.5 * grid_step**2  # 4, and a half that rounds up
         low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], df=part.size)
         # 0.5 is the most that rounding up can be off
-        assert low * (1 - 0.5 * unit**2 / variance) < np.sum(part**2) / variance
-        assert np.sum(part**2) / variance < high * (1 + 0.5 * unit**2 / variance)
+        assert low * (1 - 0.5 * grid_step**2 / variance) < np.sum(part**2) / variance
+        assert np.sum(part**2) / variance < high * (1 + 0.5 * grid_step**2 / variance)
 
 
 def mechanism(*queries, arithmetic="exact", **budget):
@@ -223,5 +223,5 @@ def test_totals_have_the_same_bits_for_any_chunks_and_order(grid_rows, chunk_row
         strict=True,
     ):
         assert one.total.dtype == two.total.dtype == np.int64
-        assert one.unit == two.unit
+        assert one.grid_step == two.grid_step
         np.testing.assert_array_equal(one.total, two.total)

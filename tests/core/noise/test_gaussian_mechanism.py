@@ -246,7 +246,9 @@ def test_exact_mechanism_adds_noise_of_any_size(l2_sensitivity, symmetric):
     found = mechanism.release("gram", exact, symmetric=symmetric)
     spread = np.sqrt(np.mean(found.value**2)) * (math.sqrt(2.0) if symmetric else 1.0)
     assert 0.85 < spread / (l2_sensitivity * plan["gram"].noise_multiplier) < 1.15
-    assert np.all(found.value / exact.unit == np.round(found.value / exact.unit))
+    assert np.all(
+        found.value / exact.grid_step == np.round(found.value / exact.grid_step)
+    )
 
 
 @pytest.mark.parametrize("index", [0, 1])

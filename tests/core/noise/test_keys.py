@@ -179,7 +179,7 @@ def test_key_stream_ends(draw):
 class Echo(Team):
     """A process that hears what the first has drawn, under one seed."""
 
-    def from_first(self, values, what="value", unit=1.0):
+    def from_first(self, values, what="value", grid_step=1.0):
         if self.index == 0:
             heard.append(values.copy())
             return values

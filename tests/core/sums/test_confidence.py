@@ -58,7 +58,7 @@ def test_contributions_are_whole_on_a_grid_of_a_power_of_two():
     one = np.ones(1, bool)
     total = exact_confidence_gap(np.array([0.3]), ~one, one, 7)
     assert total.total.dtype == np.int64
-    assert total.unit == 2.0**-20
+    assert total.grid_step == 2.0**-20
 
 
 def test_sum_is_exact_in_any_order():

@@ -41,8 +41,8 @@ def fresh_rows():
 
 def shared_scale(found, bits=44):
     """Return a product that keeps so many bits below its largest entry alone."""
-    unit = 2.0 ** (np.floor(np.log2(np.max(np.abs(found)))) - bits)
-    return np.round(np.asarray(found) / unit) * unit
+    step = 2.0 ** (np.floor(np.log2(np.max(np.abs(found)))) - bits)
+    return np.round(np.asarray(found) / step) * step
 
 
 def one_off(found):

@@ -44,7 +44,7 @@ def test_a_process_reads_all_of_its_own_rows_and_its_part_of_shared_ones():
 
 DIFFERENT = {
     "name": lambda team, x: team.total(x, f"sum {team.index}"),
-    "unit": lambda team, x: team.total(x, "sum", 1.0 + team.index * 2.0**-52),
+    "grid step": lambda team, x: team.total(x, "sum", 1.0 + team.index * 2.0**-52),
     "shape": lambda team, x: team.total(x.reshape(4 - 3 * team.index, -1)),
     "type": lambda team, x: team.total(x.astype(["f8", "f4"][team.index])),
 }

@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_info
 from privfeat.core.bounds.grid import GRID_BITS
 from privfeat.core.bounds.sensitivity import ROUNDING
 from privfeat.core.sums.arithmetic.gram import most_rows
-from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks, in_order
+from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks
+from privfeat.core.sums.totals import in_order
 from privfeat.solvers import spectrum
 
 

@@ -222,4 +222,4 @@ def test_a_process_without_rows_has_the_unit_of_the_others(grid_rows):
     rows, labels = bounded(5, 3)
     own = exact_gram(grid_rows(rows, labels, step=STEP), clip_norm=0.25)
     none = exact_gram(grid_rows(rows[:0], labels[:0], step=STEP), clip_norm=0.25)
-    assert none.unit == own.unit == grid_step(0.25) ** 2
+    assert none.grid_step == own.grid_step == grid_step(0.25) ** 2

@@ -57,7 +57,7 @@ def test_a_scaled_sum_is_the_same_whole_numbers_in_another_unit():
     scaled = exact.scaled(0.7)
     np.testing.assert_array_equal(scaled.total, exact.total)
     np.testing.assert_array_equal(scaled.carry, exact.carry)
-    assert scaled.unit == 0.7 * 0.25
+    assert scaled.grid_step == 0.7 * 0.25
     np.testing.assert_allclose(scaled.value, 0.7 * exact.value, rtol=1e-15)
 
 

@@ -149,7 +149,7 @@ def test_accelerators_weigh_like_the_host(grid_rows, loss, clip_norm):
     (chunk,) = records.chunks()
     options = {
         "whole": np.trunc(rng.normal(size=(3, 3)) * 2.0**24),
-        "unit": 2.0**-43,
+        "grid_step": 2.0**-43,
         "loss": loss,
         "clip_norm": clip_norm,
         "weights": WEIGHTS,

@@ -74,7 +74,7 @@ def test_every_record_counts_in_one_process(records, together, plant):
     sums, release = {}, plant.genuine("release of a sum")
 
     def watched(self, name, exact, **options):
-        sums.setdefault(self._team.index, []).append((exact.total, exact.unit))
+        sums.setdefault(self._team.index, []).append((exact.total, exact.grid_step))
         return release(self, name, exact, **options)
 
     plant("release of a sum", watched)
@@ -83,7 +83,7 @@ def test_every_record_counts_in_one_process(records, together, plant):
     together(lambda _: DPSGDClassifier(**FULL).fit(*records))
     assert sums.keys() == {0, 1}
     for whole, *parts in zip(alone, *sums.values(), strict=True):
-        assert len({unit for _, unit in (whole, *parts)}) == 1
+        assert len({grid_step for _, grid_step in (whole, *parts)}) == 1
         np.testing.assert_array_equal(whole[0], sum(total for total, _ in parts))
         assert all(np.any(total) for total, _ in parts)
 

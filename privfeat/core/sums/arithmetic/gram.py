@@ -33,7 +33,7 @@ _JOINED_BYTES = 2**28
 def reclipped_rows_of(
     chunk: Chunk, step: float, clip_norm: float
 ) -> Float64[Array, "b c"]:
-    """Return rows of norm at most ``clip_norm``, in units of its own grid step."""
+    """Return rows of norm at most ``clip_norm``, in steps of its own grid."""
     norms = jnp.maximum(chunk.row_norms, clip_norm)
     factor = clip_norm / norms * (SHRINK * step / grid_step(clip_norm))
     return jnp.trunc(chunk.rows.astype(jnp.float64) * factor[:, None])
@@ -42,24 +42,24 @@ def reclipped_rows_of(
 def factors(
     rows: Rows, clip_norm: float | None = None
 ) -> tuple[Callable[[Any], Any], float]:
-    """Return what makes rows of a chunk to multiply with themselves, and their unit.
+    """Return what makes the rows of a chunk that are multiplied, and their step.
 
     ``clip_norm`` clips each further, and then what the rows of a user sum to is clipped
     where ``rows.users`` says so.
     """
-    unit = step = rows.step or 1.0
+    own_step = step = rows.step or 1.0
     made: Callable[[Any], Any] = attrgetter("rows")
     users = rows.users
     if rows.step is not None and clip_norm is not None:
         clip_norm = float(clip_norm)
-        unit = grid_step(clip_norm)
+        own_step = grid_step(clip_norm)
         reclipped = partial(reclipped_rows_of, step=step, clip_norm=clip_norm)
         made = with_64_bits(reclipped)
         users = users and replace(users, row_norm=clip_norm)
     if users is None:
-        return made, unit
-    clip = users.of_grams(unit, rows.n_columns)
-    return lambda chunk: clipped_rows(made(chunk), chunk.users, clip), unit
+        return made, own_step
+    clip = users.of_grams(own_step, rows.n_columns)
+    return lambda chunk: clipped_rows(made(chunk), chunk.users, clip), own_step
 
 
 def clipped_rows(

@@ -48,19 +48,19 @@ def gradient_of(
     kept: Bool[np.ndarray, " b"] | None = None,
     *,
     whole: Float64[np.ndarray, "m c"],
-    unit: float,
+    grid_step: float,
     clip: SumClip | None = None,
     **bounds: Any,
 ) -> Float64[np.ndarray, "m c"]:
     """Return the gradient sum of a chunk; the ``bounds`` are those of `residuals_of`.
 
-    With privacy its unit is the grid step of the rows times that of the residuals.
+    With privacy its grid step is that of the rows times that of the residuals.
     """
     labels, row_norms = np.asarray(chunk.labels), np.asarray(chunk.row_norms)
     total = np.zeros(whole.shape)
     for part, wide in _blocks(chunk.rows, len(whole)):
         residual = residuals_of(
-            scaled(_products(wide, whole), unit),
+            scaled(_products(wide, whole), grid_step),
             labels[part],
             row_norms[part],
             None if kept is None else kept[part],
@@ -72,12 +72,12 @@ def gradient_of(
 
 
 def root_curvatures_of(
-    chunk: Chunk, whole: Float64[np.ndarray, "m c"], unit: float, loss: Loss
+    chunk: Chunk, whole: Float64[np.ndarray, "m c"], grid_step: float, loss: Loss
 ) -> Float64[np.ndarray, "b m"]:
     """Return ``sqrt(p (1 - p))``, bounded."""
     with np.errstate(all="ignore"):
         weights = [
-            losses.curvatures(loss, scaled(_products(wide, whole), unit))
+            losses.curvatures(loss, scaled(_products(wide, whole), grid_step))
             for _, wide in _blocks(chunk.rows, len(whole))
         ]
         roots: Float64[np.ndarray, "b m"]

@@ -1,6 +1,6 @@
 """The arithmetic of one chunk, compiled: scores, residuals, and products of them.
 
-Everything is in units of the grids of ``grid``, and exact as ``statistics`` says, for
+Everything is in steps of the grids of ``grid``, and exact as ``statistics`` says, for
 accelerators; ``host`` has faster ones of the same names for CPUs, and what has no
 products is here for all. ``sliced`` makes products of whole numbers of ``slices``; they
 are the same.
@@ -50,7 +50,7 @@ def gradient_of(
     kept: Bool[Array, " b"] | None = None,
     *,
     whole: Float64[Array, "m c"],
-    unit: float | Float[Array, ""],
+    grid_step: float | Float[Array, ""],
     loss: Loss,
     clip_norm: float | None,
     radius: float = math.inf,
@@ -60,7 +60,7 @@ def gradient_of(
 ) -> Num[Array, "m c"]:
     """Return the gradient sum of a chunk.
 
-    With privacy its unit is the grid step of the rows times that of the residuals.
+    With privacy its grid step is that of the rows times that of the residuals.
     """
     wide = _wide(chunk.rows, sliced)
 
@@ -85,7 +85,7 @@ def gradient_of(
             residual *= weight[:, None]
         return residual
 
-    scores = _scores(wide, whole, unit, sliced)
+    scores = _scores(wide, whole, grid_step, sliced)
     residual = by_chunks(residuals_of, scores, chunk.labels, chunk.row_norms)
     if kept is not None:
         residual = jnp.where(kept[:, None], residual, 0.0)
@@ -98,12 +98,12 @@ def gradient_of(
 def root_curvatures_of(
     chunk: Chunk,
     whole: Float64[Array, "m c"],
-    unit: float | Float[Array, ""],
+    grid_step: float | Float[Array, ""],
     loss: Loss,
     sliced: bool = False,
 ) -> Float64[Array, "b m"]:
     """Return ``sqrt(p (1 - p))``, bounded."""
-    scores = _scores(_wide(chunk.rows, sliced), whole, unit, sliced)
+    scores = _scores(_wide(chunk.rows, sliced), whole, grid_step, sliced)
     roots: Float64[Array, "b m"] = by_chunks(
         lambda part: bounded_roots(losses.curvatures(loss, part), loss), scores
     )
@@ -158,10 +158,10 @@ def _copied(values: Float64[Array, "p q"]) -> Float64[Array, "p q"]:
 def _scores(
     wide: Float[Array, "b c"],
     whole: Float64[Array, "m c"],
-    unit: float | Float[Array, ""],
+    grid_step: float | Float[Array, ""],
     sliced: bool,
 ) -> Float32[Array, "b m"]:
-    return (_product(wide, whole, sliced) * unit).astype(jnp.float32)
+    return (_product(wide, whole, sliced) * grid_step).astype(jnp.float32)
 
 
 def _product(

@@ -12,11 +12,11 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 
 
 def scaled(
-    products: Float64[np.ndarray, "r m"], unit: float
+    products: Float64[np.ndarray, "r m"], grid_step: float
 ) -> Float32[np.ndarray, "r m"]:
     """Return products of coefficients as scores; they may overflow."""
     with np.errstate(all="ignore"):
-        products *= unit
+        products *= grid_step
         return np.asarray(products, np.float32)
 
 

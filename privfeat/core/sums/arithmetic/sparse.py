@@ -32,14 +32,14 @@ def gradient_of(
     kept: Bool[np.ndarray, " b"] | None = None,
     *,
     whole: Float64[np.ndarray, "m c"],
-    unit: float,
+    grid_step: float,
     clip: SumClip | None = None,
     **bounds: Any,
 ) -> Float64[np.ndarray, "m c"]:
     """Return the gradient sum of a chunk, as ``host.gradient_of``."""
     residual = residuals_of(
         # an output after the other in memory, as ``host`` has them
-        scaled(np.asfortranarray(chunk.matrix @ whole.T), unit),
+        scaled(np.asfortranarray(chunk.matrix @ whole.T), grid_step),
         chunk.labels,
         chunk.row_norms,
         kept,

@@ -54,7 +54,7 @@ def test_gradients_are_those_of_accelerators_but_for_the_last_bits(rows, loss):
     (chunk,) = rows.chunks()
     clip = USERS.of_gradients(STEP, loss, 4, math.inf, 0.7)
     whole = np.trunc(np.random.default_rng(1).normal(size=(4, 3)) * 2.0**24)
-    options = {"whole": whole, "unit": 2.0**-43, "loss": loss, "clip_norm": 0.7}
+    options = {"whole": whole, "grid_step": 2.0**-43, "loss": loss, "clip_norm": 0.7}
     made = host.gradient_of(chunk, clip=clip, **options)
     with jax.enable_x64(True):
         found = kernels.gradient_of(chunk, clip=clip, **options)

@@ -50,14 +50,18 @@ def test_gradients_are_whole_number_products_of_clipped_residuals(
 ):
     """A record at a time, in integers of Python: blocks, and neighbours, do nothing."""
     chunk, rows = chunk_of(grid_rows, 3, n_outputs)
-    whole, unit, kept = whole_numbers(n_outputs, 3), 2.0**-43, np.arange(CHUNK_ROWS) % 3
+    whole, grid_step, kept = (
+        whole_numbers(n_outputs, 3),
+        2.0**-43,
+        np.arange(CHUNK_ROWS) % 3,
+    )
     found = host.gradient_of(
-        chunk, kept > 0, whole=whole, unit=unit, loss=loss, clip_norm=0.7
+        chunk, kept > 0, whole=whole, grid_step=grid_step, loss=loss, clip_norm=0.7
     )
     scores = np.array(rows.astype(object) @ whole.astype(int).astype(object).T)
     residual = residuals(
         loss,
-        np.asfortranarray(scores.astype(float) * unit).astype(np.float32),
+        np.asfortranarray(scores.astype(float) * grid_step).astype(np.float32),
         np.asarray(chunk.labels),
     )
     clipped = clip_residuals(
@@ -78,7 +82,11 @@ def test_gradients_are_those_of_accelerators_but_for_the_last_bits(
     grid_rows, loss, n_outputs
 ):
     chunk, _ = chunk_of(grid_rows, 3, n_outputs)
-    options = {"whole": whole_numbers(n_outputs, 3), "unit": 2.0**-43, "loss": loss}
+    options = {
+        "whole": whole_numbers(n_outputs, 3),
+        "grid_step": 2.0**-43,
+        "loss": loss,
+    }
     for clip_norm, kept in [(0.7, None), (None, np.arange(CHUNK_ROWS) % 3 == 0)]:
         found = host.gradient_of(chunk, kept, clip_norm=clip_norm, **options)
         with jax.enable_x64(True):
@@ -102,7 +110,11 @@ def test_a_record_adds_the_same_at_every_place_among_all_neighbours(
 ):
     rng = np.random.default_rng(n_outputs)
     record = np.trunc(rng.normal(size=5) * LIMIT / 8)
-    options = {"whole": whole_numbers(n_outputs, 5), "unit": 2.0**-40, "loss": loss}
+    options = {
+        "whole": whole_numbers(n_outputs, 5),
+        "grid_step": 2.0**-40,
+        "loss": loss,
+    }
 
     def gradient(rows, kept):
         labels = np.zeros(CHUNK_ROWS)
@@ -122,7 +134,9 @@ def test_a_record_adds_the_same_at_every_place_among_all_neighbours(
 def test_scores_that_are_no_numbers_add_nothing(grid_rows, loss):
     chunk, _ = chunk_of(grid_rows, 3, 4)
     whole = np.full((4, 3), np.nan)
-    found = host.gradient_of(chunk, whole=whole, unit=1.0, loss=loss, clip_norm=1.0)
+    found = host.gradient_of(
+        chunk, whole=whole, grid_step=1.0, loss=loss, clip_norm=1.0
+    )
     np.testing.assert_array_equal(found, np.zeros((4, 3)))
 
 
@@ -154,8 +168,8 @@ def test_batches_of_rows_have_the_products_of_whole_numbers(n_outputs):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradients_of_batches_are_those_of_blocks(grid_rows, plant, loss, n_outputs):
     chunk, rows = chunk_of(grid_rows, 1000, n_outputs)
-    whole, unit = np.trunc(whole_numbers(n_outputs, 1000) / 16.0), 2.0**-44
-    options = {"whole": whole, "unit": unit, "loss": loss, "clip_norm": 0.7}
+    whole, grid_step = np.trunc(whole_numbers(n_outputs, 1000) / 16.0), 2.0**-44
+    options = {"whole": whole, "grid_step": grid_step, "loss": loss, "clip_norm": 0.7}
     found = host.gradient_of(chunk, np.arange(CHUNK_ROWS) % 3 > 0, **options)
     assert len(host._batches(rows[:512], n_outputs)) == 8
     plant("outputs of batches", 0)
@@ -167,7 +181,7 @@ def test_gradients_of_batches_are_those_of_blocks(grid_rows, plant, loss, n_outp
 
 def test_chunks_in_several_threads_do_not_disturb_each_other(grid_rows):
     chunks = [chunk_of(grid_rows, 40, 10, seed)[0] for seed in range(4)]
-    options = {"whole": whole_numbers(10, 40), "unit": 2.0**-44, "loss": "softmax"}
+    options = {"whole": whole_numbers(10, 40), "grid_step": 2.0**-44, "loss": "softmax"}
 
     def gradient(chunk):
         return host.gradient_of(chunk, clip_norm=1.0, **options)

@@ -61,7 +61,7 @@ def test_products_stay_exact_whatever_precision_a_process_asks_for(
         with jax.enable_x64(True):
             yield arithmetic().class_sums_of(chunk, 2)
             yield arithmetic().gradient_of(
-                chunk, whole=coef, unit=1.0, loss="softmax", clip_norm=0.5
+                chunk, whole=coef, grid_step=1.0, loss="softmax", clip_norm=0.5
             )
             yield arithmetic().root_curvatures_of(chunk, coef, 2.0**-20, "softmax")
         yield gram_of(np.asarray(chunk.rows))

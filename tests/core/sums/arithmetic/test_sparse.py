@@ -105,7 +105,7 @@ def test_a_gradient_of_one_record_is_bounded(loss, rows, coef):
         made = SparseGridRows(row[None], np.array([1]), step=STEP)
         found = exact_gradient(made, coef, loss=loss, clip_norm=0.25)
         whole = found.total.astype(object)
-        assert int(np.sum(whole**2)) <= (0.25 / found.unit) ** 2
+        assert int(np.sum(whole**2)) <= (0.25 / found.grid_step) ** 2
 
 
 @pytest.mark.parametrize("n_rows", [1, 1023, 1024])
