@@ -103,12 +103,15 @@ class BoundedRows:
         self.row_scaling, self.clip_norm = row_scaling, clip_norm
         self._intercept_scaling, self._private = intercept_scaling, private
         self.center = np.zeros(n_features)
-        self._chunk_numbers = team.part(-(-n_samples // CHUNK_ROWS))
+        part = team.part(-(-n_samples // CHUNK_ROWS))
+        self._held = slice(part.start * CHUNK_ROWS, part.stop * CHUNK_ROWS)
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
         self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
         self._cache: list[Any] | None = None
+        if not in_memory:  # before the charge; costs a read, a pass four times as much
+            features.check_finite(self._held if slots is None else slice(None))
 
     def centred(
         self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism
@@ -141,9 +144,8 @@ class BoundedRows:
 
     def class_counts(self, n_classes: int) -> ExactSum:
         """Return how many records this process holds of each label, one a record."""
-        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        held = slice(first * CHUNK_ROWS, stop * CHUNK_ROWS)
-        return exact_class_counts(self._labels[held, 0], self._kept[held], n_classes)
+        labels, kept = self._labels[self._held, 0], self._kept[self._held]
+        return exact_class_counts(labels, kept, n_classes)
 
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
@@ -151,9 +153,8 @@ class BoundedRows:
         if self._keep and self._cache is None:
             self._cache = list(passing(self._bounded_chunks(), n))
             return self._cache
-        return passing(
-            self._bounded_chunks() if self._cache is None else self._cache, n
-        )
+        chunks = self._bounded_chunks() if self._cache is None else self._cache
+        return passing(chunks, n)
 
     def _bounded_chunks(self) -> Iterator[Any]:
         """Yield chunks; others are read and bounded while one is used."""
@@ -180,8 +181,7 @@ class BoundedRows:
     @property
     def _starts(self) -> range:
         """The first row of each call: a device may be handed several chunks at once."""
-        first, stop = self._chunk_numbers.start, self._chunk_numbers.stop
-        return range(first * CHUNK_ROWS, stop * CHUNK_ROWS, self._call_rows)
+        return range(self._held.start, self._held.stop, self._call_rows)
 
     @property
     def _call_rows(self) -> int:
@@ -191,8 +191,8 @@ class BoundedRows:
         self, starts: range, n_rows: int
     ) -> Iterable[tuple[int, NDArray[np.floating]]]:
         """Return the rows of these calls, read at once."""
-        end = CHUNK_ROWS * self._chunk_numbers.stop  # the next rows are another's
-        stop = min(starts[-1] + n_rows, end, len(self._labels))
+        # the next rows are another's
+        stop = min(starts[-1] + n_rows, self._held.stop, len(self._labels))
         rows = self._read(starts[0], stop)
         parts = (rows[i : i + n_rows] for i in range(0, len(rows), n_rows))
         return zip(starts, parts, strict=True)
