@@ -70,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             if args.debug:
                 raise
-            notes = getattr(error, "__notes__", ())
-            spent = [n for n in notes if n.endswith("its budget is spent.")]
+            noted: list[str] = getattr(error, "__notes__", [])
+            spent = [n for n in noted if n.endswith("its budget is spent.")]
             print("privfeat: error:", describe(error), *spent, file=STDERR)
             return 1
     return 0
