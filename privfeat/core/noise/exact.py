@@ -104,7 +104,7 @@ def check_planned(plan: ReleasePlan, unit_of: Callable[[str], float]) -> None:
 
     ``unit_of`` returns the unit of the sums that a query of this name releases.
     """
-    for each in plan.releases if plan.private else ():
+    for each in plan.releases:
         grid_variance(each.noise_stddev, unit_of(each.query.name))
 
 
