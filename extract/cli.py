@@ -4,6 +4,8 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 
+from privfeat._stderr import STDERR
+
 from .arguments import parse
 from .errors import ExtractError, say
 
@@ -48,7 +50,7 @@ def _reported(command: Callable[[], None]) -> int:
         where = f": {error.filename}" if error.filename else ""
         return _fail(f"{error.strerror or error}{where}")
     except KeyboardInterrupt:
-        sys.stderr.write("\n")
+        STDERR.write("\n")
         say("interrupted; run the same command again to continue")
         return 130
     return 0

@@ -1,6 +1,6 @@
 """The one error that the command reports in a line, and how it prints lines."""
 
-import sys
+from privfeat._stderr import STDERR
 
 
 class ExtractError(Exception):
@@ -16,4 +16,4 @@ def one_line(error: Exception, limit: int = 300) -> str:
 
 def say(text: str) -> None:
     """Print one line on stderr, to the person who started the command."""
-    sys.stderr.write(f"privfeat-extract: {' '.join(text.split())}\n")
+    STDERR.write(f"privfeat-extract: {' '.join(text.split())}\n")

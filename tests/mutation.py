@@ -45,7 +45,10 @@ TESTS = {
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
     "accounting.pld": ("pld", "noise_levels", "calibration"),
-    "bounds.clipping": ("clipping", "../sums/test_statistics", "../sums/test_papers"),
+    "bounds.clipping": (
+        *("clipping", "../sums/test_statistics", "../sums/test_papers"),
+        "../sums/arithmetic/test_kernels",
+    ),
     "bounds.grid": ("grid", "../sums/arithmetic/test_slices"),
     "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.user_clips": (

@@ -70,7 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             if args.debug:
                 raise
-            print(f"privfeat: error: {describe(error)}", file=STDERR)
+            noted: list[str] = getattr(error, "__notes__", [])
+            spent = [n for n in noted if n.endswith("its budget is spent.")]
+            print("privfeat: error:", describe(error), *spent, file=STDERR)
             return 1
     return 0
 

@@ -20,21 +20,25 @@ def fitted_apart(
     stated sensitivity untrue, and two fits would leave the coefficients of one beside
     the statement of the other. The copy has the parameters that the fit began with, and
     no other thread knows it. What a fit that fails has set, ``privacy_`` above all, is
-    handed over as well.
+    handed over as well, once it is charged; one that is refused before has fitted
+    nothing, and leaves the estimator as it was.
     """
 
     @wraps(fit)
     def fitted(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
+        before, ended = vars(copied).get("privacy_"), False
         try:
             fit(copied, *args, **kwargs)
+            ended = True
         finally:
-            params = self.get_params(deep=False)
-            after = {n: v for n, v in vars(copied).items() if n not in params}
-            for name in vars(self).keys() - after.keys() - {*params}:
-                vars(self).pop(name, None)
-            vars(self).update(after)  # all at once
+            if ended or vars(copied).get("privacy_") is not before:
+                params = self.get_params(deep=False)
+                after = {n: v for n, v in vars(copied).items() if n not in params}
+                for name in vars(self).keys() - after.keys() - {*params}:
+                    vars(self).pop(name, None)
+                vars(self).update(after)  # all at once
         return self
 
     return fitted

@@ -1,9 +1,11 @@
 """What ``fit`` is given, checked: rows, labels, seeds, and the users of records."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -231,14 +233,31 @@ def check_users(
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
     """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
 
+    Also where a step of a pipeline, or a search, made an array of such rows before.
     No error: to protect each row by itself is a choice, and the statement names it.
     """
-    if groups is None and getattr(X, "has_groups", False):
+    if groups is None and (_has_groups(X) or _had_groups()):
         warn(
             "X is of a file that says whose each row is, but groups is None: each row "
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
-            "and max_group_size."
+            "(to a pipeline as STEP__groups) and max_group_size."
         )
+
+
+def _has_groups(X: Any) -> bool:
+    return getattr(X, "has_groups", False) is True
+
+
+def _had_groups() -> bool:
+    """Return whether scikit-learn, which called this, was given such rows."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        # ``exec`` runs code without a name
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith("sklearn.") and _has_groups(frame.f_locals.get("X")):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _ids(groups: ArrayLike) -> NDArray[Any]:

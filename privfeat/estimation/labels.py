@@ -110,6 +110,13 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
         raise ValueError(
             "classes and y must both be numbers or both be strings, got one of each."
         )
+    kinds = {known.dtype.kind, y.dtype.kind}
+    rounded = len(kinds) == 2 and kinds < {"i", "u", "f"}
+    if rounded and np.max(np.abs(known.astype(np.float64))) >= 2.0**53:
+        raise ValueError(
+            "classes must be below 2**53 where y holds numbers of another type: they "
+            "are compared as floats, which are rounded there. Pass both as int64."
+        )
     codes, found = without_data(places_of, y, known)
     if not found:
         raise ValueError(

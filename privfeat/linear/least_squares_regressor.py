@@ -198,8 +198,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
             loss="squared",
         )
         if self._clips_users():  # refused before anything is charged
-            clip = UserClip(self._radius(), int(self.max_group_size or 1))
-            clip.of_grams(grid_step(self._radius()), shape.n_columns + 1)
+            clip = UserClip(self._row_norm(), int(self.max_group_size or 1))
+            clip.of_grams(grid_step(self._row_norm()), shape.n_columns + 1)
         return LinearProblem(
             targets=2.0 * targets - 1.0,
             n_outputs=1,
@@ -212,13 +212,13 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
                 _target_rows,
                 unit_norm=norm if self.row_scaling == "unit" else None,
                 target_scale=norm * float(self.target_scaling),
-                clip_norm=self._radius(),
+                clip_norm=self._row_norm(),
                 intercept_scaling=constant,
             ),
             center=np.zeros(n_features),
         )
 
-    def _radius(self) -> float:
+    def _row_norm(self) -> float:
         """Return the norm to which rows of features, target and constant are cut."""
         constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
         parts = (1.0, float(self.target_scaling), constant)
@@ -231,7 +231,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         constant = norm * float(self.intercept_scaling) if self.fit_intercept else 0.0
         ridge = None if self.ridge is None else float(self.ridge)
         return NoisyRegression(
-            noisy_moments, n_features, self._radius(), constant, ridge
+            noisy_moments, n_features, self._row_norm(), constant, ridge
         )
 
     def _part(self) -> float:
@@ -241,10 +241,10 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         size matters only for residuals beyond 2, the range of exact sums. An eighth
         leaves these to rows 16 times shorter than the bound.
         """
-        return self._radius() / 8.0
+        return self._row_norm() / 8.0
 
     def _queries(self, shape: Shape) -> list[Query]:
-        bound = sensitivity.gram(self._radius(), self.adjacency)
+        bound = sensitivity.gram(self._row_norm(), self.adjacency)
         if (n_steps := int(self.n_iter) - 1) == 0:
             return [Query("moments", bound)]
         part = sensitivity.clipped_gradient(self._part(), self.adjacency)

@@ -210,7 +210,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             clipped = CLIPPED_SUMS if self._clips_users() else ()
             most = int(self.max_group_size)
             queries = [q.per_user(1 if q.name in clipped else most) for q in queries]
-        return plan_releases(
+        plan = plan_releases(
             queries,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -220,6 +220,30 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             adjacency=self.adjacency,
             budget_split=problem.budget_split,
         )
+        if self.arithmetic == "exact":
+            from privfeat.core.noise.exact import check_planned  # imports JAX
+
+            check_planned(plan, partial(self._unit, problem.shape))
+        return plan
+
+    def _unit(self, shape: Shape, name: str) -> float:
+        """Return the unit of the sums that a query releases."""
+        from privfeat.linear.rows.grid_steps import grid_step_of
+
+        if shape.stack is not None and name == shape.stack.query.name:
+            parts = shape.stack.scales.items()
+            return min(scale * self._unit(shape, part) for part, scale in parts)
+        return grid_step_of(
+            name,
+            row_norm=self._row_norm(),
+            gram_norm=getattr(self, "gram_clip_norm", None),
+            loss=shape.loss,
+            users=self._clips_users(),
+        )
+
+    def _row_norm(self) -> float:
+        """Return the norm to which rows are clipped."""
+        return float(self.clip_norm)
 
     def _public(self, n_features: int, problem: LinearProblem) -> tuple[str, ...]:
         """Return what the guarantee of a fit assumes to be known to everyone."""

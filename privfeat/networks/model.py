@@ -95,7 +95,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
         keys = SharedKeys(seed, team)
-        records, problem = as_records(X), self._problem(y)
+        records, problem = as_records(X, whole=True), self._problem(y)
         shape, targets = records.shape[1:], problem.targets
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")

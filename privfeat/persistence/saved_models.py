@@ -75,6 +75,9 @@ PARAMETERS = {
     "DPNearestMean": _CLASSIFIER,
     "DPNewton": f"{_STEPS} hessian_noise",
 }
+# What a fit did before it had a parameter, where that is not the default.
+_USERS_BEFORE = {"user_bound": "count"}
+_BEFORE = {"DPLeastSquaresRegressor": _USERS_BEFORE | {"n_iter": 1}}
 NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
 OPTIONAL = {
     *("classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"),
@@ -161,6 +164,8 @@ def read_model(path: PathLike) -> SavedModel:
         ValueError,
     ) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
+    for key, then in _BEFORE.get(name, _USERS_BEFORE).items() if not network else ():
+        params.setdefault(key, then)
     planted = [key for key in NOT_WRITTEN if params.get(key) is not None]
     if planted:
         raise damaged(path, f"it holds {planted[0]}, which is never written")

@@ -10,7 +10,7 @@ from privfeat._types import Adjacency
 from privfeat._warnings import warn
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon
-from privfeat.core.accounting.folds import learns
+from privfeat.core.accounting.folds import are_covered, learns
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
@@ -34,7 +34,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     ----------
     search : GridSearchCV or RandomizedSearchCV
         Not fitted, or fitted. Its estimator, or the last step of its pipeline, has a
-        budget by ``epsilon`` or ``rho``; ``cv`` is a `HashKFold`.
+        budget by ``epsilon`` or ``rho``; ``cv`` is a `HashKFold`, or a list of its
+        folds.
     delta : float, optional
         Where the total is evaluated. Default: that of the estimator.
 
@@ -86,7 +87,7 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
     # candidates may exchange the steps
     steps = [step for fit in fits for _, step in getattr(fit, "steps", ())[:-1]]
-    in_folds = type(search.cv) is HashKFold
+    in_folds = _moves_one_record(search.cv)
     covered = in_folds and not any(map(learns, steps))
     n_splits = _n_splits(search.cv)
     squares = [n_splits * mu**2 if covered else math.inf for mu in mus]
@@ -119,6 +120,13 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         n_fits=len(mus) * n_splits + (search.refit is not False),
         not_covered=not_covered,
     )
+
+
+def _moves_one_record(cv: Any) -> bool:
+    """Return whether folds are those of `HashKFold`, drawn perhaps before."""
+    if isinstance(cv, list | tuple):
+        return bool(cv) and all(are_covered(train) for train, _ in cv)
+    return type(cv) is HashKFold
 
 
 _NOT_DRAWN = {*BUDGET, "sampling_prob", "max_group_size", "random_state", "steps"}
@@ -176,5 +184,7 @@ def _refuse_budgets(distributions: Any) -> None:
 
 
 def _n_splits(cv: Any) -> int:
+    if isinstance(cv, list | tuple):
+        return len(cv)
     n_splits = getattr(cv, "n_splits", 5 if cv is None else cv)
     return n_splits if isinstance(n_splits, int) else 1

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from privfeat.core.noise.release import Release
-from privfeat.solvers.spectrum import cleaned, noise_ridge, positive_part
+from privfeat.solvers.spectrum import SINGULAR, cleaned, noise_ridge, positive_part
 
 # Ridge of the first solution, and what damps a step, in edges of the noise.
 _FIRST_RIDGE, _DAMPING = 0.8, 0.3
@@ -72,7 +72,8 @@ class NoisyRegression:
     def coef(self) -> Float[np.ndarray, " k"]:
         """Return slopes and, with a constant, the offset; per unit of the coordinate.
 
-        In the unit of the target coordinate.
+        In the unit of the target coordinate. Without a ridge the matrix may be
+        singular: directions in which it has only rounding get no slope.
         """
         moments, n = self.moments, self.n_features
         ridge = self._edges(_FIRST_RIDGE) if self.ridge is None else self.ridge
@@ -80,7 +81,8 @@ class NoisyRegression:
         if self.constant:
             means = moments[:-1, -1] / self._corner
             moments = moments[:-1, :-1] - np.outer(means, moments[:-1, -1])
-        slopes = np.linalg.solve(moments[:n, :n] + ridge * np.eye(n), moments[:n, n])
+        damped = moments[:n, :n] + ridge * np.eye(n)
+        slopes = np.linalg.lstsq(damped, moments[:n, n], rcond=SINGULAR)[0]
         offset = [means[n] - means[:n] @ slopes] if self.constant else []
         return np.array([*slopes, *offset])
 

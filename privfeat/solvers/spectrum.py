@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,8 @@ _LARGE = 512
 # Rows up to which they are taken by one thread. Several wait for each other at every
 # column: with one core of two to spare, they took ten times as long.
 _HUGE = 4097
+# Eigenvalues below this part of their mean are what rounding leaves of zero.
+SINGULAR = 1e-12
 
 
 def noise_edge(noise_stddev: float, size: int) -> float:
@@ -116,37 +119,49 @@ def regularized_inverse(
     noisy_gram : Release
         Square. If not symmetric (the papers' full noise matrix) it is used as it is.
     ridge : float
-        Added to the diagonal, in units of the Gram matrix; > 0.
+        Added to the diagonal, in units of the Gram matrix; >= 0.
 
     Raises
     ------
     FloatingPointError
-        If the matrix cannot be inverted.
+        If the matrix is not finite.
 
     Notes
     -----
+    Where noise has left nothing of an eigenvalue, and ``ridge`` is (nearly) zero, the
+    inverse is zero in that direction: the charge is spent, and a solution is due.
+
     By Cholesky where no eigenvalue is below ``-2**-20 ridge``, so that the cut changes
     nothing; else by eigenvectors, ten times the work. These are taken in float32 where
     its rounding is far below the noise and the ridge. The choice depends on the
     release alone.
     """
+    least = SINGULAR * abs(float(np.trace(noisy_gram.value))) / len(noisy_gram.value)
+    shift = 2.0**-20 * ridge if ridge > least else -least
     if not noisy_gram.symmetric:
+        damped = noisy_gram.value + ridge * np.eye(len(noisy_gram.value))
+        of = jnp.linalg.inv if ridge else partial(jnp.linalg.pinv, rtol=SINGULAR)
         with jax.enable_x64(True):
-            matrix = jnp.asarray(noisy_gram.value)
-            inverse = np.asarray(jnp.linalg.inv(matrix + ridge * jnp.eye(len(matrix))))
-    elif _factor(noisy_gram.value, 2.0**-20 * ridge) is not None:
+            inverse = np.asarray(of(jnp.asarray(damped)))
+    elif _factor(noisy_gram.value, shift) is not None:
         inverse = _mirrored(dpotri(_factor(noisy_gram.value, ridge), lower=1)[0])
     else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inverse = _with_eigenvalues(
-                noisy_gram, lambda values: 1.0 / (values + ridge), ridge
-            )
+        inverted = partial(_inverted, ridge=ridge, least=least)
+        inverse = _with_eigenvalues(noisy_gram, inverted, ridge)
     if not np.all(np.isfinite(inverse)):
         raise FloatingPointError(
-            f"ridge must make the noisy Gram matrix invertible, got {ridge!r}. "
-            "Pass a larger one."
+            "the inverse of the noisy Gram matrix must be finite, got overflow; the "
+            "budget is spent. Pass a larger ridge."
         )
     return inverse
+
+
+def _inverted(
+    values: Float[np.ndarray, " d"], ridge: float, least: float
+) -> Float[np.ndarray, " d"]:
+    """Return ``1 / (values + ridge)``, and 0 where that is at most ``least``."""
+    kept = values + ridge > least
+    return np.where(kept, 1.0 / np.where(kept, values + ridge, 1.0), 0.0)
 
 
 def preconditioned(
@@ -177,10 +192,10 @@ def _factor(
     matrix: Float[np.ndarray, "d d"], ridge: float
 ) -> Float[np.ndarray, "d d"] | None:
     """Return the lower Cholesky factor of ``matrix + ridge I``, or None without one."""
+    if not np.all(np.isfinite(matrix)):
+        return None
     shifted = np.array(matrix, order="F")
     shifted[np.diag_indices_from(shifted)] += ridge
-    if not np.all(np.isfinite(shifted)):
-        return None
     factor, failed = dpotrf(shifted, lower=1, overwrite_a=1)
     return None if failed else factor
 

@@ -25,12 +25,12 @@ def solve_regularized(
     rhs : array of shape (d,)
         Computed from releases.
     ridge : float
-        In units of the matrix; > 0.
+        In units of the matrix; >= 0.
 
     Raises
     ------
     FloatingPointError
-        If the matrix cannot be inverted.
+        If the system is not finite.
     """
     if noisy_matrix.symmetric:
         shifted = np.array(noisy_matrix.value)

@@ -258,3 +258,13 @@ def test_fit_warns_of_delta_on_stderr_alone(run, features, tmp_path):
     assert "well below" not in out
     assert "well below" not in (tmp_path / "m" / "model.json").read_text()
     assert "240" not in err
+
+
+def test_fit_that_fails_after_the_charge_says_so(run, features, tmp_path, plant):
+    def fail(*args, **kwargs):
+        raise FloatingPointError("coefficients must be finite.")
+
+    plant("solution of a linear fit", fail, of=DPLeastSquares)
+    status, out, err = run(*fit_arguments(features, tmp_path / "m", "--quiet"))
+    said = "coefficients must be finite. The fit had begun: its budget is spent."
+    assert (status, out, err) == (1, "", f"privfeat: error: {said}\n")

@@ -1,12 +1,15 @@
 """Near-duplicates between two feature files."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 from privfeat.data import open_features, write_features
 from privfeat_extract import overlap
+from privfeat_extract.cli import main
+from privfeat_extract.errors import say
 
 
 @pytest.fixture
@@ -87,3 +90,17 @@ def test_overlap_of_a_missing_file_is_one_line(run, files, tmp_path):
     assert status == 1
     assert "error: " in err
     assert "Traceback" not in err
+
+
+def test_a_stderr_that_nobody_reads_ends_no_command(tmp_path, monkeypatch):
+    """Hours of an extraction are worth more than a warning."""
+
+    class Broken:
+        def write(self, text):
+            raise BrokenPipeError
+
+        flush = write
+
+    monkeypatch.setattr(sys, "stderr", Broken())
+    say("warning: an image was skipped")
+    assert main(["overlap", str(tmp_path / "a.h5"), str(tmp_path / "b.h5")]) == 1

@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, TemperatureScaling
@@ -99,3 +100,13 @@ def test_every_fit_is_apart():
     wrapped = fitted_apart(lambda self: self).__code__
     for kind in (DPFC, DPSGDClassifier, DPRandomizedSearch, TemperatureScaling):
         assert kind.fit.__code__ is wrapped
+
+
+def test_a_fit_that_is_refused_leaves_the_model_as_it_was(records):
+    X, y = records
+    clf = DPLeastSquares(classes=range(3), random_state=KEY).fit(X, y)
+    before = dict(vars(clf))
+    with pytest.raises(ValueError, match="y must hold labels of classes"):
+        clf.fit(pd.DataFrame(X[:, :3], columns=["a", "b", "c"]), y + 1)
+    assert vars(clf) == before
+    assert clf.predict(X).shape == y.shape

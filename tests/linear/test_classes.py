@@ -174,3 +174,13 @@ def test_code_without_a_module_may_fit(names):
     clf = DPLeastSquares(classes=range(3))
     exec("clf.fit(X, y)", names | {"clf": clf, "X": np.eye(3), "y": [0, 1, 2]})
     assert clf.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("kind", "other"), [("int64", "float64"), ("int64", "uint64")])
+def test_classes_that_floats_cannot_tell_apart_are_refused(kind, other):
+    """2**60 as a float is equal to both classes."""
+    classes = np.array([2**60, 2**60 + 1], kind)
+    X, y = np.eye(4), classes[[0, 1, 0, 1]]
+    assert DPLeastSquares(classes=classes).fit(X, y).classes_.tolist() == [*classes]
+    with pytest.raises(ValueError, match=r"classes must be below 2\*\*53"):
+        DPLeastSquares(classes=classes).fit(X, y.astype(other))

@@ -12,6 +12,8 @@ from privfeat import (
     DPLeastSquares,
     DPLeastSquaresRegressor,
     DPNewton,
+    PrivacyError,
+    PrivacyLedger,
     load,
     save,
 )
@@ -221,12 +223,15 @@ def test_exact_fit_survives_saving(tmp_path, three_classes):
     assert copy.privacy_ == clf.privacy_
 
 
-def test_exact_fit_refuses_noise_beyond_its_grid(three_classes):
+def test_exact_fit_refuses_noise_beyond_its_grid_before_the_charge(
+    three_classes, tmp_path
+):
+    ledger = PrivacyLedger(tmp_path / "a.ledger", dataset="a", epsilon=1.0, delta=1e-5)
     clf = DPFC(noise_multiplier=4e5, n_iter=1, center=False, arithmetic="exact")
-    with pytest.raises(Exception, match=r"noise must be at most 2\*\*58 units"):
-        clf.fit(*three_classes)
-    assert not hasattr(clf, "coef_")
-    assert clf.privacy_.arithmetic == "exact"
+    with pytest.raises(PrivacyError, match=r"noise must be at most 2\*\*58 units"):
+        clf.set_params(ledger=ledger).fit(*three_classes)
+    assert not hasattr(clf, "privacy_")
+    assert not ledger.history
 
 
 @pytest.mark.slow

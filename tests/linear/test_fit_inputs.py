@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from privfeat import DPFC, DPLeastSquares, DPLeastSquaresRegressor, DPNewton
 from tests.linear.conftest import FITTED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -158,3 +159,16 @@ def test_fit_accepts_strings_in_any_array(estimator, three_classes, dtype):
     names = np.array(["a", "bb", "ccc"], dtype)[y]
     clf = estimator(classes=["a", "bb", "ccc"]).fit(X, names)
     assert set(clf.predict(X)) <= {"a", "bb", "ccc"}
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+@pytest.mark.parametrize(
+    "cls", [DPFC, DPLeastSquares, DPLeastSquaresRegressor, DPNewton]
+)
+def test_without_a_ridge_few_records_are_enough(cls, epsilon):
+    """Noise, or their number, makes matrices singular: too late to refuse the fit."""
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        model = cls(ridge=0.0, epsilon=epsilon, random_state=seed)
+        model.fit(rng.normal(size=(2, 5)), [0, 1])
+        assert np.all(np.isfinite(model.coef_))

@@ -94,6 +94,23 @@ def test_fit_tells_of_groups_that_it_does_not_use(estimator, rows, tmp_path):
     assert not heard(estimator, file["plain"].X, file["plain"].y)
 
 
+def test_a_pipeline_tells_of_groups_that_its_first_step_loses(rows, tmp_path):
+    path, users = tmp_path / "users.h5", np.arange(60) // 2
+    write_features(path, {"train": (*rows, users), "plain": rows})
+    file, clf = open_features(path), DPLeastSquares(classes=range(3))
+    pipe = make_pipeline(FunctionTransformer(np.positive), clf)
+    with pytest.warns(PrivacyWarning, match="says whose each row is.*STEP__groups"):
+        pipe.fit(file["train"].X, file["train"].y)
+    for split, given in (
+        ("plain", {}),
+        ("train", {"dpleastsquares__groups": file["train"].groups}),
+    ):
+        clf.set_params(max_group_size=2 if given else None)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            pipe.fit(file[split].X, file[split].y, **given)
+        assert not [w for w in caught if "says whose" in str(w.message)]
+
+
 def test_folds_tell_of_groups_that_their_fits_do_not_see(rows, tmp_path):
     """A fold is an array, which does not say whose its rows are."""
     path = tmp_path / "users.h5"

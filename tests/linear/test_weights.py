@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -54,6 +55,18 @@ def test_only_ratios_matter(weighing, three_classes):
     plain = weighing(**options).fit(*three_classes)
     assert fits[0].privacy_.releases == plain.privacy_.releases
     assert not hasattr(plain, "class_weight_")
+
+
+def test_weights_with_names_are_not_taken_by_their_place(weighing, three_classes):
+    """Sorted by weight, say, they would be those of other classes."""
+    series = pd.Series([1.0, 5.0, 2.0], index=[1, 0, 2])
+    clf = weighing(classes=range(3), class_weight=series)
+    with pytest.raises(TypeError, match=r"got Series\. Pass class_weight\.to_dict\(\)"):
+        clf.fit(*three_classes)
+    clf.set_params(class_weight=series.to_dict()).fit(*three_classes)
+    np.testing.assert_array_equal(clf.class_weight_, [1.0, 0.2, 0.4])
+    with pytest.raises(ValueError, match="keys of the type of the labels"):
+        clf.set_params(class_weight={"0": 5.0}).fit(*three_classes)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -11,7 +11,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNearestMean, DPNewton
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    DPNearestMean,
+    DPNewton,
+)
 from privfeat.exceptions import PrivacyWarning
 from privfeat.persistence import (
     ModelFileError,
@@ -207,6 +214,19 @@ def test_load_returns_a_model_from_before_there_was_exact_noise(folder):
     del document["params"]["arithmetic"], document["privacy"]["arithmetic"]
     rewrite(folder, **document)
     assert load(folder).arithmetic == load_statement(folder).arithmetic == "float64"
+
+
+def test_load_returns_a_model_from_before_sums_of_users_were_clipped(tmp_path):
+    """Their number was bounded, and the default of today would be another fit."""
+    X, y = make_data((0, 1, 2))
+    options = {"max_group_size": 2, "user_bound": "count"}
+    then = DPLeastSquaresRegressor(**options, target_bounds=(0, 2), n_iter=1)
+    save(then.fit(X, y, groups=np.arange(30) // 2), tmp_path / "model")
+    document = json.loads((tmp_path / "model" / "model.json").read_text())
+    del document["params"]["user_bound"], document["params"]["n_iter"]
+    rewrite(tmp_path / "model", **document)
+    loaded = load(tmp_path / "model")
+    assert loaded.get_params() == then.get_params()
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from sklearn.model_selection import (
     permutation_test_score,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler, scale
 
@@ -50,9 +51,11 @@ def fit(ledger):
     return DPLeastSquares(rho=0.005, classes=[0, 1], ledger=ledger)
 
 
+@pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ledger_charges_what_search_cost_says(fit, ledger, labelled, n_jobs):
-    search = GridSearchCV(fit, GRID, cv=FOLDS, n_jobs=n_jobs, error_score="raise")
+def test_ledger_charges_what_search_cost_says(fit, ledger, labelled, n_jobs, listed):
+    cv = list(FOLDS.split(*labelled, groups=IDS)) if listed else FOLDS
+    search = GridSearchCV(fit, GRID, cv=cv, n_jobs=n_jobs, error_score="raise")
     search.fit(*labelled, groups=IDS)
     with pytest.warns(PrivacyWarning, match="no privacy guarantee"):
         cost = search_cost(search)
@@ -245,3 +248,15 @@ def test_fit_without_a_ledger_warns_in_other_folds_alone(labelled):
     with pytest.warns(PrivacyWarning, match="to promise anything") as caught:
         cross_val_score(fit.set_params(rho=None, epsilon=math.inf), *labelled, cv=2)
     assert not any("compose" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("chain", [ClassifierChain, RegressorChain])
+def test_a_chain_that_will_predict_in_folds_is_refused_before_its_first_fit(
+    fit, ledger, labelled, chain
+):
+    X, y = labelled
+    with pytest.raises(PrivacyError, match="of HashKFold"):
+        chain(fit, cv=3).fit(X, np.column_stack([y, 1 - y]))
+    assert ledger.history == []
+    chain(fit).fit(X, np.column_stack([y, 1 - y]))
+    assert len(ledger.history) == 2

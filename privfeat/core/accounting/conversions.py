@@ -102,8 +102,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     if not MU_RANGE[0] <= low <= MU_RANGE[1] / 4:
         raise ValueError(
             f"epsilon and delta must allow a noise multiplier in [1e-6, 1e6], got "
-            f"epsilon={epsilon!r}, delta={delta!r}. Pass a larger epsilon or delta, "
-            "or epsilon=inf for no privacy."
+            f"epsilon={epsilon!r}, delta={delta!r}. "
+            + (
+                "Pass a larger epsilon or delta."
+                if low < 1.0
+                else "Pass a smaller epsilon, or epsilon=inf for no privacy."
+            )
         )
     high = low
     while gaussian_delta(high, epsilon) <= delta:

@@ -44,6 +44,7 @@ _AROUND_FOLDS = (
     "validation_curve",
 )
 _JOBS = "sklearn.utils.parallel"
+_CHAINS = "sklearn.multioutput"
 _MARK = "privfeat: one record moves no other"
 
 
@@ -91,6 +92,8 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 adjacency == "replace_one" and function == "_fit_ovo_binary"
             ):
                 return Uncovered(f"{module}.{function}")
+            if module == _CHAINS and _will_fold(frame.f_locals.get("self")):
+                return Uncovered(f"{module}.{function} with cv")
             for step in _steps_before(module, frame.f_locals):
                 if learns(step):
                     return Uncovered(
@@ -127,6 +130,12 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
     if module == "sklearn.compose._target":
         return [getattr(names.get("self"), "transformer_", None)]
     return []
+
+
+def _will_fold(chain: Any) -> bool:
+    """Return whether a chain will fit in folds of scikit-learn after this fit."""
+    cv = getattr(chain, "cv", None)
+    return isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
 
 
 def learns(step: Any) -> bool:

@@ -12,9 +12,11 @@ factor is lowered by ``2**-36``, and values are rounded towards zero.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Float64
 
+from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.sensitivity import curvature_norm
 
 SHRINK = 1.0 - 2.0**-36
 
@@ -74,3 +76,19 @@ def clip_residuals(
     whole = xp.trunc(xp.minimum(xp.maximum(kept, -largest / step), largest / step))
     clipped: Float[Any, "n m"] = whole
     return clipped
+
+
+def bounded_roots(
+    weights: Float[Array | np.ndarray, "b m"], loss: Loss
+) -> Float64[Any, "b m"]:
+    """Return the roots of weights, 0 for NaN, after a cut to `curvature_norm`.
+
+    For arrays of JAX, inside a float64 trace, and of NumPy.
+    """
+    xp = weights.__array_namespace__()
+    weights = xp.nan_to_num(weights.astype(xp.float64), nan=0.0).clip(0.0, 0.25)
+    norms = xp.linalg.norm(weights, axis=1, keepdims=True)
+    # float32 probabilities may exceed the real bound by a rounding error
+    limit = curvature_norm(loss, weights.shape[1]) * SHRINK
+    roots: Float64[Any, "b m"] = xp.sqrt(weights * (limit / xp.maximum(norms, limit)))
+    return roots

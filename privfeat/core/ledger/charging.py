@@ -64,12 +64,13 @@ def charged(
                 f"{choice.what}. {choice.remedy}"
             )
         said = "The fit had begun: its budget is spent."
-        with _interrupt_noted(said), warnings_shown():
+        with _noted(said, BaseException), warnings_shown():
             yield None
         return
     refusal: Exception | None = None
     # Others may wait here for the first one, which may have charged already.
-    with _interrupt_noted("Whether it was charged, the history of its ledger says."):
+    unsure = "Whether it was charged, the history of its ledger says."
+    with _noted(unsure, KeyboardInterrupt):
         if choice is not None:
             refusal = PrivacyError(
                 "a fit with a ledger must get all records, or folds of HashKFold, as "
@@ -91,7 +92,7 @@ def charged(
         raise refusal or PrivacyError("another process could not charge the ledger.")
     named = "" if number is None else f", as number {number} of its ledger"
     said = f"The fit was charged{named}: its budget is spent."
-    with _interrupt_noted(said), warnings_shown():
+    with _noted(said, BaseException), warnings_shown():
         yield number
         if number is not None:  # the first process has it
             _finish(ledger, number)
@@ -107,11 +108,11 @@ def _finish(ledger: PrivacyLedger, number: int) -> None:
 
 
 @contextmanager
-def _interrupt_noted(sentence: str) -> Iterator[None]:
-    """Add a note to the error by which Ctrl-C stops the body."""
+def _noted(sentence: str, errors: type[BaseException]) -> Iterator[None]:
+    """Add a note to the error, of Ctrl-C perhaps, that ends the body."""
     try:
         yield
-    except KeyboardInterrupt as error:
+    except errors as error:
         error.add_note(sentence)
         raise
 

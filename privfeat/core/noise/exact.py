@@ -60,11 +60,13 @@ References
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.discrete import MAX_VARIANCE, discrete_gaussian
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.totals import ExactSum, rounded
@@ -91,11 +93,19 @@ def grid_variance(stddev: float, grid_step: float, *, halved: bool = False) -> i
     if not variance <= MAX_VARIANCE:
         raise PrivacyError(
             "noise must be at most 2**58 units of the grid with arithmetic='exact', "
-            f"got a stddev of {stddev:.6g} in units of {grid_step:.6g}; what was drawn "
-            "before is spent. Pass a larger budget, a smaller max_group_size or "
-            "arithmetic='float64'."
+            f"got a stddev of {stddev:.6g} in units of {grid_step:.6g}. Pass a larger "
+            "budget, a smaller max_group_size or arithmetic='float64'."
         )
     return variance
+
+
+def check_planned(plan: ReleasePlan, grid_step_of: Callable[[str], float]) -> None:
+    """Raise PrivacyError, before a fit is charged, if some noise would not fit.
+
+    ``grid_step_of`` returns the grid step of the sums that a query of this name has.
+    """
+    for each in plan.releases:
+        grid_variance(each.noise_stddev, grid_step_of(each.query.name))
 
 
 def noisy_total(

@@ -88,9 +88,15 @@ def class_weights(class_weight: Any, labels: Labels) -> ClassWeights:
         for label in class_weight:
             if label not in known:
                 raise ValueError(
-                    f"class_weight must name classes only, got the key {label!r}."
+                    f"class_weight must name classes only, got the key {label!r}. Pass "
+                    "keys of the type of the labels."
                 )
         given = [class_weight.get(label, 1.0) for label in known]
+    elif hasattr(class_weight, "to_dict"):  # its order need not be that of the classes
+        raise TypeError(
+            "class_weight must be a mapping of classes or an array without their "
+            f"names, got {type(class_weight).__name__}. Pass class_weight.to_dict()."
+        )
     elif hasattr(class_weight, "__array__") and np.ndim(class_weight) == 1:
         given = np.asarray(class_weight).tolist()
     elif isinstance(class_weight, list | tuple | range):

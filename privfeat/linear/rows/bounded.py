@@ -110,6 +110,8 @@ class BoundedRows:
         in_memory = not isinstance(features, LazyFeatures)
         self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
         self._cache: list[Any] | None = None
+        if not in_memory:  # before the charge; costs a read, a pass four times as much
+            features.check_finite(self._held if slots is None else slice(None))
 
     def centred(
         self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism

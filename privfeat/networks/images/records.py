@@ -29,7 +29,7 @@ TO_UNIT_RANGE = np.full((2, 1), 127.5, np.float32)
 Lazy: TypeAlias = LazyImages | LazyFeatures
 
 
-def as_records(X: Any) -> Any:
+def as_records(X: Any, *, whole: bool = False) -> Any:
     """Return records as an array of shape (n_samples, ...), uint8 or float32.
 
     Parameters
@@ -38,6 +38,8 @@ def as_records(X: Any) -> Any:
         Images (height, width, channels), images of one channel (height, width), or rows
         of numbers. Whole numbers must be bytes. `LazyImages` and `LazyFeatures` stay as
         they are: records that are read when they are indexed.
+    whole : bool
+        Whether to read a feature file once, to refuse one that is damaged.
 
     Raises
     ------
@@ -47,6 +49,8 @@ def as_records(X: Any) -> Any:
     if isinstance(X, Lazy):
         if not len(X):
             raise ValueError("X must have at least 1 record, got 0.")
+        if whole and isinstance(X, LazyFeatures):
+            X.check_finite(slice(None))
         return X
     if isinstance(X, str | os.PathLike):
         raise TypeError(

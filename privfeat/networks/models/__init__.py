@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
+import jax
 from flax import nnx
 
 from privfeat.networks.layers.basic import by_name
@@ -85,7 +86,8 @@ def build(
         raise ValueError(
             f"model must be one of {', '.join(NETWORKS)} or a simpleVGG, got {name!r}."
         )
-    return make(input_shape, n_outputs, rngs=rngs)
+    with jax.enable_x64(False):  # of float32, whatever the process computes in
+        return make(input_shape, n_outputs, rngs=rngs)
 
 
 def shapes_of(

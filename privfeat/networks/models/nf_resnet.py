@@ -51,7 +51,7 @@ class NormFreeBlock(nnx.Module):
             means = nnx.avg_pool(  # type: ignore[no-untyped-call]
                 active, window, window, "SAME", count_include_pad=False
             )
-            x = self.shortcut(means)
+            x = self.shortcut(means.astype(x.dtype))  # counts are of the default type
         for place, convolution in enumerate(self.convolutions):
             branch = convolution(jax.nn.relu(branch) if place else branch)
         return x + _ALPHA * branch

@@ -220,9 +220,11 @@ def test_gaussian_delta_refuses_an_epsilon_outside_its_range(epsilon):
         gaussian_delta(1.0, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 1e300])
-def test_gaussian_mu_refuses_a_budget_no_noise_level_meets(epsilon):
-    with pytest.raises(ValueError, match="epsilon and delta must allow"):
+@pytest.mark.parametrize(
+    ("epsilon", "remedy"), [(1e-9, "larger"), (1e300, "smaller"), (1e308, "smaller")]
+)
+def test_gaussian_mu_refuses_a_budget_no_noise_level_meets(epsilon, remedy):
+    with pytest.raises(ValueError, match=f"must allow .* Pass a {remedy} epsilon"):
         gaussian_mu(epsilon, 1e-9)
 
 

@@ -77,6 +77,28 @@ def test_rows_of_a_feature_file_are_records(records, tmp_path, dtype):
     np.testing.assert_array_equal(found.predict(late.X), expected.predict(rows))
 
 
+def test_a_feature_file_is_refused_before_the_charge(records, tmp_path):
+    X, y = records
+    write_features(tmp_path / "a.h5", {"train": (X.astype(np.float32), y)})
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["train/features"][-1, 0] = np.nan
+    late = open_features(tmp_path / "a.h5")["train"]
+    clf = DPSGDClassifier(**SMALL | {"classes": range(3)})
+    with pytest.raises(ValueError, match="X must not contain NaN or infinity"):
+        clf.fit(late.X, late.y)
+    assert not hasattr(clf, "privacy_")
+
+
+def test_an_error_after_the_charge_says_so(folder):
+    late = read_folder(folder, size=4, lazy=True)
+    for file in folder.glob("*/*.png"):
+        file.unlink()
+    clf = DPSGDClassifier(**SMALL)
+    with pytest.raises(Exception, match="png") as raised:
+        clf.fit(late.images, late.labels)
+    assert raised.value.__notes__ == ["The fit had begun: its budget is spent."]
+
+
 def test_a_step_reads_what_it_draws_in_small_batches(folder, plant):
     """Each drawn image once a step, at most a microbatch at a time, and no other."""
     late = read_folder(folder, size=4, lazy=True)

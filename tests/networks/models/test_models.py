@@ -20,6 +20,16 @@ def count_parameters(name, shape, n_outputs):
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(state))
 
 
+@pytest.mark.parametrize("name", [*NETWORKS, "simpleVGG-32(2)-64(2)-128(2)-128"])
+def test_networks_are_of_float32_where_the_process_has_64_bits(name):
+    def scores():
+        made = build(name, (64, 64, 3), 4, rngs=nnx.Rngs(params=jax.random.key(0)))
+        return made(jax.numpy.zeros((1, 64, 64, 3), "float32"))
+
+    with jax.enable_x64(True):
+        assert jax.eval_shape(scores).dtype == "float32"
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "n_outputs", "size"),
     [

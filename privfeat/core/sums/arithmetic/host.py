@@ -15,9 +15,9 @@ from jaxtyping import Array, Bool, Float32, Float64
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
+from privfeat.core.bounds.clipping import bounded_roots
 from privfeat.core.bounds.user_clips import SumClip
 from privfeat.core.bounds.users import clip_users, inner_products
-from privfeat.core.sums.arithmetic.kernels import bounded_roots
 from privfeat.core.sums.arithmetic.residuals import residuals_of, scaled
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 

@@ -12,17 +12,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Num
 
 from privfeat._types import Loss
 from privfeat.core.bounds import losses
-from privfeat.core.bounds.clipping import SHRINK, clip_residuals
-from privfeat.core.bounds.sensitivity import (
-    curvature_norm,
-    largest_residual,
-    residual_norm,
-)
+from privfeat.core.bounds.clipping import bounded_roots, clip_residuals
+from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 from privfeat.core.bounds.user_clips import SumClip
 from privfeat.core.bounds.users import clip_users, inner_products
 from privfeat.core.sums.arithmetic import slices
@@ -107,22 +102,6 @@ def root_curvatures_of(
     roots: Float64[Array, "b m"] = by_chunks(
         lambda part: bounded_roots(losses.curvatures(loss, part), loss), scores
     )
-    return roots
-
-
-def bounded_roots(
-    weights: Float[Array | np.ndarray, "b m"], loss: Loss
-) -> Float64[Any, "b m"]:
-    """Return the roots of weights, 0 for NaN, after a cut to `curvature_norm`.
-
-    For arrays of JAX, inside a float64 trace, and of NumPy.
-    """
-    xp = weights.__array_namespace__()
-    weights = xp.nan_to_num(weights.astype(xp.float64), nan=0.0).clip(0.0, 0.25)
-    norms = xp.linalg.norm(weights, axis=1, keepdims=True)
-    # float32 probabilities may exceed the real bound by a rounding error
-    limit = curvature_norm(loss, weights.shape[1]) * SHRINK
-    roots: Float64[Any, "b m"] = xp.sqrt(weights * (limit / xp.maximum(norms, limit)))
     return roots
 
 
