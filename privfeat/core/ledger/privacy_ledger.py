@@ -168,11 +168,6 @@ class PrivacyLedger:
             f"delta, or rho = {left.rho!r}."
         )
 
-    def finish(self, number: int) -> None:
-        """Note that a charged fit is finished; what it costs does not change."""
-        with self._store.transaction(write=True) as found:
-            rows.mark_fitted(found, self.budget, number)
-
 
 def find_datasets(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the data sets that have a budget in an existing ledger."""

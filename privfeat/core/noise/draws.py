@@ -101,10 +101,10 @@ def bernoulli(
 
 
 def number_of_runs(key: NoiseKey, runs: RunCount) -> int:
-    """Return one draw of ``runs``, by inversion of a uniform of 128 bits. Sensitive."""
-    high, low = map(int, words_of(key, 2))
+    """Return one draw of ``runs``, by inversion of a uniform of 256 bits. Sensitive."""
+    bits = int.from_bytes(words_of(key, 4).astype(">u8").tobytes(), "big")
     with localcontext(EIGHTY_DIGITS):
-        return runs.count_at(Decimal(high << 64 | low) / 2**128)
+        return runs.count_at(Decimal(bits) / 2**256)
 
 
 def _uniform(key: NoiseKey, size: int) -> Float[np.ndarray, " n"]:

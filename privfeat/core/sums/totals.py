@@ -52,13 +52,16 @@ class ExactSum:
         """
         return replace(self, unit=self.unit * scale)
 
-    def over(self, team: Team) -> "ExactSum":
-        """Return the sum over all processes, each of which passes its own."""
+    def over(self, team: Team, what: str) -> "ExactSum":
+        """Return the sum over all processes, each of which passes its own.
+
+        It is a PrivacyError in all of them unless all say the same ``what`` of it.
+        """
         if self.total.dtype == np.float64:
-            return replace(self, total=team.total(self.total, unit=self.unit))
+            return replace(self, total=team.total(self.total, what, self.unit))
         low, high = _split(self.total)
         carry = high if self.carry is None else self.carry + high
-        total, carry = team.total(np.stack([low, carry]), unit=self.unit)
+        total, carry = team.total(np.stack([low, carry]), what, self.unit)
         return replace(self, total=total, carry=carry)
 
 
