@@ -57,7 +57,8 @@ class PrivacyLedger:
     **Guarantee.** All charged fits together are ``(spent.epsilon, spent.delta)``-DP, by
     `compose`, and ``spent.epsilon`` is at most the budget's. For Gaussian fits this is
     true also if budgets were chosen after seeing results, [1]_. Where sampled fits
-    or searches are mixed in, budgets must not depend on results.
+    or searches are mixed in, budgets must not depend on results, nor on ``remaining``
+    after such fits: nothing here can check that.
 
     A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
     before the fit begins, and checksums of each charge and of all of them make damage,

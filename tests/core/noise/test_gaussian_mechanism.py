@@ -236,41 +236,6 @@ def test_processes_release_their_total_with_one_noise(plan, plant):
         np.testing.assert_array_equal(value, whole.value)
 
 
-def test_sums_of_two_queries_are_not_added(queries, plant):
-    """Of processes that differ: both are told before noise is added to a mixture."""
-    queries = [*queries, Query("other", 2.0)]
-    board, mechanisms, added = Board(), [], []
-
-    class Watched(Thread):
-        def total(self, values, what="sum", unit=1.0):
-            added.append(what)
-            return super().total(values, what, unit)
-
-    for index in range(2):
-        plant("team that draws noise", lambda i=index: Watched(i, 2, board=board))
-        plan = plan_releases(queries, epsilon=1.0)
-        mechanisms.append(GaussianMechanism(plan, KeyStream(3, index)))
-    with ThreadPoolExecutor(2) as threads:
-        drawn = [
-            threads.submit(mechanism.release, name, ExactSum(np.ones(3)))
-            for mechanism, name in zip(mechanisms, ("gram", "other"), strict=True)
-        ]
-    for one, name in zip(drawn, ("gram", "other"), strict=True):
-        with pytest.raises(PrivacyError, match=f"must have the same sum of {name}"):
-            one.result()
-    assert sorted(added) == ["sum of gram", "sum of other"]
-
-
-@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
-@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3,)])
-def test_mechanism_has_less_noise_for_symmetric_matrices_alone(plan, shape, arithmetic):
-    mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
-    exact = ExactSum(np.arange(math.prod(shape)).reshape(shape), 2.0**-20)
-    with pytest.raises(PrivacyError, match="gram must be a symmetric matrix"):
-        mechanism.release("gram", exact, symmetric=True)
-    assert mechanism.release("gram", exact).value.shape == shape
-
-
 @pytest.mark.parametrize("l2_sensitivity", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_exact_mechanism_adds_noise_of_any_size(l2_sensitivity, symmetric):
