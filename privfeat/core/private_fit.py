@@ -79,8 +79,9 @@ def private_selection(
     those of one run are of different records, that a fit in it costs no more, and that
     the number of runs is drawn as stated. PrivacyError if epsilon is too small for it.
     """
-    if statement.selection is not None:
-        statement.selection.check_cost(statement.epsilon, statement.delta)
+    if statement.selection is None:
+        raise PrivacyError("a selection must be part of its statement, got none.")
+    statement.selection.check_cost(statement.epsilon, statement.delta)
     warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     return PrivateFit(estimator, statement, keys, forget)
 

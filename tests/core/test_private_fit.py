@@ -167,6 +167,11 @@ def test_a_selection_states_what_its_runs_cost(ledger, select, run_mu):
     assert ledger.history == []
 
 
+def test_a_selection_is_stated_as_one(select):
+    with pytest.raises(PrivacyError, match="part of its statement"):
+        select(selection=None, accounting="exact", releases=make_statement().releases)
+
+
 def test_a_selection_without_privacy_draws_anything(select):
     selection = Selection(run_mu=math.inf, eta=0.0, gamma=0.1, scored_on="public")
     with pytest.warns(PrivacyWarning, match="epsilon should be at most"):

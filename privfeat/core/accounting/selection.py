@@ -62,7 +62,7 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
     runs is uniform. Each run draws its candidate independently by one public law; the
     candidate is part of the run's output. Which records are held out is drawn once, for
     all runs and apart from the records: the guarantee is an average of bounds. ``h``
-    and ``e`` grow with ``mu``. What the drawing of ``K`` adds to delta: `or_none`.
+    and ``e`` grow with ``mu``. What the drawing of ``K`` adds to delta: `or_infinite`.
 
     Examples
     --------
@@ -78,10 +78,10 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
         bad=0.0,
     )
     epsilon = gaussian_epsilon(mu, run_delta) + (1.0 + runs.eta) * extra
-    return or_none(epsilon * (1.0 + SLACK), delta)
+    return or_infinite(epsilon * (1.0 + SLACK), delta)
 
 
-def or_none(epsilon: float, delta: float, n_selections: int = 1) -> float:
+def or_infinite(epsilon: float, delta: float, n_selections: int = 1) -> float:
     """Return ``epsilon``, or ``inf`` where numbers of runs are not drawn well enough.
 
     A number ``K`` is drawn by inversion of 256 bits in 80 digits, within a statistical

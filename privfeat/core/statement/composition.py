@@ -11,7 +11,11 @@ from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
 from privfeat.core.accounting.pld import epsilon_of_divergences, pld_epsilon
 from privfeat.core.accounting.rounding import rounded_up
-from privfeat.core.accounting.selection import check_run_delta, or_none, selection_rdp
+from privfeat.core.accounting.selection import (
+    check_run_delta,
+    or_infinite,
+    selection_rdp,
+)
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
 
@@ -169,7 +173,7 @@ def _compose(
         divergences += selection_rdp(orders, selection.run_mu, selection.runs)
     drawn = delta * (1.0 - 2e-9)  # less what the drawing of numbers of runs takes
     epsilon = epsilon_of_divergences(orders, divergences, drawn)
-    return or_none(epsilon, delta, len(selected)), None, "Rényi divergences"
+    return or_infinite(epsilon, delta, len(selected)), None, "Rényi divergences"
 
 
 def _check_delta(fits: Sequence[PrivacyStatement], delta: float | None) -> float:

@@ -13,7 +13,7 @@ from scipy import stats
 from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import (
-    or_none,
+    or_infinite,
     score_sensitivity,
     selection_epsilon,
     selection_mu,
@@ -136,7 +136,7 @@ def test_a_selection_has_no_epsilon_where_its_runs_are_drawn_too_coarsely(delta,
     assert most - 0.01 < largest < most + 0.01
     assert math.exp(largest) * 1e-38 < 1e-9 * delta
     assert selection_epsilon(20.0, delta, runs) == math.inf
-    assert or_none(largest, delta, 2) == math.inf
+    assert or_infinite(largest, delta, 2) == math.inf
 
 
 def test_score_sensitivity_is_what_one_record_changes():
