@@ -137,7 +137,7 @@ SEAMS = {
     ),
     # ledger
     "charge of a ledger": _at(".core.ledger.privacy_ledger:PrivacyLedger.charge"),
-    "mark that a fit is done": _at(".core.ledger.privacy_ledger:PrivacyLedger.finish"),
+    "mark that a fit is done": _at(".core.ledger.charging:finish"),
     "copy of a ledger": _at(".core.ledger.privacy_ledger:PrivacyLedger.__reduce_ex__"),
     "row of a charge": _at(".core.ledger.rows:add_charge"),
     "seconds that a ledger waits": _at(".core.ledger.store:TIMEOUT"),

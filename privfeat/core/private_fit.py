@@ -40,9 +40,7 @@ def private_fit(
     arithmetic: Arithmetic = "float64",
     classes_read: bool = False,
 ) -> "PrivateFit":
-    """Return the fit that draws ``plan``: it is stated, but not yet charged.
-
-    Warns of legal choices that weaken its privacy.
+    """Return the fit that draws ``plan``, not yet charged; warn of weak choices.
 
     Parameters
     ----------
@@ -77,9 +75,13 @@ def private_selection(
 ) -> "PrivateFit":
     """Return a selection among fits, as `private_fit` does.
 
-    Each run draws a plan of its own. The caller sees to it that a run, its score
-    included, costs at most ``run_mu``, and that the number of runs is drawn as stated.
+    Each run draws plans of its own, of ``run_mu`` at most. The caller sees to it that
+    those of one run are of different records, that a fit in it costs no more, and that
+    the number of runs is drawn as stated. PrivacyError if epsilon is too small for it.
     """
+    if statement.selection is None:
+        raise PrivacyError("a selection must be part of its statement, got none.")
+    statement.selection.check_cost(statement.epsilon, statement.delta)
     warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     return PrivateFit(estimator, statement, keys, forget)
 
@@ -114,18 +116,14 @@ def warn_of_weak_choices(
 def is_large_delta(delta: float, n_units: int) -> bool:
     """Return whether ``delta`` promises little to ``n_units`` records, or users.
 
-    A delta of one over their number allows publishing one of them whole. Under
-    add/remove the number is secret, and the answer depends on it: it goes to stderr of
-    the owner of the records, and into no statement, report or model.
+    At one over their number, one of them may be published whole. Under add/remove the
+    number is secret: the answer goes to stderr of the owner of the records alone.
     """
     return delta > LARGE_DELTA or delta * n_units > 1.0
 
 
 class PrivateFit:
-    """A fit whose cost is stated, and which may draw noise once it is charged.
-
-    Its ``charge`` is the number of the charge in the ledger, once there is one.
-    """
+    """A fit whose cost is stated; ``charge`` is its number in the ledger, or None."""
 
     def __init__(
         self,
@@ -171,7 +169,7 @@ class PrivateFit:
         if self._begun:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
-        if self.statement.private:
+        if math.isfinite(self.statement.epsilon):  # seeded or not
             check_settings()
         name = name or type(self._estimator).__name__
         with charged(
@@ -196,4 +194,6 @@ class PrivateFit:
             if self._handed_out:
                 raise PrivacyError("a fit must draw its plan once.")
             self._handed_out = True
+        else:
+            self.statement.selection.check_run(plan, self.statement.adjacency)
         return GaussianMechanism(plan, self._keys, self.statement.arithmetic)

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -64,6 +65,18 @@ def test_a_fit_is_not_charged_under_settings_that_refuse_its_draws(
     assert not hasattr(estimator, "privacy_")
 
 
+def test_nor_does_a_seeded_fit_begin_under_them(plan, monkeypatch):
+    with pytest.warns(PrivacyWarning, match="random_state"):
+        fit = begin(estimator := Estimator(), plan, seed=3)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    with pytest.raises(PrivacyError, match="IEEE 754"), fit.charging():
+        pytest.fail("the body ran")
+    assert (estimator.sum_, hasattr(estimator, "privacy_")) == (
+        "of an earlier fit",
+        False,
+    )
+
+
 def test_a_fit_draws_all_that_it_planned(ledger, plan):
     fit = begin(Estimator(ledger), plan)
     with pytest.raises(PrivacyError, match="all planned releases"), fit.drawing():
@@ -102,20 +115,71 @@ def test_a_fit_draws_no_other_plan(plan):
         fit.mechanism(other)
 
 
-def test_a_selection_draws_in_its_runs(ledger, plan):
-    selection = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
-    parts = {"accounting": "selection", "rho": None, "mu": None, "releases": ()}
-    one = make_statement(epsilon=2.0)
-    statement = dataclasses.replace(one, **parts, selection=selection)
-    estimator = Estimator(ledger)
-    options = {"n_units": 2, "forget": (), "classes_read": False}
-    fit = private_selection(estimator, statement, KeyStream(None), **options)
+@pytest.fixture
+def select(ledger):
+    """Return what begins a selection among runs of mu = 0.2."""
+
+    def begin(**changes):
+        selection = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
+        parts = {"accounting": "selection", "rho": None, "mu": None, "releases": ()}
+        parts |= {"selection": selection} | changes
+        statement = dataclasses.replace(make_statement(epsilon=2.0), **parts)
+        options = {"n_units": 2, "forget": (), "classes_read": False}
+        return private_selection(
+            Estimator(ledger), statement, KeyStream(None), **options
+        )
+
+    return begin
+
+
+def test_a_selection_draws_in_its_runs(ledger, plan, select):
+    fit = select()
     with pytest.raises(PrivacyError, match="draws in its runs"), fit.drawing():
         pass
     with fit.charging(name="Search"):
         fit.mechanism(plan).release("sum", SUM)
         fit.mechanism(plan).release("sum", SUM)
     assert [charge.estimator for charge in ledger.history] == ["Search"]
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"epsilon": 0.8},
+        {"epsilon": math.inf},
+        {"epsilon": 0.1, "adjacency": "replace_one"},
+        {"noise_multiplier": 9.0, "accounting": "pld"},
+    ],
+)
+def test_a_run_draws_no_plan_that_costs_more_than_a_run(select, costs):
+    sampled = 0.5 if "accounting" in costs else 1.0
+    plan = plan_releases([Query("sum", 1.0, sampling_prob=sampled)], **costs)
+    fit = select()
+    with fit.charging(), pytest.raises(PrivacyError, match="a run must draw plans"):
+        fit.mechanism(plan)
+
+
+@pytest.mark.parametrize("run_mu", [0.5, math.inf])
+def test_a_selection_states_what_its_runs_cost(ledger, select, run_mu):
+    selection = Selection(run_mu=run_mu, eta=0.0, gamma=0.1, scored_on="holdout")
+    with pytest.raises(PrivacyError, match="epsilon must be that of the best of runs"):
+        select(selection=selection)
+    assert ledger.history == []
+
+
+def test_a_selection_is_stated_as_one(select):
+    with pytest.raises(PrivacyError, match="part of its statement"):
+        select(selection=None, accounting="exact", releases=make_statement().releases)
+
+
+def test_a_selection_without_privacy_draws_anything(select):
+    selection = Selection(run_mu=math.inf, eta=0.0, gamma=0.1, scored_on="public")
+    with pytest.warns(PrivacyWarning, match="epsilon should be at most"):
+        fit = select(selection=selection, epsilon=math.inf)
+    fit._ledger = None
+    plan = plan_releases([Query("sum", 1.0)], epsilon=math.inf)
+    with fit.charging():
+        assert fit.mechanism(plan).release("sum", SUM).noise_stddev == 0.0
 
 
 def test_a_fit_warns_of_what_weakens_it(plan):

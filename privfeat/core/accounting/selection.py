@@ -59,10 +59,10 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
 
     A score of NaN is the worst output and an error in a run the best: outputs stay
     ordered. The first of equal scores may be kept, because the order of independent
-    runs is uniform. The choice of a candidate for each run and of the held-out records
-    is random and public: the guarantee is an average of such bounds. ``h`` and ``e``
-    grow with ``mu``. ``K`` is drawn by inversion of 128 bits in 80 digits,
-    within a statistical distance of 1e-30 of its law, which ``SLACK`` covers.
+    runs is uniform. Each run draws its candidate independently by one public law; the
+    candidate is part of the run's output. Which records are held out is drawn once, for
+    all runs and apart from the records: the guarantee is an average of bounds. ``h``
+    and ``e`` grow with ``mu``. What the drawing of ``K`` adds to delta: `or_infinite`.
 
     Examples
     --------
@@ -78,13 +78,26 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
         bad=0.0,
     )
     epsilon = gaussian_epsilon(mu, run_delta) + (1.0 + runs.eta) * extra
-    return epsilon * (1.0 + SLACK)
+    return or_infinite(epsilon * (1.0 + SLACK), delta)
+
+
+def or_infinite(epsilon: float, delta: float, n_selections: int = 1) -> float:
+    """Return ``epsilon``, or ``inf`` where numbers of runs are not drawn well enough.
+
+    A number ``K`` is drawn by inversion of 256 bits in 80 digits, within a statistical
+    distance of 1e-38 of its law. For each selection that adds ``(1 + exp(epsilon))
+    1e-38`` to delta. It is a relative 1e-9 at most, or the epsilon is ``inf``: beyond
+    55 at a delta of 1e-5, and 43 at 1e-10. ``conversions`` have more slack than that.
+    """
+    most = math.log(1e29 * delta / n_selections) - 1e-9
+    return epsilon if epsilon <= most else math.inf
 
 
 def selection_mu(epsilon: float, delta: float, runs: RunCount) -> float:
     """Return the largest mu of a run whose `selection_epsilon` is at most ``epsilon``.
 
-    It is a ValueError if no mu in [1e-6, 1e6] meets the budget.
+    It is a ValueError if no mu in [1e-6, 1e6] meets the budget. A budget for which
+    ``K`` is not drawn well enough gets the mu of the largest for which it is.
     """
     epsilon = check_positive("epsilon", epsilon)
     check_run_delta(delta, runs)

@@ -1,5 +1,6 @@
 """What one record, or one user, can do to a sum: bounds, each with its proof.
 
-Read ``sensitivity`` and ``replacement`` for the proofs, ``grid`` and ``clipping`` for
-why they hold in floating point, and ``losses`` for the derivatives in them.
+``grid``, ``rows``, ``sparse`` and ``clipping`` bound rows and residuals in floating
+point; ``losses`` has the derivatives. ``sensitivity`` and ``replacement`` prove what a
+record moves, and ``user_clips`` and ``users`` what a user does.
 """

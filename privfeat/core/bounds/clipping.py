@@ -41,7 +41,8 @@ def clip_residuals(
     residuals : array of shape (n_samples, n_outputs), float64
         Derivative of the loss by the scores, one row per record. Sensitive.
     row_norms : array of shape (n_samples,), float64
-        Norms of the rows, in feature units. Sensitive.
+        At least the norms of the rows, in feature units, but for a relative ``2**-50``:
+        from `rows.clip_rows`, or of sparse rows themselves. Sensitive.
     clip_norm, radius, largest : float
         Bounds on the norm of a gradient, and on the norm and on each entry of a
         residual. Public.

@@ -83,9 +83,9 @@ def clip_rows(
     constant stays.
 
     **Proof.** Let ``v`` be the numbers that are scaled: the entries, or, of float64,
-    their products with one number for the row. Either is the same wherever it is
-    computed: one product leaves a compiler nothing to contract. Let ``N`` be the norm
-    of ``v``, and ``u = 2**-53``.
+    their products with one number for the row. Both reads of a row compute this one
+    product, so a compiler cannot fuse it and round it differently. Let ``N`` be the
+    norm of ``v``, and ``u = 2**-53``.
 
     - Nothing overflows: ``abs(v) <= 2**128``, so ``d < 2**18`` squares sum to less than
       ``2**274``. Hence the sum is finite if and only if the row is. Where the sum is at

@@ -2,16 +2,18 @@
 
 Neighbouring data sets. A data set is a list of slots. An empty slot contributes zero to
 every sum. Under ``add_remove`` neighbours differ in one slot that is empty in one of
-them; under ``replace_one`` in one slot that is filled in both. All statistics are sums
-over slots, so a statistic changes by the contribution ``f(r)`` of one record, or by the
-difference ``f(r) - f(r')`` of two.
+them; under ``replace_one`` in one slot that is filled in both. (In a table without the
+record others move up: no slot is unlike another, see ``sums.statistics``.) All
+statistics are sums over slots, so a statistic changes by the contribution ``f(r)`` of
+one record, or by the difference ``f(r) - f(r')`` of two.
 
 Each function of an ``adjacency`` returns the largest L2 (Frobenius) norm of that
 change, times ``1 + ROUNDING``. Sums are exact (see ``sums.statistics``), but a finished
 integer sum is rounded once to float64, by a relative ``2**-53``. If a record adds at
 most ``B``, the sum of at most ``2**32`` records (`MAX_ROWS` in ``sums.records``) has
 norm at most ``2**32 B``. Rounding moves the sums of two neighbours by at most ``2**-20
-B`` together, which the margin covers.
+B`` together, which is the margin. The few roundings of the bound itself take less than
+the ``2**-36`` by which records are bounded more tightly (``SHRINK`` in ``clipping``).
 
 Notation: ``x`` is the bounded row of a record, ``norm(x) <= C = clip_norm``; ``p`` its
 predicted probabilities; ``y_j`` is 1 for each label ``j`` that it carries, else 0.
@@ -24,7 +26,7 @@ from privfeat._types import ADJACENCIES, Adjacency, Loss
 from privfeat.exceptions import UnsupportedEventError
 
 ROUNDING = 2.0**-20
-# The margins for rounding of residuals and curvatures cover no longer ones.
+# A record has at most so many outputs: the rounding margin covers no more.
 MAX_OUTPUTS = 199_999
 
 
@@ -79,29 +81,29 @@ def clipped_gradient(clip_norm: float, adjacency: Adjacency) -> float:
 
 
 def loss_gradient(
-    clip_norm: float,
+    row_norm: float,
     loss: Loss,
     n_outputs: int,
     adjacency: Adjacency,
-    gradient_clip_norm: float | None = None,
+    clip_norm: float | None = None,
 ) -> float:
-    """Sensitivity ``S`` of the gradient sum ``sum (p - y) x^T``; twice for two records.
+    """Sensitivity of the gradient sum ``sum (p - y) x^T``; twice that for two records.
 
-    - ``"sigmoid"``: ``sqrt(m) C`` for ``m = n_outputs``;
+    - ``"sigmoid"``: ``sqrt(m) C`` for ``m = n_outputs`` and ``C = row_norm``;
     - ``"softmax"``: ``sqrt(2) C``, and ``"squared"``: ``2 C``, whatever ``m`` is;
-    - ``gradient_clip_norm``, to which gradients are clipped, if it is less.
+    - ``clip_norm``, to which gradients are clipped, if it is less.
 
-    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``, and `clip_residuals` enforces
-    both bounds, so the smaller holds.
+    Proof. ``norm((p - y) x^T)_F = norm(p - y) norm(x)``, and `clipping.clip_residuals`
+    enforces both bounds, so the smaller holds.
     Sigmoid: every entry of ``p - y`` lies in [-1, 1], however many labels a record
     carries (Mehta et al. 2023, Theorem 2.1). Softmax, for records of one label, with
     true class ``c``: ``norm(p - y)^2 = sum_j p_j^2 - 2 p_c + 1 <= 1 - 2 p_c + 1 <= 2``,
     as ``sum p_j^2 <= 1``; approached when a wrong class gets probability one. Squared:
     the clip. Two records approach twice the bound by opposite gradients.
     """
-    bound = residual_norm(loss, n_outputs) * check_positive("clip_norm", clip_norm)
-    if gradient_clip_norm is not None:
-        bound = min(bound, check_positive("gradient_clip_norm", gradient_clip_norm))
+    bound = residual_norm(loss, n_outputs) * check_positive("row_norm", row_norm)
+    if clip_norm is not None:
+        bound = min(bound, check_positive("clip_norm", clip_norm))
     return _bound(adjacency, bound)
 
 

@@ -15,7 +15,8 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 
 # A block stands whole in every part of a chunk that is handled at once.
 MOST_RECORDS = 2**9
-# What `clip_users` bounds. Of any other sum a user may move every record's part.
+# Names of queries, as the estimators of `linear` call them, whose sums `clip_users` or
+# `clip_users_rows` bounds. Of any other a user may move every record's part.
 CLIPPED_SUMS = frozenset(
     "class_contrasts class_grams class_sums feature_mean gradient gram hessian moments"
     " residual_sums".split()
@@ -84,12 +85,16 @@ class UserClip:
         """Return the clip of Gram matrices, of classes and curvatures as well.
 
         A row ``x' = sqrt(f) x - t`` with ``norm(t) < sqrt(d)`` has ``norm(x' x'^T - f x
-        x^T) <= 2 norm(t) norm(x)``. Rows that are then weighted by ``2 r_j <= 1`` and
-        rounded in half steps lose as much times ``2 norm(r)`` over all outputs, where
-        the limit is ``4 W`` times as high: by ``norm(r) <= 3 W`` no more than ``3
-        sqrt(d) norm(x)`` in units of the other, for the ``W`` of `curvature_norm`.
-        Weights ``w_j = r_j^2`` and indicators are not negative, so stacked sums have at
-        most ``max(w_i . w_k) norm(S)^2``, the bound for a record times that of ``S``.
+        x^T) <= 2 norm(t) norm(x)``. Rows of a Hessian are then weighted by ``2 r_j <=
+        1`` and truncated in half steps (`gram.weighted_rows`), which moves all blocks
+        by at most ``4 norm(r) sqrt(d) norm(x)`` squared half steps. The limit there is
+        ``4 W L``, for the ``W`` of `curvature_norm`. So it costs at most ``3 sqrt(d)
+        norm(x)`` of ``L``, as ``norm(r) <= 3 W``: ``norm(r)^2 = sum p (1 - p)`` is at
+        most ``m / 4`` for ``m`` outputs, and ``sum p`` for a softmax, which a float32
+        sum of ``2e5`` powers keeps below 1.02; ``9 W^2`` is ``9 m / 16``, 9/8 for a
+        softmax of two, and 4/3 for one of more. Weights ``w_j = r_j^2`` and indicators
+        are not negative, so stacked sums have at most ``max(w_i . w_k) norm(S)^2``, the
+        bound for a record times that of ``S``.
         """
         row_norm = self.row_norm / step
         return self._clip(row_norm**2, 5.0 * math.sqrt(n_columns) * row_norm)

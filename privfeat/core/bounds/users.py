@@ -62,19 +62,17 @@ def user_factors(
     -----
     **Guarantee.** ``f norm(S) + slack <= L (1 - 2**-38)`` or ``f = 1`` and ``norm(S) +
     slack <= L``, as real numbers, and ``f`` depends on the user's own records alone:
-    not on their place, nor on who else is there. So a sum of users, each of whose parts
-    is no longer than that of one record, has the sensitivity for one record where that
-    is of vectors in a ball (``sensitivity``, not ``acute``), and where it is of vectors
-    in a ball with inner products that are not negative (``acute``: a user's sum of
-    positive semidefinite matrices is one), under ``add_remove`` and ``replace_one`` of
-    all records of one user, of any number. It is not what ``replacement`` says of pairs
-    of records.
+    not on their place, nor on who else is there. So a clipped user's sum lies in the
+    ball of one record, and sums of positive semidefinite matrices have no negative
+    inner products either (``acute``). Hence the sensitivity for one record, as
+    ``sensitivity`` has it, holds for all records of a user, of any number, under either
+    adjacency. What ``replacement`` says of pairs does not.
 
     **Proof.** Each ``abs((a_i . a_j) (x_i . x_j)) <= L^2``. Divided by a power of two
     it is at most ``2**32``, rounded by a relative ``2**-53`` there; its floor plus 2 is
     a whole number no less than it. At most ``512**2`` of these add up to less than
     ``2**53``: exactly, in any order, so at any place. Their sum is no less than
-    ``norm(S)^2``, and more by at most ``2**-30 M^2 L^2``. Quotient and root take a
+    ``norm(S)^2``, and more by at most ``2**-29 M^2 L^2``. Quotient and root take a
     relative ``2**-51``, less than the margin of ``2**-36``.
 
     **Source.** Norms of sums without the sums: Goodfellow 2015 (arXiv:1510.01799), for

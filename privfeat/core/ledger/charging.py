@@ -11,6 +11,9 @@ the ledger takes the new token. What a run draws between two checkpoints stays i
 process until the second is written. So of several runs that started from one
 checkpoint the first to write another goes on, and all others end without a release.
 
+- Nor does a run finish with another token than the ledger has. Where that cannot be
+  noted the fit is not lost: a fit with checkpoints writes one after its last draw
+  (`networks/training/resuming`), so that no other run can.
 - A run that is killed, or fails, before the checkpoint is written: the ledger and the
   folder have the old token, and the fit goes on.
 - A run that is killed between checkpoint and ledger: the checkpoint holds its own token
@@ -46,8 +49,9 @@ def charged(
     """Charge the fit that the body makes, before the body starts.
 
     The body is given the number of the charge, which stands if the body fails. A fit
-    that goes on after an interruption passes its ``number`` and the ``tokens`` of its
-    checkpoint, and is not charged again. Without a ledger nothing is charged.
+    that goes on after an interruption passes its ``number`` and is not charged again.
+    ``tokens`` are those of its newest checkpoint whenever they are read: they change
+    with it. Without a ledger nothing is charged.
 
     In folds where one record can move others the charge would be too small: a fit with
     a ledger is refused, and one without warns. Of several processes that fit together
@@ -95,13 +99,16 @@ def charged(
     with _noted(said, BaseException), warnings_shown():
         yield number
         if number is not None:  # the first process has it
-            _finish(ledger, number)
+            _finish(ledger, number, tokens)
 
 
-def _finish(ledger: PrivacyLedger, number: int) -> None:
-    """Note that a fit is finished. It is paid for: it must not be lost by this."""
+def _finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
+    """Note that a fit is finished. It is paid for: it must not be lost by this.
+
+    But it is a PrivacyError if another run has gone on, or finished.
+    """
     try:
-        ledger.finish(number)
+        finish(ledger, number, tokens)
     except (LedgerError, MemoryError) as error:
         why = str(error) or type(error).__name__
         warn(f"the ledger keeps the charge, but not that its fit is finished: {why}")
@@ -154,6 +161,17 @@ def newest_checkpoint(
         token = uuid.uuid4().hex
         rows.mark_fitted(found, ledger.budget, number, token)
         yield [token, charge.token]
+
+
+def finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
+    """Note that a charged fit is finished; what it costs does not change.
+
+    It is a PrivacyError unless the ``tokens`` are those of its newest checkpoint.
+    """
+    with ledger._store.transaction(write=True) as found:
+        charge = rows.find_charges(found, ledger.budget)[number - 1]
+        _check_newest(ledger, charge, tokens)
+        rows.mark_fitted(found, ledger.budget, number)
 
 
 def _check_newest(ledger: PrivacyLedger, charge: rows.Charge, tokens: Tokens) -> None:

@@ -49,7 +49,6 @@ class FileStore:
                     mark = first_mark(2 * MARK_BYTES).render()
                     _write(file.fileno(), mark + mark, 0)
                 os.link(made, self.path)  # fails if another process was first
-            _sync_folder(folder)
         except FileExistsError:
             pass
         except OSError as error:
@@ -78,6 +77,8 @@ class FileStore:
         rows = LoggedRows(self.path, log.changes)
         yield rows
         if rows.changes:
+            if log.mark.n_lines == 0:  # whoever made it may be gone
+                _sync_folder(os.path.dirname(os.path.realpath(self.path)))
             _append(file, log, rows.changes)
 
     @contextmanager

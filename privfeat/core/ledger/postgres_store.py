@@ -28,6 +28,9 @@ class PostgresStore:
     may lose or hide rows: temporary, unlogged, inherited, views, or with triggers,
     rules or row security.
 
+    After failover to a standby that was not synchronous the last charges may be gone:
+    compare them with the fits that were made.
+
     A writer takes the lock and only then, in READ COMMITTED, reads what is committed,
     so it sees every charge before it. A reader sees one moment, by REPEATABLE READ.
     """

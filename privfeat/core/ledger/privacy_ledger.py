@@ -57,7 +57,8 @@ class PrivacyLedger:
     **Guarantee.** All charged fits together are ``(spent.epsilon, spent.delta)``-DP, by
     `compose`, and ``spent.epsilon`` is at most the budget's. For Gaussian fits this is
     true also if budgets were chosen after seeing results, [1]_. Where sampled fits
-    or searches are mixed in, budgets must not depend on results.
+    or searches are mixed in, budgets must not depend on results, nor on ``remaining``
+    after such fits: nothing here can check that.
 
     A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
     before the fit begins, and checksums of each charge and of all of them make damage,
@@ -167,11 +168,6 @@ class PrivacyLedger:
             f"with this one. One more fit may have epsilon = {left.epsilon!r} at that "
             f"delta, or rho = {left.rho!r}."
         )
-
-    def finish(self, number: int) -> None:
-        """Note that a charged fit is finished; what it costs does not change."""
-        with self._store.transaction(write=True) as found:
-            rows.mark_fitted(found, self.budget, number)
 
 
 def find_datasets(path: str | os.PathLike[str]) -> list[str]:

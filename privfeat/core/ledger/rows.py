@@ -19,7 +19,7 @@ from privfeat.exceptions import LedgerError
 VERSION = 2  # 1: the checksum of a budget did not cover the charges
 _BUDGET = tuple(field.name for field in fields(Budget))
 _CHARGE = ("number", "estimator", "asked", "statement", "event")
-# Stands, before a token, where the time of a finished fit goes.
+# The column `fitted` holds this and a token while the fit is unfinished.
 _CHECKPOINT = "checkpoint "
 
 

@@ -13,7 +13,8 @@ private ([2]_). Here every whole number is possible, with the stated probability
 whatever the sum is.
 
 **Sensitivity.** Sums are int64 totals of whole contributions (``statistics``), which
-were rounded towards zero before they were summed (``clipping``). So the bounds of
+were rounded before they were summed (``rows``, ``clipping``; ``batches`` and
+``confidence`` to nearest, which their bounds allow for). So the bounds of
 ``sensitivity``, with which ``c`` is planned, hold for the whole numbers, and nothing is
 rounded later: totals and noise are added modulo ``2**64``, and a noisy whole number is
 multiplied by its grid step in float64. Both are post-processing, but for a sum with a

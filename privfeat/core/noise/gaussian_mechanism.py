@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64
 
 from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
@@ -31,9 +31,10 @@ class GaussianMechanism:
     noise_stddevs : dict of float
         Stddev of the noise in a release, by the name of its query, in its units.
 
-    **Guarantee.** If every exact sum moves by at most its query's ``l2_sensitivity``
-    between neighbours (given the earlier releases), all releases together satisfy the
-    guarantee of ``plan``, since no query can be drawn more often than the plan counts.
+    **Guarantee.** Suppose that the ``n_blocks`` sums of one release, stacked, move by
+    at most its query's ``l2_sensitivity`` between neighbours, given the earlier
+    releases, and that the caller releases each block once. Then all releases together
+    satisfy the guarantee of ``plan``: no query is drawn more often than it counts.
     """
 
     def __init__(
@@ -54,14 +55,16 @@ class GaussianMechanism:
     ) -> Release:
         """Return ``exact`` plus noise: one block of the query ``name`` of the plan.
 
-        The sum of a ``symmetric`` matrix gets symmetric noise. Of several processes
-        each passes its own sum; the first adds the noise for all.
+        The sum of a ``symmetric`` matrix gets symmetric noise, which is less off the
+        diagonal. Of several processes each passes its own sum; the first adds the noise
+        for all.
 
         Raises
         ------
         PrivacyError
-            If the plan does not hold (any more of) this query, or if the sum is not
-            finite although records are bounded. Nothing is drawn.
+            If the plan does not hold (any more of) this query, if the sum is not
+            finite although records are bounded, or not symmetric although it is called
+            so. Nothing is drawn.
         """
         if self._blocks_left[name] <= 0:
             raise PrivacyError(
@@ -70,11 +73,13 @@ class GaussianMechanism:
             )
         stddev, team = self.noise_stddevs[name], self._team
         if team.size > 1:
-            exact = exact.over(team)
+            exact = exact.over(team, f"sum of {name}")
         if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
         if self._private and not np.all(np.isfinite(exact.value)):
             raise PrivacyError(f"the exact sum of {name} must be finite.")
+        if self._private and symmetric and not _is_symmetric(exact.value):
+            raise PrivacyError(f"the exact sum of {name} must be a symmetric matrix.")
         self._blocks_left[name] -= 1
         if stddev == 0.0 or team.index > 0:
             value = exact.value.copy()
@@ -126,3 +131,7 @@ class GaussianMechanism:
         left = {name: count for name, count in self._blocks_left.items() if count}
         if left:
             raise PrivacyError(f"all planned releases must be drawn, left: {left}.")
+
+
+def _is_symmetric(value: Float64[np.ndarray, "..."]) -> bool:
+    return value.ndim == 2 and np.array_equal(value, value.T)

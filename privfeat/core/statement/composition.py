@@ -11,7 +11,11 @@ from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
 from privfeat.core.accounting.pld import epsilon_of_divergences, pld_epsilon
 from privfeat.core.accounting.rounding import rounded_up
-from privfeat.core.accounting.selection import check_run_delta, selection_rdp
+from privfeat.core.accounting.selection import (
+    check_run_delta,
+    or_infinite,
+    selection_rdp,
+)
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import UnsupportedEventError
 
@@ -157,15 +161,19 @@ def _compose(
     rest = ComposedDpEvent([fit.event() for fit in fits if fit.selection is None])
     if not selected:
         return pld_epsilon(rest, delta), None, "privacy loss distributions"
-    accountant = RdpAccountant(_ORDERS)
+    # for others dp-accounting sums a series that need not converge, where it samples
+    sampled = len(mus) + len(selected) < len(fits)
+    orders = _ORDERS[_ORDERS % 1.0 == 0.0] if sampled else _ORDERS
+    accountant = RdpAccountant(orders)
     if not accountant.supports(rest):
         raise UnsupportedEventError(f"event must be supported by RDP, got {rest!r}.")
     divergences = accountant.compose(rest).rdp
     for selection in selected:
         check_run_delta(delta, selection.runs)
-        divergences += selection_rdp(_ORDERS, selection.run_mu, selection.runs)
-    epsilon = epsilon_of_divergences(_ORDERS, divergences, delta)
-    return epsilon, None, "Rényi divergences"
+        divergences += selection_rdp(orders, selection.run_mu, selection.runs)
+    drawn = delta * (1.0 - 2e-9)  # less what the drawing of numbers of runs takes
+    epsilon = epsilon_of_divergences(orders, divergences, drawn)
+    return or_infinite(epsilon, delta, len(selected)), None, "Rényi divergences"
 
 
 def _check_delta(fits: Sequence[PrivacyStatement], delta: float | None) -> float:

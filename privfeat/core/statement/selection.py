@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from privfeat._checks import check_choice, check_real
+from privfeat._types import Adjacency
+from privfeat.core.accounting.conversions import MU_RANGE
+from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.run_count import RunCount
-from privfeat.exceptions import UnsupportedEventError
+from privfeat.core.accounting.selection import SLACK, selection_epsilon
+from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -16,6 +20,8 @@ SCORED_ON = {
     "holdout": "records kept from training, with noise",
     "public": "public data",
 }
+# Covers the rounding of a plan's mu; `selection_mu` leaves room for it.
+_MORE = 1.0 + SLACK / 2.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,27 @@ class Selection:
     def runs(self) -> RunCount:
         """The distribution of the number of runs."""
         return RunCount(self.eta, self.gamma)
+
+    def check_cost(self, epsilon: float, delta: float) -> None:
+        """Raise `PrivacyError` unless runs that `check_run` accepts cost no more."""
+        if epsilon == math.inf:
+            return
+        mu = self.run_mu * _MORE
+        if not mu <= MU_RANGE[1] or selection_epsilon(mu, delta, self.runs) > epsilon:
+            raise PrivacyError(
+                f"epsilon must be that of the best of runs of mu = {self.run_mu!r}, or "
+                f"more, got {epsilon!r}."
+            )
+
+    def check_run(self, plan: ReleasePlan, adjacency: Adjacency) -> None:
+        """Raise `PrivacyError` unless a run may draw this plan."""
+        noisy = plan.private or self.run_mu == math.inf
+        cheap = plan.mu is not None and plan.mu <= self.run_mu * _MORE
+        if not (noisy and cheap and plan.adjacency == adjacency):
+            raise PrivacyError(
+                f"a run must draw plans of mu = {self.run_mu!r} at most, for "
+                f"{adjacency!r}, with noise, got mu = {plan.mu!r}, {plan.adjacency!r}."
+            )
 
     def event(self) -> "DpEvent":
         """Return the selection as a dp-accounting event; there is none for eta < 0."""

@@ -7,8 +7,8 @@ whole numbers before any two records are added.
 *Claim.* The total is the sum over records of whole numbers that depend on the float32
 gradient of each record alone. It does not depend on the order of the records, on how
 they are dealt into physical batches, devices and processes, nor on what others add.
-(That gradient is of code compiled for one size of batches, a public number: code for
-another may round it otherwise, but never for one record of a batch alone.)
+(Code for another size of batches, a public number, may round gradients otherwise, but
+then for all records: this is supposed.)
 Hence adding a record moves the total by that record's own whole numbers, and replacing
 one by the difference of two such vectors, whatever the number of records and the size
 of a batch.

@@ -4,10 +4,12 @@ Exact sums need products without rounding. Some libraries replace float64 produc
 sums of shorter ones, scaled by the largest factor: then one record changes how another
 is rounded. Which products a device makes, of float64 or of ``slices``, is tried here.
 
-TPUs are left out, although products of slices need no float64: they have none of IEEE
-754, but pairs of float32, without its range and its last bits. The proofs of
-``clipping`` need both, and so does the law of ``draws``, whose uniform numbers go down
-to ``2**-128``.
+TPUs are left out, although products of ``slices`` are of integers: their float64 is a
+pair of float32, without the range of IEEE 754 and, for wide rows, its last bits. Before
+one is admitted, three things must hold there: the relative errors that ``rows`` and
+``clipping`` allow (norms, quotients and products within ``2**-36`` of the real number,
+and no overflow below ``2**1023``), those of the residuals in every step, and uniform
+numbers down to ``2**-129`` in ``draws``.
 """
 
 import os
@@ -39,15 +41,17 @@ _FLAGS = re.compile(
 
 
 def check_settings() -> None:
-    """Refuse variables and flags of this process that make arithmetic less exact.
+    """Refuse devices, variables and flags that make arithmetic less exact.
 
     Raises
     ------
     PrivacyError
-        If one is set, to another value than 0; those of cuBLAS count on GPUs alone. Or
-        if rows that are not finite are not left out, whatever the variables say, or JAX
-        is told to refuse what a fit needs.
+        If the device is neither CPU nor GPU. If a variable or flag is set, to another
+        value than 0; those of cuBLAS count on GPUs alone. If rows that are not finite
+        are not left out, whatever the variables say, or JAX is told to refuse what a
+        fit needs.
     """
+    _check_backend()
     found = _FLAGS.findall(_flags())
     if jax.default_backend() != "cpu":
         found += [
@@ -95,14 +99,18 @@ def check_devices(*, private: bool) -> None:
 
     Without privacy only the kind of the devices counts.
     """
+    _check_backend()
+    if private:
+        check_exact_products()
+
+
+def _check_backend() -> None:
     if jax.default_backend() not in EXACT_BACKENDS:
         raise PrivacyError(
             f"the device must be one of {EXACT_BACKENDS}, got "
             f"{jax.default_backend()!r}. Bounds and noise need IEEE float64; set "
             "JAX_PLATFORMS=cpu."
         )
-    if private:
-        check_exact_products()
 
 
 def check_exact_products() -> None:

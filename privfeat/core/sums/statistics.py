@@ -1,16 +1,15 @@
 """Exact sums over records, in chunks; no noise.
 
 Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute value (see
-``clipping``). A product of two is at most ``2**40``, a sum of ``2**13`` of them at most
-``2**53``, so float64 matrix products of up to eight chunks are exact in any order of
-summation, by blocks of rows as well, and so are those of ``slices``, in integers; both
-are the same. So are ``totals``: int64 words of 40 bits with carries. Scores are exact
-as well (`whole_coef`). Functions of one row (the softmax, in float32) always see blocks
-of one shape, however many there are in a call; that they treat a row alike wherever it
-stands in its block is tried on a CPU (``devices``), and supposed elsewhere. Hence what
-a record contributes depends on that record and on releases alone, not on its neighbours
-in the chunk, on chunks, threads, devices or processes, and one record moves a sum by
-exactly its own contribution.
+``rows`` and ``clipping``). A product of two is at most ``2**40``, a sum of ``2**13`` of
+them at most ``2**53``. So products of up to eight chunks are exact in float64, in any
+order, and ``slices`` computes the same in integers. So are ``totals``: int64 words of
+40 bits with carries. Scores are exact as well (`whole_coef`). Functions of one row (the
+softmax, in float32) always see blocks of one shape, however many there are in a call;
+that they treat a row alike wherever it stands in its block is tried on a CPU
+(``devices``), and supposed elsewhere. Hence what a record contributes depends on that
+record and on releases alone, not on its neighbours in the chunk, on chunks, threads,
+devices or processes, and one record moves a sum by exactly its own contribution.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """

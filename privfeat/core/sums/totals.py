@@ -58,13 +58,16 @@ class ExactSum:
         """
         return replace(self, grid_step=self.grid_step * scale)
 
-    def over(self, team: Team) -> "ExactSum":
-        """Return the sum over all processes, each of which passes its own."""
+    def over(self, team: Team, what: str) -> "ExactSum":
+        """Return the sum over all processes, each of which passes its own.
+
+        It is a PrivacyError in all of them unless all say the same ``what`` of it.
+        """
         if self.total.dtype == np.float64:
-            return replace(self, total=team.total(self.total, grid_step=self.grid_step))
+            return replace(self, total=team.total(self.total, what, self.grid_step))
         low, high = _split(self.total)
         carry = high if self.carry is None else self.carry + high
-        total, carry = team.total(np.stack([low, carry]), grid_step=self.grid_step)
+        total, carry = team.total(np.stack([low, carry]), what, self.grid_step)
         return replace(self, total=total, carry=carry)
 
 

@@ -59,7 +59,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from privfeat._checks import check_int
-from privfeat.core.ledger.charging import Tokens, newest_checkpoint
+from privfeat.core.ledger.charging import newest_checkpoint
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.exceptions import PrivacyError
 from privfeat.networks.training.loop import TrainState
@@ -81,15 +81,15 @@ class Checkpoints:
         As JSON: what the model of the finished fit needs beside parameters. Public.
     ledger : PrivacyLedger or None
         Of the fit.
-    tokens : collection of str or None
-        Those of the newest checkpoint.
+    tokens : list of str or None
+        Those of the newest checkpoint; kept up to date.
     """
 
     manager: Any
     configuration: str = ""
     fitted: dict[str, Any] = field(default_factory=dict)
     ledger: PrivacyLedger | None = None
-    tokens: Tokens = (None,)
+    tokens: list[str | None] = field(default_factory=lambda: [None])
 
     def newest(self, start: TrainState) -> tuple[TrainState, dict[str, Any]] | None:
         """Return the newest checkpoint, or None; ``start`` gives the shapes.
@@ -98,8 +98,8 @@ class Checkpoints:
         -------
         state : TrainState
         kept : dict
-            ``position`` of the key stream, ``charge``, the number of the charge or
-            None, and ``tokens``, as `newest_checkpoint` has them.
+            ``position`` of the key stream, and ``charge``, the number of the charge or
+            None.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Checkpoints:
             if kept["charge"] is not None:
                 check_int("charge", kept["charge"], low=1)
             # checkpoints of older releases have none
-            self.tokens = kept["tokens"] = list(kept.get("tokens", (None,)))
+            self.tokens[:] = kept.get("tokens", (None,))
         return state, kept
 
     def finished(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -168,7 +168,7 @@ class Checkpoints:
             return
         with newest_checkpoint(self.ledger, charge, self.tokens) as tokens:
             self._save(state, kept | {"tokens": tokens})
-        self.tokens = tokens[:1]
+        self.tokens[:] = tokens[:1]
 
     def _save(self, state: TrainState, kept: dict[str, Any]) -> None:
         from orbax.checkpoint import args

@@ -70,10 +70,12 @@ def run_to_end(
             return checkpoints, found
 
         checkpoints, found = by_first(team, "use checkpoint_dir", find) or (None, None)
-        going_on: dict[str, Any] = {}
+        charge: dict[str, Any] = {}
+        if checkpoints is not None:
+            charge = {"tokens": checkpoints.tokens}
         if found is not None:
             state, kept = found
-            going_on = {"number": kept["charge"], "tokens": kept["tokens"]}
+            charge |= {"number": kept["charge"]}
         kept_step, position, is_kept = first_of(
             team,
             [state.step, kept["position"] if found else 0, checkpoints is not None],
@@ -86,7 +88,7 @@ def run_to_end(
         options = {"charged": not kept_step, "first": team.index == 0}
         told = partial(announced, estimator, fit.statement, **options)
         shown = agreed(team, "say what the fit costs", told)
-        with fit.drawing(**going_on) as mechanism, shown:
+        with fit.drawing(**charge) as mechanism, shown:
             mechanism.count_as_drawn(GRADIENT, state.step)
             numbers = steps("gradients", n_iter, done=state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020

@@ -76,11 +76,12 @@ def test_run_count_has_a_tail_that_52_bits_do_not_reach():
     assert runs.count_at(below) > 1.5 * runs.count_at(1 - 2.0**-52)
 
 
-def test_run_count_is_drawn_from_two_words(plant):
-    runs, words = RunCount.from_mean(10, 0.0), np.array([2**64 - 1, 5], np.uint64)
-    plant("random words", lambda key, size: words[:size])
+def test_run_count_is_drawn_from_four_words(plant):
+    runs, words = RunCount.from_mean(10, 0.0), [2**64 - 1, 2**64 - 5, 3, 7]
+    plant("random words", lambda key, size: np.array(words[:size], np.uint64))
     with localcontext(prec=80):
-        quantile = Decimal((2**64 - 1 << 64) + 5) / 2**128
+        number = sum(word << 64 * (3 - place) for place, word in enumerate(words))
+        quantile = Decimal(number) / 2**256
     assert draw(runs, KeyStream(None)) == runs.count_at(quantile) > runs.count_at(0.99)
 
 

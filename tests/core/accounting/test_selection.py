@@ -13,6 +13,7 @@ from scipy import stats
 from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import (
+    or_infinite,
     score_sensitivity,
     selection_epsilon,
     selection_mu,
@@ -125,6 +126,17 @@ def test_selection_mu_spends_the_budget_and_not_more(eta, mean, epsilon):
     assert spent <= epsilon
     assert spent == pytest.approx(epsilon, rel=1e-6)
     assert mu < gaussian_mu(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize(("delta", "most"), [(1e-5, 55.26), (1e-7, 50.66)])
+def test_a_selection_has_no_epsilon_where_its_runs_are_drawn_too_coarsely(delta, most):
+    """A distance of 1e-38 in their number adds exp(epsilon) as much to delta."""
+    runs = RunCount.from_mean(10.0, 0.0)
+    largest = selection_epsilon(selection_mu(1e3, delta, runs), delta, runs)
+    assert most - 0.01 < largest < most + 0.01
+    assert math.exp(largest) * 1e-38 < 1e-9 * delta
+    assert selection_epsilon(20.0, delta, runs) == math.inf
+    assert or_infinite(largest, delta, 2) == math.inf
 
 
 def test_score_sensitivity_is_what_one_record_changes():

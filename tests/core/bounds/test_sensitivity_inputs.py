@@ -14,7 +14,7 @@ ADJACENCIES = ["add_remove", "replace_one"]
 @pytest.mark.validation
 @pytest.mark.parametrize("radius", [0.0, -1.0, math.nan, math.inf])
 def test_loss_gradient_refuses_a_clip_outside_its_range(radius):
-    with pytest.raises(ValueError, match="gradient_clip_norm must be"):
+    with pytest.raises(ValueError, match="clip_norm must be"):
         sensitivity.loss_gradient(1.0, "softmax", 3, "add_remove", radius)
 
 

@@ -11,6 +11,7 @@ from dp_accounting import DpEvent
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.accounting.run_count import RunCount
+from privfeat.core.ledger.charging import finish
 from privfeat.core.ledger.privacy_ledger import find_datasets
 from privfeat.core.ledger.store import CHARGES
 from privfeat.core.statement.composition import compose
@@ -28,7 +29,7 @@ def test_ledger_remembers_every_charge(ledger, fit):
     total = compose([fit, other], delta=1e-5)
     assert ledger.spent.epsilon == total.epsilon
     assert ledger.spent.rho == total.mu**2 / 2
-    ledger.finish(2)
+    finish(ledger, 2, [None])
     assert [charge.status for charge in ledger.history] == ["asked", "fitted"]
     assert ledger.spent.epsilon == total.epsilon
 
@@ -139,7 +140,7 @@ def test_who_charges_or_marks_takes_a_turn(ledger, location, fit, plant):
 
     plant("transaction of a store", transaction, of=store)
     number = ledger.charge(fit, estimator="DPFC")
-    ledger.finish(number)
+    finish(ledger, number, [None])
     assert asked == [True, True]
     assert ledger.spent.epsilon > 0 < ledger.remaining.epsilon
     assert ledger.budget.dataset in find_datasets(location)

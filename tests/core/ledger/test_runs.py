@@ -3,7 +3,12 @@
 import pytest
 
 from privfeat import PrivacyError
-from privfeat.core.ledger.charging import check_running, newest_checkpoint
+from privfeat.core.ledger.charging import (
+    charged,
+    check_running,
+    finish,
+    newest_checkpoint,
+)
 from tests.core.ledgers import make_statement
 
 
@@ -69,12 +74,46 @@ def test_a_run_from_an_older_checkpoint_writes_none(ledger, charge, fit, tokens)
 
 def test_a_finished_fit_does_not_go_on(ledger, charge, fit):
     tokens = write(ledger, charge, [None])
-    ledger.finish(charge)
+    finish(ledger, charge, tokens)
     with pytest.raises(PrivacyError, match="got one that is finished"):
         write(ledger, charge, [*tokens, None])
     with pytest.raises(PrivacyError, match="got one that is finished"):
         check_running(ledger, charge, [*tokens, None], statement=fit, estimator="b")
     assert [one.status for one in ledger.history] == ["asked", "fitted", "asked"]
+
+
+def test_of_two_runs_that_write_no_more_checkpoints_one_finishes(ledger, fit):
+    """Of a copied folder: both draw the steps that are left, for one charge."""
+    begun = {"estimator": "d", "number": ledger.charge(fit, estimator="d")}
+    tokens = write(ledger, begun["number"], [None])
+    released = []
+
+    def run_beside_a_copy():
+        with charged(ledger, fit, **begun, tokens=tokens):
+            with charged(ledger, fit, **begun, tokens=list(tokens)):
+                pass
+            released.append("by the copy")
+        released.append("by the run")
+
+    with pytest.raises(PrivacyError, match="got one that is finished"):
+        run_beside_a_copy()
+    assert released == ["by the copy"]
+
+
+def test_a_run_that_another_has_overtaken_does_not_finish(ledger, fit):
+    begun = {"estimator": "d", "number": ledger.charge(fit, estimator="d")}
+    mine = [None]
+    with pytest.raises(PrivacyError, match="got an older one"):
+        with charged(ledger, fit, **begun, tokens=mine):
+            write(ledger, begun["number"], [None])
+    assert [one.status for one in ledger.history] == ["asked"]
+
+
+def test_a_run_finishes_with_the_token_of_its_last_checkpoint(ledger, fit):
+    mine = [None]
+    with charged(ledger, fit, estimator="d", tokens=mine) as number:
+        mine[:] = write(ledger, number, mine)[:1]
+    assert [one.status for one in ledger.history] == ["fitted"]
 
 
 def test_a_checkpoint_that_fails_changes_nothing(ledger, charge):

@@ -1,5 +1,7 @@
 """Who watches a fit sees its releases, and nobody does afterwards."""
 
+import ast
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import leave_out, observe
 from privfeat.core.sums.totals import ExactSum
+from tests.audited import ROOT
 
 
 @pytest.fixture
@@ -74,3 +77,24 @@ def test_everyone_is_back_after_a_fit_that_fails():
         raise ZeroDivisionError
     plan = plan_releases([Query("sum", 1.0)], epsilon=1.0)
     assert GaussianMechanism(plan, KeyStream(0)).sampler("sum") is None
+
+
+def test_only_audits_observe_fits_or_leave_records_out():
+    """They see exact sums, and choose records: no fit of a user may."""
+    module = "privfeat.core.noise.observation"
+    watching = {module, f"{module}.observe", f"{module}.leave_out"}
+    package = ROOT / "privfeat"
+    found = {
+        file.relative_to(package).parts[0]
+        for file in package.rglob("*.py")
+        if watching & {*imported(file)}
+    }
+    assert found == {"audit"}
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)

@@ -193,3 +193,21 @@ def test_compose_refuses_what_the_accountant_cannot_bound(
     monkeypatch.setattr(RdpAccountant, "supports", lambda self, event: False)
     with pytest.raises(UnsupportedEventError, match="supported by RDP"):
         compose([sampled, selected])
+
+
+def test_selections_beside_sampled_fits_compose_at_whole_orders(
+    monkeypatch, sampled, selected
+):
+    """At others dp-accounting breaks off a series of either sign."""
+    seen, genuine = [], rdp.compute_epsilon
+
+    def watch(orders, *rest):
+        seen.append(np.asarray(orders))
+        return genuine(orders, *rest)
+
+    monkeypatch.setattr(rdp, "compute_epsilon", watch)
+    compose([selected, sampled], delta=1e-6)
+    compose([selected, fit(rho=0.01)], delta=1e-6)
+    assert np.array_equal(seen[0], np.round(seen[0]))
+    assert {2.0, 10.0, 256.0, 512.0} < {*seen[0]}
+    assert 1.1 in seen[1]

@@ -65,3 +65,10 @@ def test_flags_in_a_file_are_refused_as_well(monkeypatch, tmp_path):
     file.unlink()
     with pytest.raises(PrivacyError, match="XLA_FLAGS must hold flags, or name a file"):
         check_settings()
+
+
+def test_no_noise_is_drawn_on_another_kind_of_device(monkeypatch):
+    """Networks sum whole numbers anywhere; their noise needs float64."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    with pytest.raises(PrivacyError, match="got 'tpu'"):
+        check_settings()

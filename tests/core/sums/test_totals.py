@@ -38,7 +38,7 @@ def test_totals_without_privacy_are_never_carried(grid_rows, plant):
 class Twins(Team):
     """Two processes that hold the same."""
 
-    def total(self, values, **_):
+    def total(self, values, *_):
         return values + values
 
 
@@ -48,7 +48,7 @@ def test_sums_are_added_over_all_processes(grid_rows, private):
     rows, labels = bounded(700, 5)
     part = grid_rows(rows, labels, step=STEP, chunk_rows=100, private=private)
     expected = 2.0 * exact_gram(part).value
-    found = exact_gram(part).over(Twins(0, 2, "own"))
+    found = exact_gram(part).over(Twins(0, 2, "own"), "sum")
     np.testing.assert_array_equal(found.value, expected)
 
 
@@ -69,5 +69,5 @@ def test_a_sum_without_a_unit_is_in_units_of_the_statistic():
 def test_sums_beyond_an_int64_are_added_over_all_processes(carry):
     carry = None if carry is None else np.array(carry)
     exact = ExactSum(np.array([2**62, -(2**62)]), 0.5, carry)
-    found = exact.over(Twins(0, 2))
+    found = exact.over(Twins(0, 2), "sum")
     np.testing.assert_array_equal(found.value, 2.0 * exact.value)

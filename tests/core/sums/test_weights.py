@@ -190,3 +190,18 @@ def test_class_counts_move_by_their_sensitivity():
         assert moved == 1.0
     assert replacement.class_counts("add_remove") == 1.0 + 2.0**-20
     assert replacement.class_counts("replace_one") == pytest.approx(2.0**0.5, rel=2e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("constant", [0.1, 1.0, 1.7, 5.0])
+def test_weights_of_rows_with_a_constant_are_within_their_bound(constant, adjacency):
+    """Whose proof has one constant in both rows; a weight makes them two."""
+    bound, unit = replacement.row_sum(1.0, constant, adjacency), 2.0**-20
+    rows = np.array([[1.0, 0.0, constant], [-1.0, 0.0, constant], [0.0, 1.0, constant]])
+    rows = np.trunc(rows / unit)
+    nothing, weights = np.zeros((1, 3)), np.array([1e-9, 0.25, 0.5, 1 - 1e-13, 1.0])
+    parts = np.trunc(np.sqrt(weights)[:, None, None] * rows).reshape(-1, 3) * unit
+    others = parts if adjacency == "replace_one" else nothing
+    moved = np.linalg.norm(parts[:, None] - others, axis=2)
+    assert np.max(moved) <= bound
+    assert np.max(moved) == pytest.approx(bound, rel=1e-4)

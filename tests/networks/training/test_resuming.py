@@ -11,6 +11,7 @@ import pytest
 
 from privfeat import LedgerError, PrivacyError, PrivacyLedger, PrivacyWarning
 from privfeat.audit.recorder import recording
+from privfeat.core.ledger.charging import finish
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -206,7 +207,8 @@ def test_ledgers_cannot_be_changed_on_the_way(tmp_path, records, interrupted, dr
     for ledger in (None, ledgers[1]):
         with pytest.raises(ValueError, match="checkpoint_dir must hold a fit of these"):
             make_charged(kept, ledger).fit(*records)
-    ledgers[0].finish(1)  # as by the fit of a copied folder
+    token = ledgers[0].history[0].token
+    finish(ledgers[0], 1, [token])  # as by the fit of a copied folder
     with pytest.raises(PrivacyError, match="got one that is finished"):
         make_charged(kept, ledgers[0]).fit(*records)
     assert drawn == []

@@ -7,7 +7,9 @@ its clipped gradient, or its row, by the root. The proofs of ``sensitivity`` and
 of that: it makes no coordinate larger. So all bounds are those of the largest weight,
 1, attained by records of such a class; two of other classes, of weights ``v`` and
 ``w``, are at most ``v + w`` times the bound for one apart, and no more than two of that
-class.
+class. `replacement.row_sum` also uses one constant ``c`` in both rows. Rows times roots
+of ``w >= v`` differ by a squared norm of at most ``w (C^2 (1 + t)^2 + c^2 (1 - t)^2)``
+for ``t = sqrt(v / w)``: convex in ``t``, so largest at 0 or 1, where it is the bound.
 """
 
 from collections.abc import Iterator

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from privfeat import LedgerError
+from privfeat.core.ledger.file_store import FileStore
 from privfeat.core.ledger.privacy_ledger import find_datasets
 from tests.core.ledger.file.conftest import make
 from tests.core.ledgers import (
@@ -117,6 +118,27 @@ def test_a_disk_that_fails_to_keep_a_charge_is_an_error(
     monkeypatch.undo()
     assert len(ledger.history) == 2
     assert ledger.charge(small, estimator="DPFC") == 3
+
+
+def test_the_name_of_a_file_is_on_disk_before_its_first_line_counts(
+    path, monkeypatch, tmp_path
+):
+    """Though another process made the file, and was killed when it had its name."""
+    FileStore(str(path)).create()
+    (tmp_path / "elsewhere").mkdir()
+    link, kept, genuine = tmp_path / "elsewhere" / "a", [], os.fsync
+    link.symlink_to(path)
+
+    def fsync(file):
+        genuine(file)
+        kept.append(os.fstat(file).st_ino)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    make(link).history  # noqa: B018
+    inodes = {"folder": os.stat(tmp_path).st_ino, "file": os.stat(path).st_ino}
+    assert kept == [inodes["folder"], inodes["file"], inodes["file"]]
+    make(path)
+    assert len(kept) == 3
 
 
 def test_a_mark_is_written_when_its_line_is_on_disk(path, small, monkeypatch):
