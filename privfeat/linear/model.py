@@ -209,7 +209,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if self.max_group_size is not None:
             clipped = CLIPPED_SUMS if self._clips_users() else ()
             most = int(self.max_group_size)
-            queries = [q.per_user(1 if q.name in clipped else most) for q in queries]
+            queries = [q.per_user(most, clipped=q.name in clipped) for q in queries]
         return plan_releases(
             queries,
             epsilon=self.epsilon,
