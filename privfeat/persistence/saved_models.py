@@ -161,6 +161,9 @@ def read_model(path: PathLike) -> SavedModel:
         ValueError,
     ) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
+    if not network and params.get("max_group_size") is not None:
+        # models of earlier releases bound users so
+        params.setdefault("user_bound", "count")
     planted = [key for key in NOT_WRITTEN if params.get(key) is not None]
     if planted:
         raise damaged(path, f"it holds {planted[0]}, which is never written")

@@ -67,6 +67,13 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
 
 
+def has_priors(candidates: Any, estimator: Any) -> bool:
+    """Return whether a candidate may have a public prior."""
+    listed = [candidates] if isinstance(candidates, Mapping) else candidates
+    given = estimator.get_params(deep=False).get("prior") is not None
+    return given or any("prior" in one for one in listed)
+
+
 def statement_of(
     selection: Selection,
     *,
@@ -77,6 +84,7 @@ def statement_of(
     classes_given: bool,
     seeded: bool,
     arithmetic: Arithmetic,
+    priors: bool,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     public = [
@@ -85,6 +93,7 @@ def statement_of(
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",
     ]
+    public += ["that priors were made without the records"] * priors
     if adjacency == "replace_one":
         public.append("the number of records")
     if selection.scored_on == "public":

@@ -209,6 +209,20 @@ def test_load_returns_a_model_from_before_there_was_exact_noise(folder):
     assert load(folder).arithmetic == load_statement(folder).arithmetic == "float64"
 
 
+@pytest.mark.parametrize("most", [None, 3])
+def test_load_keeps_the_bound_of_users_from_before_sums_were_clipped(most, tmp_path):
+    """Such a model says "count", as its statement does, and fits so again."""
+    X, y = make_data((0, 1, 2))
+    clf = DPLeastSquares(classes=(0, 1, 2), epsilon=2, max_group_size=most)
+    clf.fit(X, y, groups=None if most is None else np.arange(len(y)))
+    save(clf, tmp_path)
+    params = json.loads((tmp_path / "model.json").read_text())["params"]
+    del params["user_bound"]
+    rewrite(tmp_path, params=params)
+    expected = "sum" if most is None else "count"
+    assert load(tmp_path).user_bound == expected
+
+
 @pytest.mark.slow
 def test_a_loaded_model_predicts_without_a_device(fitted, folder):
     """JAX has no device in the process, so any use of it would fail, as a fit does."""
