@@ -77,9 +77,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
-            One row per protected record, in feature units. Sensitive. `DPAdamLinear`
-            and `DPLeastSquares` take sparse rows as well, in CSR format, and keep them
-            sparse.
+            One row per protected record, in feature units. Sensitive. `DPAdamLinear`,
+            `DPLeastSquares` and `DPNearestMean` take sparse rows as well, in CSR
+            format, and keep them sparse.
         y : array-like of shape (n_samples,), or (n_samples, n_classes) of 0 and 1
             What to predict; an indicator matrix (also a sparse one) for records that
             may carry several labels. Sensitive.
