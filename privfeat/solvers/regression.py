@@ -80,7 +80,11 @@ class NoisyRegression:
         if self.constant:
             means = moments[:-1, -1] / self._corner
             moments = moments[:-1, :-1] - np.outer(means, moments[:-1, -1])
-        slopes = np.linalg.solve(moments[:n, :n] + ridge * np.eye(n), moments[:n, n])
+        matrix, products = moments[:n, :n] + ridge * np.eye(n), moments[:n, n]
+        try:
+            slopes = np.linalg.solve(matrix, products)
+        except np.linalg.LinAlgError:  # a ridge of 0, where noise left no rank
+            slopes = np.linalg.lstsq(matrix, products)[0]
         offset = [means[n] - means[:n] @ slopes] if self.constant else []
         return np.array([*slopes, *offset])
 
