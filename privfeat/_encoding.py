@@ -21,6 +21,8 @@ def encode(name: str, value: Any) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if hasattr(value, "__array__"):  # a table or a column as well
+        value = np.asarray(value)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -21,8 +21,8 @@ R = TypeVar("R")
 
 SPARSE = (
     "X and y must not be sparse matrices here. Sparse input is refused: pass dense "
-    "arrays, or sparse rows to DPAdamLinear or DPLeastSquares with center=False, since "
-    "centred rows are dense."
+    "arrays, or sparse rows to DPAdamLinear, DPLeastSquares or DPNearestMean with "
+    "center=False, since centred rows are dense."
 )
 # A part of their message, and what we raise instead. The estimator checks of
 # scikit-learn look for some of these words.

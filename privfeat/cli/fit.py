@@ -137,8 +137,9 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     test = files.open_like(args.test, "test", files.origin(args.train), "--test")
     if _share_rows(test, train):
         raise CommandError(
-            "--test must not be the training split, or share a shard with it, got "
-            f"{args.test}. An accuracy on training records says something about them."
+            "--test must not be the training split, share a shard with it, or be made "
+            f"of the same images, got {args.test}. An accuracy on training records "
+            "says something about them."
         )
     if test.y.shape[1:] != train.y.shape[1:]:
         raise CommandError(f"{args.test} must have labels as {args.train} has them.")
@@ -156,7 +157,19 @@ def _share_rows(test: "FeatureSplit", train: "FeatureSplit") -> bool:
     """Return whether two splits are one, or have a shard, or a copy, in common."""
     if samefile(test.X.path, train.X.path) and test.X.dataset == train.X.dataset:
         return True
+    if _images(test) is not None and _images(test) == _images(train):
+        return True
     return not _checksums(test).isdisjoint(_checksums(train))
+
+
+def _images(split: "FeatureSplit") -> tuple[Any, ...] | None:
+    """Return which images an extracted split is of, by their names and labels.
+
+    Another type, precision or view makes other features of them.
+    """
+    listed = split.metadata.get("file_list_sha256")
+    dataset = files.origin(split.X.path).get("dataset")
+    return None if listed is None else (dataset, split.name, listed)
 
 
 def _checksums(split: "FeatureSplit") -> set[int]:

@@ -58,14 +58,15 @@ def run(args: Namespace) -> None:
     else:  # a second sooner: needs no scikit-learn
         persistence.load_predictor(args.model)
     statement = persistence.load_statement(args.model)
+    made = persistence.load_origin(args.model)
     # what can be refused comes before what takes long
     ledger, audit = files.open_ledger(args), _audit(args.audit)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
         ledger=None if ledger is None else summarize(ledger, statement),
-        provenance=_of_network(estimator) if network else _provenance(args),
-        calibration=_measured(args, estimator),
+        provenance=_of_network(estimator) if network else _provenance(args, made),
+        calibration=_measured(args, estimator, made),
         test_name=Path(args.test).name if args.test else "",
         audit=audit,
         kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
@@ -79,7 +80,9 @@ def run(args: Namespace) -> None:
         files.write_file(args.card, card.encode())
 
 
-def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
+def _measured(
+    args: Namespace, estimator: Any, made: dict[str, Any]
+) -> "CalibrationReport | None":
     if args.test is None:
         return None
     from privfeat.analysis.metrics import report_of
@@ -88,7 +91,7 @@ def _measured(args: Namespace, estimator: Any) -> "CalibrationReport | None":
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
-    split = files.open_split(args.test, preferred="test", one_label=True)
+    split = files.open_like(args.test, "test", made, "--test", one_label=True)
     return report_of(estimator, split.X, split.y[:])
 
 
@@ -137,17 +140,19 @@ def _of_network(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _provenance(args: Namespace) -> dict[str, Any] | None:
-    """Return where the features are from, without numbers or names of records."""
-    from privfeat.data import open_features
+def _provenance(args: Namespace, made: dict[str, Any]) -> dict[str, Any] | None:
+    """Return where the features are from, without numbers or names of records.
 
-    source = args.features
-    if source is None and args.test is not None:
-        source, _ = files.split_argument(args.test)
-    if source is None:
-        return None
-    found = open_features(source).origin
-    return {key: value for key, value in found.items() if value not in (None, "")}
+    What the model knows of the features that it was fitted to counts.
+    """
+    from privfeat.data.origin import NETWORK, PIXELS
+
+    if args.features is not None:
+        files.require_like(args.features, made, "--features")
+    source, known = args.features or args.test, (*NETWORK, *PIXELS) if made else ()
+    found = {} if source is None else files.origin(source)
+    found = {name: found[name] for name in found.keys() - {*known}} | made
+    return {k: v for k, v in sorted(found.items()) if v not in (None, "")} or None
 
 
 def _audit(path: str | None) -> dict[str, Any] | None:

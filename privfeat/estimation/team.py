@@ -157,9 +157,7 @@ def _described(estimator: BaseEstimator, instead: Mapping[str, Any] = _NOTHING) 
 
 def _comparable(name: str, value: Any) -> Any:
     """Return a parameter as JSON; what has no such form cannot be compared."""
-    if hasattr(value, "__array__"):
-        value = np.asarray(value)
-    elif isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         value = dict(value)
     try:
         return encode(name, value)

@@ -77,9 +77,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         Parameters
         ----------
         X : array-like or LazyFeatures of shape (n_samples, n_features)
-            One row per protected record, in feature units. Sensitive. `DPAdamLinear`
-            and `DPLeastSquares` take sparse rows as well, in CSR format, and keep them
-            sparse.
+            One row per protected record, in feature units. Sensitive. `DPAdamLinear`,
+            `DPLeastSquares` and `DPNearestMean` take sparse rows as well, in CSR
+            format, and keep them sparse.
         y : array-like of shape (n_samples,), or (n_samples, n_classes) of 0 and 1
             What to predict; an indicator matrix (also a sparse one) for records that
             may carry several labels. Sensitive.
@@ -209,7 +209,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if self.max_group_size is not None:
             clipped = CLIPPED_SUMS if self._clips_users() else ()
             most = int(self.max_group_size)
-            queries = [q.per_user(1 if q.name in clipped else most) for q in queries]
+            queries = [q.per_user(most, clipped=q.name in clipped) for q in queries]
         plan = plan_releases(
             queries,
             epsilon=self.epsilon,

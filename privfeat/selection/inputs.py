@@ -66,6 +66,13 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
 
 
+def has_priors(candidates: Any, estimator: Any) -> bool:
+    """Return whether a candidate may have a public prior."""
+    listed = [candidates] if isinstance(candidates, Mapping) else candidates
+    given = estimator.get_params(deep=False).get("prior") is not None
+    return given or any("prior" in one for one in listed)
+
+
 def statement_of(
     selection: Selection,
     estimator: Any,
@@ -74,6 +81,7 @@ def statement_of(
     delta: float,
     n_features: int,
     seeded: bool,
+    priors: bool,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     source = "read from y" if estimator.classes is None else "given"
@@ -83,6 +91,7 @@ def statement_of(
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",
     ]
+    public += ["that priors were made without the records"] * priors
     if estimator.adjacency == "replace_one":
         public.append("the number of records")
     if selection.scored_on == "public":

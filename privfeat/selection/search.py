@@ -28,7 +28,12 @@ from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.selection.inputs import check_candidates, check_estimator, statement_of
+from privfeat.selection.inputs import (
+    check_candidates,
+    check_estimator,
+    has_priors,
+    statement_of,
+)
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
 
 
@@ -205,6 +210,7 @@ class DPRandomizedSearch(
             delta=self.delta,
             n_features=self.n_features_in_,
             seeded=keys.seeded,
+            priors=has_priors(self.param_distributions, estimator),
         )
         warn_of_unused_groups(X, None)
         fit = private_selection(

@@ -76,3 +76,17 @@ def folder(tmp_path):
                 pixels = draw.integers(level, level + 60, (10, 12, 3)).astype(np.uint8)
                 Image.fromarray(pixels).save(tmp_path / split / name / f"{i}.png")
     return tmp_path
+
+
+@pytest.fixture
+def made_like(tmp_path):
+    """Return a function that writes features of a network, and returns their file."""
+
+    def write(name, **known):
+        origin = {"model": "toy", "pooling": "avg", "crop": 8, "dataset": "x"} | known
+        splits = {"train": make_split(240, 0), "test": make_split(60, 1)}
+        path = tmp_path / f"{name}.h5"
+        write_features(path, splits, class_names=CLASS_NAMES, metadata=origin)
+        return path
+
+    return write

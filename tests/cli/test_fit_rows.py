@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat import open_features, persistence
-from privfeat.data import join_features, write_features
+from privfeat.data import FeatureWriter, join_features, write_features
 from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split
 
 
@@ -95,6 +95,25 @@ def test_fit_knows_shards_of_the_training_split(run, tmp_path, train, test):
     assert (status == 0) == set(train).isdisjoint(test)
     assert out.exists() == (status == 0)
     assert status == 0 or "share a shard" in err
+
+
+@pytest.mark.parametrize(
+    ("changed", "refused"), [({}, True), ({"dataset": "y"}, False)]
+)
+def test_fit_knows_other_features_of_the_training_images(
+    run, tmp_path, changed, refused
+):
+    """Of another type or view their checksums differ, and their names do not."""
+    paths = [tmp_path / "one.h5", tmp_path / "two.h5"]
+    for seed, path in enumerate(paths):
+        with FeatureWriter(path, n_features=5) as writer:
+            writer.append("train", *make_split(80, seed))
+            known = {"dataset": "x"} | (changed if seed else {})
+            listed = {"train": {"file_list_sha256": "f"}}
+            writer.finish(known, class_names=CLASS_NAMES, split_metadata=listed)
+    files = (f"--train={paths[0]}", f"--test={paths[1]}", f"--out={tmp_path / 'm'}")
+    status, _, err = run("fit", "--estimator=DPLeastSquares", *files)
+    assert (status != 0) == ("be made of the same images" in err) == refused
 
 
 @pytest.fixture

@@ -83,20 +83,6 @@ def test_predict_writes_the_numbers_of_a_regressor(run, features, tmp_path):
     np.testing.assert_array_equal(found, regressor.predict(X))
 
 
-@pytest.fixture
-def made_like(tmp_path):
-    """Return a function that writes features of a network, and returns their file."""
-
-    def write(name, **known):
-        origin = {"model": "toy", "pooling": "avg", "crop": 8, "dataset": "x"} | known
-        splits = {"train": make_split(240, 0), "test": make_split(60, 1)}
-        path = tmp_path / f"{name}.h5"
-        write_features(path, splits, class_names=CLASS_NAMES, metadata=origin)
-        return path
-
-    return write
-
-
 def test_predict_compares_how_features_were_made(run, fails, made_like, tmp_path):
     """Another network is refused; of other views, predictions are worse."""
     views = ["zoom 1", "zoom 1 mirrored"]

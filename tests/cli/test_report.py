@@ -4,6 +4,7 @@ import pytest
 
 import privfeat
 from privfeat import PrivacyLedger, persistence
+from tests.cli.tiny import fit_arguments
 
 
 @pytest.fixture
@@ -112,3 +113,22 @@ def test_report_refuses_a_ledger_without_its_data_set(fails, model, tmp_path):
     names = ("--ledger", tmp_path / "no.ledger", "--dataset", "tiny")
     assert "no.ledger" in fails("report", model, "--out", page, *names)
     assert not page.exists()
+
+
+def test_report_compares_how_features_were_made(run, fails, made_like, tmp_path):
+    """A card must not give the weights or the accuracy of other features."""
+    same, other = made_like("same"), made_like("other", weights_sha256="b")
+    third, views = made_like("third", weights_sha256="a"), made_like("v", views=["a"])
+    model, page, card = (tmp_path / name for name in ("model", "page.html", "card.md"))
+    assert run(*fit_arguments(third, model, "--quiet"))[0] == 0
+    report = ("report", model, "--out", page, "--card", card)
+    for option in ("--test", "--features"):
+        assert "weights_sha256 is 'b' and was 'a'" in fails(*report, option, other)
+        assert page.exists() == (option == "--features")
+        status, _, err = run(*report, option, views)
+        assert (status, "but views is ['a'] and was ['zoom 1']" in err) == (0, True)
+        assert '"views"' not in card.read_text()
+        assert run(*report, option, same)[::2] == (0, "")
+        assert '"weights_sha256": "a"' in card.read_text()
+    assert run(*report)[0] == 0
+    assert '"weights_sha256": "a"' in card.read_text()

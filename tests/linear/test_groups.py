@@ -80,7 +80,7 @@ def test_fit_without_a_user_differs_by_the_declared_sensitivity_alone(
 
 def test_check_sensitivity_notices_a_bound_for_one_record(users, spy, plant):
 
-    plant("cost of a user", lambda query, max_group_size: query)
+    plant("cost of a user", lambda query, most, clipped: query)
     X, y, groups = users
     own = groups == 9
 

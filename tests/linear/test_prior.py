@@ -68,6 +68,13 @@ def test_column_of_intercepts_is_read():
     np.testing.assert_allclose(found.intercept, values[:, 3] - values[:, 3].mean())
 
 
+def test_rows_of_an_array_are_in_the_order_of_the_fitted_classes():
+    names, X = ["c", "a", "b"], np.eye(3)
+    clf = DPFC(classes=names, prior=np.eye(3), center=False, epsilon=0.01, n_iter=1)
+    clf.set_params(random_state=0).fit(X, names)
+    assert clf.predict(X).tolist() == clf.classes_.tolist() == ["a", "b", "c"]
+
+
 def test_without_one_class_in_common_scores_are_kept():
     values = np.ones((3, 4))
     np.testing.assert_array_equal(read(values, [0, 1, 2], exclusive=False).coef, values)

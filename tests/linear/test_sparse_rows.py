@@ -179,9 +179,7 @@ def test_fit_refuses_to_centre_sparse_rows(taker, texts, center):
 )
 def test_others_refuse_sparse_rows_and_name_who_takes_them(estimator, texts):
     X, y = texts
-    with pytest.raises(
-        TypeError, match="to DPAdamLinear or DPLeastSquares with center"
-    ):
+    with pytest.raises(TypeError, match="DPLeastSquares or DPNearestMean with center"):
         estimator.fit(sparse.csr_array(X), y)
 
 

@@ -14,8 +14,10 @@ from privfeat import (
     PrivacyLedger,
     open_features,
 )
+from privfeat.core.sums.totals import exact_sum
 from privfeat.data import write_features
 from privfeat.estimation.inputs import check_users
+from privfeat.exceptions import PrivacyError
 from privfeat.linear.rows.slots import slots_of
 from tests.linear.replaying import (
     answered,
@@ -278,3 +280,17 @@ def test_users_are_those_of_one_reading():
     groups[:] = 0  # a user of twelve records would stand in six blocks
     slots = slots_of(found.ids, kept, 2)
     assert np.unique(slots.users, return_counts=True)[1].max() == 2
+
+
+def test_a_sum_of_ones_own_has_no_noise_for_clipped_users():
+    """By its name alone it would have that of sums which are clipped by user."""
+
+    class OwnSum(DPNearestMean):
+        def _solve(self, rows, mechanism, shape):
+            size = (shape.n_outputs, shape.n_columns)
+            own = exact_sum(rows, size, 1.0, lambda chunk: np.zeros(size))
+            mechanism.release("class_contrasts", own)
+
+    clf = OwnSum(classes=range(3), max_group_size=2, center=False)
+    with pytest.raises(PrivacyError, match="class_contrasts must be clipped by user"):
+        clf.fit(np.eye(3), range(3), groups=[0, 0, 1])

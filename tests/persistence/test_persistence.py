@@ -27,7 +27,7 @@ from privfeat.persistence import (
     load_statement,
     save,
 )
-from tests.persistence.conftest import fit, make_data, rewrite
+from tests.persistence.conftest import N_FEATURES, fit, make_data, rewrite
 
 
 def assert_same_model(loaded, original):
@@ -132,6 +132,15 @@ def test_save_refuses_other_classes(tmp_path):
         with pytest.raises(TypeError, match="estimator must be one of"):
             save(estimator, tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_save_writes_tables_and_columns_as_arrays(tmp_path):
+    """A fit takes them, and its budget is spent when it is saved."""
+    prior, weights = pd.DataFrame(np.eye(3, N_FEATURES)), pd.Series([1.0, 2.0, 3.0])
+    save(fit(DPFC, prior=prior, class_weight=weights), tmp_path)
+    loaded = load(tmp_path)
+    np.testing.assert_array_equal(loaded.prior, prior)
+    np.testing.assert_array_equal(loaded.class_weight, weights)
 
 
 def test_save_refuses_a_parameter_without_written_form(fitted, tmp_path):

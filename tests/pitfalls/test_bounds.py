@@ -209,7 +209,7 @@ def test_15_the_size_of_chunks_changes_nothing():
 def test_15_notices_an_average_over_chunks(plant):
     genuine = plant.genuine("sum of a total")
 
-    def average(self, grid_step):
+    def average(self, grid_step, users=None):
         return ExactSum(genuine(self, grid_step / max(1, self._n_parts)).value)
 
     plant("sum of a total", average)

@@ -119,3 +119,16 @@ def test_fit_refuses_users():
     base = DPFC(classes=range(2), max_group_size=2)
     with pytest.raises(UnsupportedEventError, match="max_group_size"):
         DPRandomizedSearch(base, {"ridge": [1.0]}).fit(np.eye(2), [0, 1])
+
+
+def test_search_states_what_it_assumes_of_priors(make, data):
+    """As a fit does, which one of the candidates is."""
+    n_features, told = data[0].shape[1], "that priors were made without the records"
+    prior = np.eye(3, n_features)
+    for estimator, candidates, expected in [
+        (DPLeastSquares(classes=range(3)), {"ridge": [1, 2]}, False),
+        (DPLeastSquares(classes=range(3)), {"prior": [None, prior]}, True),
+        (DPLeastSquares(classes=range(3), prior=prior), [{"ridge": [1, 2]}], True),
+    ]:
+        search = make(estimator, candidates, epsilon=3.0).fit(*data)
+        assert (told in search.privacy_.public) == expected

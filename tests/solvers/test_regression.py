@@ -45,6 +45,15 @@ def test_coef_survives_a_count_lost_in_noise(count):
     assert np.all(np.abs(coef) < 100.0)
 
 
+def test_coef_without_a_ridge_survives_directions_that_noise_has_taken():
+    """The budget is spent by then: half of the values of noise alone are cut to 0."""
+    values = np.diag([4.0, -1.0, 2.0])
+    values[0, 2] = values[2, 0] = 1.0
+    release = Release("moments", values, 1.0, symmetric=True)
+    coef = NoisyRegression(release, 2, 1.0, constant=0.0, ridge=0.0).coef()
+    np.testing.assert_allclose(coef, [0.25, 0.0])
+
+
 def test_positive_part_is_the_nearest_positive_semidefinite_matrix():
     rng = np.random.default_rng(0)
     value = rng.normal(size=(5, 5))

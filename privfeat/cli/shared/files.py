@@ -38,9 +38,21 @@ def open_split(
 
 
 def open_like(
-    argument: str, preferred: str, fitted_on: Mapping[str, Any], name: str
+    argument: str,
+    preferred: str,
+    fitted_on: Mapping[str, Any],
+    name: str,
+    *,
+    one_label: bool = False,
 ) -> "FeatureSplit":
-    """Return a split of features that were made like those of a model.
+    """Return a split of features that `require_like` accepts, as `open_split` does."""
+    split = open_split(argument, preferred, one_label=one_label)
+    require_like(argument, fitted_on, name)
+    return split
+
+
+def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None:
+    """Accept features that were made like those of a model.
 
     Raises
     ------
@@ -49,7 +61,7 @@ def open_like(
     """
     from privfeat.data.origin import NETWORK, differing, value
 
-    split, found = open_split(argument, preferred), origin(argument)
+    found = origin(argument)
     for key in differing(fitted_on, found):
         sentence = (
             f"{name} must be features that were made like those of the training rows, "
@@ -59,7 +71,6 @@ def open_like(
         if key in NETWORK:
             raise CommandError(sentence)
         warn(f"{sentence} (Predictions are worse than they could be.)")
-    return split
 
 
 def origin(argument: str) -> dict[str, Any]:

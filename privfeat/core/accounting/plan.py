@@ -36,7 +36,9 @@ class Query:
         smaller probability costs no more: deltas of the sampled pair are convex in it,
         and 0 at 0.
     weight : float
-        Part of rho that one release gets, relative to the other releases; > 0.
+        Part of rho that one release gets, relative to the others; > 0.
+    clipped : bool
+        Whether the bound is of sums clipped by user, as `ExactSum.users` says.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Query:
     n_blocks: int = 1
     sampling_prob: float = 1.0
     weight: float = 1.0
+    clipped: bool = False
 
     def __post_init__(self) -> None:
         """Check all ranges: a sensitivity of 0 or NaN would mean no noise."""
@@ -54,15 +57,15 @@ class Query:
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
         check_positive("weight", self.weight)
 
-    def per_user(self, max_group_size: int) -> "Query":
+    def per_user(self, most: int, *, clipped: bool = False) -> "Query":
         """Return the query for neighbours that differ in all records of one user."""
         if self.sampling_prob < 1.0:
             raise UnsupportedEventError(
                 "sampling_prob must be 1 with groups, because records of a user are "
                 f"not sampled together, got {self.sampling_prob!r}. Pass 1."
             )
-        bound = sensitivity.per_user(self.l2_sensitivity, max_group_size)
-        return replace(self, l2_sensitivity=bound)
+        bound = sensitivity.per_user(self.l2_sensitivity, 1 if clipped else most)
+        return replace(self, l2_sensitivity=bound, clipped=clipped)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class GaussianMechanism:
         self._sampling = {each.name: each.sampling_prob for each in plan.records}
         queries = [release.query for release in plan.releases]
         self._blocks_left = Counter({q.name: q.count * q.n_blocks for q in queries})
+        self._clipped = {q.name for q in queries if q.clipped}
 
     def release(
         self, name: str, exact: ExactSum, *, symmetric: bool = False
@@ -63,8 +64,8 @@ class GaussianMechanism:
         ------
         PrivacyError
             If the plan does not hold (any more of) this query, if the sum is not
-            finite although records are bounded, or not symmetric although it is called
-            so. Nothing is drawn.
+            finite although records are bounded, not symmetric although it is called so,
+            or if users add more to it than was planned. Nothing is drawn.
         """
         if self._blocks_left[name] <= 0:
             raise PrivacyError(
@@ -74,6 +75,12 @@ class GaussianMechanism:
         stddev, team = self.noise_stddevs[name], self._team
         if team.size > 1:
             exact = exact.over(team, f"sum of {name}")
+        if self._private and name in self._clipped and exact.users is None:
+            raise PrivacyError(
+                f"the sum of {name} must be clipped by user, as its noise was planned. "
+                "Use a sum of privfeat.core.sums.statistics, or another name, or "
+                "user_bound='count'."
+            )
         if self._private and not 0.0 < stddev < np.inf:
             raise PrivacyError(f"the noise of {name} must be finite and > 0.")
         if self._private and not np.all(np.isfinite(exact.value)):

@@ -52,7 +52,7 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
     for block in joined:
         total.add(gram_of(block, sliced(rows)))
-    return total.sum(step**2)
+    return total.sum(step**2, rows.users)
 
 
 def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
@@ -81,7 +81,7 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
         for label in labels:
             total = totals.pop(label)
             total.add(gram_of(np.concatenate(waiting.pop(label)), by_slices))
-            yield total.sum(step**2)
+            yield total.sum(step**2, rows.users)
 
 
 def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
@@ -94,7 +94,8 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
         chosen["clip"] = clip = rows.users.of_class_sums(step)
         step /= clip.scale
     part_of = partial(arithmetic(rows.sparse).class_sums_of, **chosen)
-    return exact_sum(rows, (n_outputs, rows.n_columns), step, part_of)
+    shape = (n_outputs, rows.n_columns)
+    return exact_sum(rows, shape, step, part_of, None, rows.users)
 
 
 def exact_gradient(
@@ -142,8 +143,8 @@ def exact_gradient(
         clip=rows.users and rows.users.of_gradients(*bounds),
         **options(rows),
     )
-    grid = _RESIDUAL_STEPS[loss] if private else 1.0
-    return exact_sum(rows, coef.shape, grid * step, gradient_of, sampler)
+    unit = step * (_RESIDUAL_STEPS[loss] if private else 1.0)
+    return exact_sum(rows, coef.shape, unit, gradient_of, sampler, rows.users)
 
 
 def exact_curvature_grams(
@@ -177,7 +178,7 @@ def exact_curvature_grams(
                     total.add(gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
-            yield totals.pop(output).sum((step / 2.0) ** 2)
+            yield totals.pop(output).sum((step / 2.0) ** 2, rows.users)
 
 
 def gram_of(

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
 from privfeat._blas import one_thread_a_product
+from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import Chunk, Rows, with_64_bits
@@ -38,6 +39,8 @@ class ExactSum:
         In units of the statistic; a power of two, unless it is `scaled`.
     carry : array of int64, optional
         What did not fit into ``total``, in ``2**40`` steps of the grid.
+    users : UserClip, optional
+        How what each user adds was clipped, if it was.
     value : array of float64
         The sum in units of the statistic, rounded to float64.
     """
@@ -45,6 +48,7 @@ class ExactSum:
     total: Shaped[np.ndarray, "..."]
     grid_step: float = 1.0
     carry: Int64[np.ndarray, "..."] | None = None
+    users: UserClip | None = None
     value: Float64[np.ndarray, "..."] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -87,12 +91,14 @@ def exact_sum(
     grid_step: float,
     part_of: Callable[..., Num[Any, "p q"]],
     sampler: Callable[[int], Bool[np.ndarray, " b"]] | None = None,
+    users: UserClip | None = None,
 ) -> ExactSum:
     """Return the sum over all chunks of ``part_of`` a chunk, times ``grid_step``.
 
     ``part_of`` is called with 64-bit types on, and returns an array of this shape: with
     privacy whole numbers of at most ``2**53``. On a CPU several threads call it. What
     ``sampler`` draws for a chunk, in the order of chunks, is its second argument.
+    ``users`` says how ``part_of`` clips what each user adds, if it does.
     """
 
     def drawn(chunk: Chunk) -> tuple[Any, ...]:
@@ -103,7 +109,7 @@ def exact_sum(
     with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:
         for part in parts:
             total.add(part)
-    return total.sum(grid_step)
+    return total.sum(grid_step, users)
 
 
 def in_order(
@@ -163,9 +169,9 @@ class Total:
             self._parts = {None: self._carried(self._gathered())}
             self._n_parts = 1
 
-    def sum(self, grid_step: float) -> ExactSum:
+    def sum(self, grid_step: float, users: UserClip | None = None) -> ExactSum:
         """Return the total of this process, times ``grid_step``."""
-        return ExactSum(self._gathered(), grid_step, self._carry)
+        return ExactSum(self._gathered(), grid_step, self._carry, users)
 
     def _gathered(self) -> Shaped[np.ndarray, "..."]:
         """Return the sum of the parts, on the host."""

@@ -97,8 +97,9 @@ WEIGHTS = """**Class weights.** What a record adds is multiplied by the weight o
 PRIOR = """prior : array or fitted linear classifier, optional
         How rows score before any record is seen, **public**; only up to a factor, which
         the fit finds, so that a bad prior costs little. An array of shape (n_classes,
-        n_features) scores rows as ``decision_function`` sees them, and may have one
-        more column, of intercepts: features of the names of the classes, say. Of an
+        n_features), in the order of ``classes_``, which are sorted, scores rows as
+        ``decision_function`` sees them, and may have one more column, of intercepts:
+        features of the names of the classes, say. Of an
         estimator ``coef_`` and ``intercept_`` count, for rows scaled to unit norm with
         ``row_scaling="unit"``, and shifted by its ``center_``, if it has one; its
         ``classes_`` may have another order. Wrap it in

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from dp_accounting import (
@@ -102,6 +103,8 @@ def test_query_per_user_has_that_many_times_the_sensitivity():
     expected = Query("gradient", 1.5, count=4, n_blocks=2, weight=0.3)
     assert query.per_user(3) == expected
     assert query.per_user(1) == query
+    clipped = query.per_user(3, clipped=True)
+    assert clipped == replace(query, clipped=True)
 
 
 def test_query_per_user_refuses_sampled_records():
