@@ -16,11 +16,12 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, read_earlier, write_json
+from _results import Cells, keep_tables, markdown_table
 from accuracy import shown
 
 import privfeat
@@ -62,7 +63,7 @@ def main() -> None:
         "networks": [given.partition("=")[0] for given in args.network],
         **{k: getattr(args, k) for k in ("crop", "step", "epsilons", "repeats")},
     }
-    scores = read_earlier(args.out, settings).get("scores", {})
+    kept = Cells(args.out, settings)
     sets: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
         for given in args.network:
@@ -73,13 +74,11 @@ def main() -> None:
     if len(sets) > 1:
         contents["side by side"] = side_by_side(sets, args)
     for name, found in contents.items():
-        cells = scores.setdefault(name, {})
-        for variant, (rows, labels) in found.items():
-            if variant not in cells:
-                cells[variant] = accuracies(rows, labels, args)
-                if args.out:
-                    write_json(args.out, {"settings": settings, "scores": scores})
-        table = [[v, *map(shown, of.values())] for v, of in cells.items()]
+        table = []
+        for variant, rows in found.items():
+            measure = partial(accuracies, *rows, args)
+            cells = kept.get(f"{name}, {variant}", measure)
+            table.append([variant, *map(shown, cells.values())])
         header = ["epsilon", *(f"{epsilon:g}" for epsilon in args.epsilons)]
         print(f"\n{name}\n{markdown_table(header, table, name)}", flush=True)
     keep_tables(args.out)
