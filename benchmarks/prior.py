@@ -33,8 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("banking", type=Path, nargs="?")
-    parser.add_argument("cifar", type=Path, nargs="?")
+    parser.add_argument("data", type=Path, nargs="+", help=".npz, or feature files")
     parser.add_argument("--estimators", nargs="+", default=CLASSIFIERS)
     parser.add_argument(
         "--epsilons", nargs="+", type=float, default=[0.01, 0.1, 0.5, 1, 2, 8]
@@ -45,11 +44,12 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     sets = {}
-    if args.banking:
-        sets["Banking77"] = texts(args.banking)
-    if args.cifar:
-        sets["CIFAR-10"] = images(args.cifar, args.records)
-    settings = settings_of(args, "banking", "cifar", "estimators", "epsilons")
+    for path in args.data:
+        if path.suffix == ".npz":
+            sets["Banking77"] = texts(path)
+        else:
+            sets["CIFAR-10"] = images(path, args.records)
+    settings = settings_of(args, "estimators", "epsilons")
     kept, cells = Cells(args.out, settings), {}
     for name, (train, test, options, priors) in sets.items():
         for kind in args.estimators:
