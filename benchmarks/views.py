@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from _results import Cells, keep_tables, markdown_table
-from accuracy import shown
+from accuracy import BASELINE, non_private, shown
 
 import privfeat
 from privfeat_extract.arguments import Network, Options
@@ -54,6 +54,7 @@ def main() -> None:
         "--policies", nargs="+", choices=POLICIES, default=list(POLICIES)
     )
     parser.add_argument("--parts", action="store_true", help="pooling and layers too")
+    parser.add_argument("--baseline", action="store_true", help="non-private as well")
     parser.add_argument("--features", type=Path)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--out", type=Path)
@@ -79,7 +80,12 @@ def main() -> None:
             measure = partial(accuracies, *rows, args)
             cells = kept.get(f"{name}, {variant}", measure)
             table.append([variant, *map(shown, cells.values())])
+            if args.baseline:
+                cell = f"{name}, {variant}, {BASELINE}"
+                free = kept.get(cell, partial(score_without_privacy, *rows))
+                table[-1].append(shown([free]))
         header = ["epsilon", *(f"{epsilon:g}" for epsilon in args.epsilons)]
+        header += [BASELINE] if args.baseline else []
         print(f"\n{name}\n{markdown_table(header, table, name)}", flush=True)
     keep_tables(args.out)
 
@@ -170,7 +176,7 @@ def unit(rows: Any) -> Any:
 
 def accuracies(rows: Any, labels: Any, args: Any) -> dict[str, list[float]]:
     """Return the scores of each epsilon, on two of five images, held out."""
-    held = np.isin(np.arange(len(rows)) % 5, (3, 4))
+    held = held_out(rows)
     return {
         f"{epsilon:g}": [
             privfeat.DPFC(epsilon=epsilon, delta=1e-5, classes=range(10))
@@ -180,6 +186,17 @@ def accuracies(rows: Any, labels: Any, args: Any) -> dict[str, list[float]]:
         ]
         for epsilon in args.epsilons
     }
+
+
+def held_out(rows: Any) -> Any:
+    """Return which rows no fit sees: two of five."""
+    return np.isin(np.arange(len(rows)) % 5, (3, 4))
+
+
+def score_without_privacy(rows: Any, labels: Any) -> float:
+    """Return the accuracy of logistic regression on the same images."""
+    held = held_out(rows)
+    return non_private(rows[~held], labels[~held], rows[held], labels[held])
 
 
 if __name__ == "__main__":

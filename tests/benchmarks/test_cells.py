@@ -56,3 +56,13 @@ def test_settings_name_files_and_leave_out_what_changes_no_cell():
     )
     found = _results.settings_of(args, "most")
     assert found == {"features": ["a.h5"], "repeats": 5, "sizes": [1, 2]}
+
+
+def test_accuracy_prints_what_was_measured_below_its_commands(monkeypatch, capsys):
+    accuracy = pytest.importorskip("accuracy")
+    monkeypatch.setattr("sys.argv", ["accuracy.py"])
+    accuracy.main()
+    printed = capsys.readouterr().out
+    for script in ("few", "prior", "rare", "regression", "users", "views"):
+        assert f"`python benchmarks/{script}.py " in printed, script
+    assert "speed.py" not in printed
