@@ -9,6 +9,7 @@ the figures that the tables were made of. ``table.py`` prints them again.
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -151,7 +152,8 @@ def _version(name: str) -> str:
 
 def _command() -> str:
     """Return the command, files of the user by their names alone."""
-    arguments = [Path(a).name if Path(a).is_absolute() else a for a in sys.argv[1:]]
+    # alone, or behind the name that an argument gives them
+    arguments = [re.sub(r"(?:^|(?<==))/.*/(?=.)", "", a) for a in sys.argv[1:]]
     script = Path(sys.argv[0])
     return shlex.join(["python", f"{script.parent.name}/{script.name}", *arguments])
 
