@@ -47,7 +47,7 @@ MEASURES = ("probability", "recall", "average precision", "recall, top 1 %", "RO
 FREE = "non-private"
 WEIGHING = ("DPFC", "DPAdamLinear", "DPLeastSquares")
 OF_CLASSES = ("balanced accuracy", "worst class", "rarest class", "ROC AUC")
-RATIOS = {"cifar10": (10, 50, 100), "banking77": (10,)}
+RATIOS = {"cifar10": (10, 50, 100), "banking77": (10, 50, 100)}
 
 
 def main() -> None:
