@@ -62,8 +62,15 @@ def provenance() -> dict[str, Any]:
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a result with its provenance."""
     text = json.dumps(provenance() | content, indent=1, ensure_ascii=False)
+    # lists of numbers or words in one line: files of many fits are half as large
+    text = re.sub(r"\[\n[^][{}]*\]", lambda found: _joined(found[0]), text)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def _joined(text: str) -> str:
+    """Return a list of scalars in one line; no string holds a line break in JSON."""
+    return re.sub(r"\n *", " ", text).replace("[ ", "[").replace(" ]", "]")
 
 
 def keep_tables(path: Path | None) -> None:

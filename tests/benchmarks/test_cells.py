@@ -66,3 +66,12 @@ def test_accuracy_prints_what_was_measured_below_its_commands(monkeypatch, capsy
     for script in ("few", "prior", "rare", "regression", "users", "views"):
         assert f"`python benchmarks/{script}.py " in printed, script
     assert "speed.py" not in printed
+
+
+def test_lists_of_scalars_take_one_line_and_stay_the_same(path):
+    content = {"a": [1.5, 2], "words": ["x  y", "p [z]", 'q"\n'], "deep": [[1], []]}
+    _results.write_json(path, content)
+    text = path.read_text()
+    assert '"a": [1.5, 2]' in text
+    found = json.loads(text)
+    assert {key: found[key] for key in content} == content
