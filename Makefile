@@ -102,7 +102,7 @@ mutation: $(FULL_STAMP)
 # The measurements that take minutes: their JSON, and their tables in RESULTS.md.
 RESULTS := benchmarks/results
 results-quick: quickstart/digits.h5
-	rm -f $(RESULTS)/digits.json # which would be continued
+	rm -f $(addprefix $(RESULTS)/,digits.json regression.json rare.json) # which would be continued
 	$(BIN)/python benchmarks/accuracy.py quickstart/digits.h5 --repeats 20 --baseline --out $(RESULTS)/digits.json
 	$(BIN)/python benchmarks/selection.py quickstart/digits.h5 --epsilons 0.5 2 8 --out $(RESULTS)/selection.json
 	$(BIN)/python benchmarks/exact.py quickstart/digits.h5 --no-times --repeats 20 --out $(RESULTS)/exact.json

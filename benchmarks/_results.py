@@ -9,10 +9,11 @@ the figures that the tables were made of. ``table.py`` prints them again.
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -61,8 +62,15 @@ def provenance() -> dict[str, Any]:
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a result with its provenance."""
     text = json.dumps(provenance() | content, indent=1, ensure_ascii=False)
+    # lists of numbers or words in one line: files of many fits are half as large
+    text = re.sub(r"\[\n[^][{}]*\]", lambda found: _joined(found[0]), text)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def _joined(text: str) -> str:
+    """Return a list of scalars in one line; no string holds a line break in JSON."""
+    return re.sub(r"\n *", " ", text).replace("[ ", "[").replace(" ]", "]")
 
 
 def keep_tables(path: Path | None) -> None:
@@ -72,7 +80,8 @@ def keep_tables(path: Path | None) -> None:
     """
     if path is not None:
         content = json.loads(path.read_text(encoding="utf-8"))
-        write_json(path, content | provenance() | {"tables": _PRINTED})
+        tables = content.get("tables", {}) | _PRINTED
+        write_json(path, content | provenance() | {"tables": tables})
 
 
 def read_earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
@@ -98,6 +107,49 @@ def read_earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+class Cells:
+    """The figures of a run, in the file of its result after each cell.
+
+    A run that was stopped continues where it was: what the file holds already is not
+    measured again. ``content`` is what is written: the settings, the cells, and what
+    else a script puts there. For other settings or another commit see `read_earlier`.
+    """
+
+    def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
+        self.path = path
+        self.content = read_earlier(path, settings) or {"settings": settings}
+
+    def get(self, name: str, measure: Callable[[], Any]) -> Any:
+        """Return the figures of a cell, which are measured once."""
+        cells = self.content.setdefault("cells", {})
+        if name not in cells:
+            cells[name] = measure()
+            self.save()
+        return cells[name]
+
+    def save(self) -> None:
+        """Write all figures, and the tables that were printed."""
+        if self.path:
+            tables = self.content.get("tables", {}) | _PRINTED
+            content = self.content | provenance() | {"tables": tables}
+            write_json(self.path, content)
+
+
+def settings_of(args: Any, *left_out: str) -> dict[str, Any]:
+    """Return the arguments of a script that its cells depend on.
+
+    Files go by their names; ``out`` is left out, and what else changes no cell.
+    """
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [plain(each) for each in value]
+        return value.name if isinstance(value, Path) else value
+
+    left = {"out", *left_out}
+    return {key: plain(v) for key, v in vars(args).items() if key not in left}
+
+
 def _version(name: str) -> str:
     try:
         return version(name)
@@ -107,7 +159,8 @@ def _version(name: str) -> str:
 
 def _command() -> str:
     """Return the command, files of the user by their names alone."""
-    arguments = [Path(a).name if Path(a).is_absolute() else a for a in sys.argv[1:]]
+    # alone, or behind the name that an argument gives them
+    arguments = [re.sub(r"(?:^|(?<==))/.*/(?=.)", "", a) for a in sys.argv[1:]]
     script = Path(sys.argv[0])
     return shlex.join(["python", f"{script.parent.name}/{script.name}", *arguments])
 

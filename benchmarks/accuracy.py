@@ -13,22 +13,41 @@ methods of the paper being those that the last line compares DPFC with:
     python benchmarks/dpsgd.py cifar10.h5 --out dpsgd.json
     python benchmarks/accuracy.py cifar10.h5 --out accuracy.json --baseline \
         --tuned tuned.json --beside "DP-SGD (opacus)=dpsgd.json"
+
+Without feature files it prints what was measured: the tables of all results on
+accuracy, of views, priors, few records, rare classes, users and regression too, each
+below the command that makes it again.
 """
 
 import argparse
 import json
 import math
+import shlex
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import RESULTS, keep_tables, markdown_table, write_json
 from sklearn.linear_model import LogisticRegression
+from table import render
 
 import privfeat
 
+# What measures accuracy.
+SCRIPTS = (
+    "accuracy",
+    "dpsgd_accuracy",
+    "few",
+    "intervals",
+    "prior",
+    "rare",
+    "regression",
+    "rivals",
+    "users",
+    "views",
+)
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNewton")
 TUNED = "best tuned method of the paper"
 BASELINE = "non-private"
@@ -40,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("features", nargs="+", type=Path)
+    parser.add_argument("features", nargs="*", type=Path)
     parser.add_argument(
         "--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1, 2, 8]
     )
@@ -52,6 +71,9 @@ def main() -> None:
     parser.add_argument("--beside", nargs="*", default=[], metavar="NAME=FILE")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    if not args.features:
+        print_results()
+        return
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     results: dict[str, Cells] = {}
     if args.out and args.out.exists():
@@ -61,6 +83,15 @@ def main() -> None:
         fit_missing(path, results.setdefault(path.stem, {}), results, args)
         print_table(path.stem, results[path.stem], args)
     keep_tables(args.out)
+
+
+def print_results() -> None:
+    """Print the tables of `SCRIPTS` that `RESULTS` holds, and the command of each."""
+    for path in sorted(RESULTS.glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if Path(shlex.split(result["command"])[1]).stem in SCRIPTS:
+            for name in result["tables"]:
+                print(f"{path.name}: {name}\n\n{render(result, name)}")
 
 
 def fit_missing(

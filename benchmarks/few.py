@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -52,7 +52,7 @@ MOST_TESTED = 4_000  # test rows, the same of every draw
 CURVES = Path(privfeat.__file__).with_name("analysis") / "few_records.json"
 # what is judged on the rows kept apart as well
 CURVES_OF = {f"{name} {epsilon:g}" for name in ESTIMATORS for epsilon in EPSILONS}
-Cells = dict[str, dict[str, list[float]]]
+Scores = dict[str, dict[str, list[float]]]
 
 
 def main() -> None:
@@ -75,20 +75,18 @@ def main() -> None:
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)
     file = privfeat.open_features(args.features)
-    cells: dict[str, Cells] = {"test": {}, "apart": {}}
+    settings = settings_of(args, "features", "epsilons", "shots", "curves")
+    kept = Cells(args.out, settings)
+    kept.content = {"test": {}, "apart": {}} | kept.content
+    kept.content["set"] = args.features.stem
     for epsilon in args.epsilons:
-        sizes = measure(file, cells, epsilon, args)
-        found = {"set": args.features.stem} | sizes | cells
-        print_tables(found)
-        if args.out:
-            write_json(args.out, found)
-        keep_tables(args.out)
+        measure(file, kept, epsilon, args)
+        print_tables(kept.content)
+    keep_tables(args.out)
 
 
-def measure(
-    file: Any, cells: dict[str, Cells], epsilon: float, args: argparse.Namespace
-) -> dict[str, Any]:
-    """Add the accuracies at an epsilon, on both kinds of rows; return the sizes."""
+def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) -> None:
+    """Add the accuracies at an epsilon, on both kinds of rows, and the sizes."""
     # of unit norm, as every method has them
     X, y = unit(file["train"].X[:].astype(np.float32)), np.asarray(file["train"].y)
     test = unit(file["test"].X[:].astype(np.float32)), np.asarray(file["test"].y)
@@ -99,29 +97,36 @@ def measure(
     apart = [min(200, max(1, int(np.sum(y == c)) // 10)) for c in range(m)]
     left = np.bincount(y, minlength=m) - apart
     shots = [k for k in args.shots if np.mean(left >= k) >= 0.5]
-    settings: dict[int, dict[str, Any]] = {}  # of the tuned head
-    for draw in range(args.repeats):
-        rng = np.random.default_rng(draw)
-        orders = [rng.permutation(np.flatnonzero(y == c)) for c in range(m)]
-        kept = np.concatenate([o[:a] for o, a in zip(orders, apart, strict=True)])
-        judged = {"test": test, "apart": (X[kept], y[kept])}
-        for k in shots:
+    kept.content |= {"n_classes": m, "n_features": X.shape[1], "shots": shots}
+    for k in shots:
+        if str(k) in kept.content["test"].get(f"{ESTIMATORS[0]} {epsilon:g}", {}):
+            continue
+        settings: dict[str, Any] = {}  # of the tuned head
+        scores: dict[str, Scores] = {"test": {}, "apart": {}}
+        for draw in range(args.repeats):
+            rng = np.random.default_rng(draw)
+            orders = [rng.permutation(np.flatnonzero(y == c)) for c in range(m)]
+            held = np.concatenate([o[:a] for o, a in zip(orders, apart, strict=True)])
+            judged = {"test": test, "apart": (X[held], y[held])}
             parts = zip(orders, apart, strict=True)
             chosen = np.concatenate([o[a : a + k] for o, a in parts])
-            data = X[chosen], y[chosen], X[kept], y[kept]
+            data = X[chosen], y[chosen], X[held], y[held]
             fits = [methods(*data[:3], m, epsilon, rng)]
             if k in args.few and epsilon in FEW_EPSILONS:
-                if k not in settings:
-                    settings[k] = tuned(data, m, epsilon, args.trials, rng)
-                fits.append(few_methods(*data[:2], m, epsilon, settings[k], rng))
+                settings = settings or tuned(data, m, epsilon, args.trials, rng)
+                fits.append(few_methods(*data[:2], m, epsilon, settings, rng))
             for key, predict in chain(*fits):
                 for kind, (rows, labels) in judged.items():
                     if kind == "test" or key in CURVES_OF:
                         score = round(float(np.mean(predict(rows) == labels)), 4)
-                        found = cells[kind].setdefault(key, {})
+                        found = scores[kind].setdefault(key, {})
                         found.setdefault(str(k), []).append(score)
-        print(f"epsilon {epsilon:g}: draw {draw + 1} of {args.repeats}", flush=True)
-    return {"n_classes": m, "n_features": X.shape[1], "shots": shots}
+        # a cell is whole or absent
+        for kind, found in scores.items():
+            for key, of in found.items():
+                kept.content[kind].setdefault(key, {}).update(of)
+        kept.save()
+        print(f"epsilon {epsilon:g}: {k} records a class", flush=True)
 
 
 def methods(X, y, public, m, epsilon, rng):
@@ -197,10 +202,12 @@ def print_tables(found: dict[str, Any]) -> None:
             for method in (*ESTIMATORS, HEAD, MEANS, PUBLIC):
                 cells = found["test"].get(f"{method} {epsilon}{label}")
                 if cells is not None:
-                    rows.append([epsilon, method, *(shown(cells[k]) for k in few)])
+                    rows.append(
+                        [epsilon, method, *(shown(cells.get(k, [])) for k in few)]
+                    )
         cells = found["test"].get(f"{FREE} inf")
         if label and cells:
-            rows.append(["inf", FREE, *(shown(cells[k]) for k in few)])
+            rows.append(["inf", FREE, *(shown(cells.get(k, [])) for k in few)])
         if not rows:
             continue
         title = f"{found['set']}, delta {label.strip() or '1e-5'}"
@@ -209,7 +216,9 @@ def print_tables(found: dict[str, Any]) -> None:
 
 
 def shown(scores: list[float]) -> str:
-    """Return mean and standard error in percent."""
+    """Return mean and standard error in percent; "-" of a cell not measured."""
+    if not scores:
+        return "-"
     error = np.std(scores, ddof=1) / math.sqrt(len(scores)) if scores[1:] else 0.0
     return f"{100 * np.mean(scores):.1f} ± {100 * error:.1f}"
 

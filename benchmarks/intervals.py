@@ -12,10 +12,11 @@ privacy. The standard errors are over fits.
 import argparse
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
 from sklearn.linear_model import LinearRegression
 
 import privfeat
@@ -35,23 +36,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    rows, results = [], {}
+    rows, kept = [], Cells(args.out, settings_of(args, "epsilons", "records"))
     for name in SCALES:
         for n in args.records:
             for epsilon in args.epsilons:
-                found = np.array(
-                    [one_fit(name, n, epsilon, seed) for seed in range(args.fits)]
-                )
-                results[f"{name}, n={n}, epsilon={epsilon:g}"] = found.tolist()
+                cell = f"{name}, n={n}, epsilon={epsilon:g}"
+                measure = partial(some_fits, name, n, epsilon, args.fits)
+                found = np.array(kept.get(cell, measure))
                 errors = found.std(axis=0, ddof=1) / math.sqrt(len(found))
                 shown = zip(found.mean(axis=0), errors, strict=True)
                 cells = [f"{a:.3f} ± {b:.3f}" for a, b in shown]
                 rows.append([f"{name}, n={n:,}", f"{epsilon:g}", *cells])
                 print(*rows[-1], flush=True)
     print(markdown_table(["features", "epsilon", *WHAT], rows, "intervals"))
-    if args.out:
-        write_json(args.out, {"intervals": results})
     keep_tables(args.out)
+
+
+def some_fits(name: str, n: int, epsilon: float, n_fits: int) -> list[list[float]]:
+    """Return `one_fit` of several seeds."""
+    return [one_fit(name, n, epsilon, seed) for seed in range(n_fits)]
 
 
 def one_fit(name: str, n: int, epsilon: float, seed: int) -> list[float]:

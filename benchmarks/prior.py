@@ -11,11 +11,13 @@ arrays of Banking77 and a feature file of CIFAR-10:
 
 import argparse
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -31,8 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("banking", type=Path, nargs="?")
-    parser.add_argument("cifar", type=Path, nargs="?")
+    parser.add_argument("data", type=Path, nargs="+", help=".npz, or feature files")
     parser.add_argument("--estimators", nargs="+", default=CLASSIFIERS)
     parser.add_argument(
         "--epsilons", nargs="+", type=float, default=[0.01, 0.1, 0.5, 1, 2, 8]
@@ -43,29 +44,33 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     sets = {}
-    if args.banking:
-        sets["Banking77"] = texts(args.banking)
-    if args.cifar:
-        sets["CIFAR-10"] = images(args.cifar, args.records)
-    cells = {}
+    for path in args.data:
+        if path.suffix == ".npz":
+            sets["Banking77"] = texts(path)
+        else:
+            sets["CIFAR-10"] = images(path, args.records)
+    settings = settings_of(args, "estimators", "epsilons")
+    kept, cells = Cells(args.out, settings), {}
     for name, (train, test, options, priors) in sets.items():
         for kind in args.estimators:
             rows = []
             for prior_name, prior in {"none": None, **priors}.items():
                 own = alone(prior, options, train, test)
-                found = {
-                    f"{epsilon:g}": [
-                        100.0
-                        * getattr(privfeat, kind)(
-                            epsilon=epsilon, prior=prior, **options
-                        )
-                        .fit(*train)
-                        .score(*test)
-                        for _ in range(args.repeats)
-                    ]
+                estimators = {
+                    f"{epsilon:g}": getattr(privfeat, kind)(
+                        epsilon=epsilon, prior=prior, **options
+                    )
                     for epsilon in args.epsilons
                 }
-                cells[f"{name}, {kind}, {prior_name}"] = found | {"alone": own}
+                cell = f"{name}, {kind}, {prior_name}"
+                found = {
+                    epsilon: kept.get(
+                        f"{cell}, {epsilon}",
+                        partial(scores, clf, train, test, args.repeats),
+                    )
+                    for epsilon, clf in estimators.items()
+                }
+                cells[cell] = found | {"alone": own}
                 row = [f"{np.mean(x):.1f} ± {error(x):.1f}" for x in found.values()]
                 rows.append([prior_name, "" if own is None else f"{own:.1f}", *row])
             header = ["prior", "alone", *(f"{e:g}" for e in args.epsilons)]
@@ -73,9 +78,17 @@ def main() -> None:
             print(markdown_table(header, rows, f"{name}, {kind}") + "\n", flush=True)
     lost = losses(cells)
     print(f"cells more than {MARGIN} below the better of the two: {lost or 'none'}")
-    if args.out:
-        write_json(args.out, {"repeats": args.repeats, "cells": cells, "lost": lost})
+    alone_of = {name: cell["alone"] for name, cell in cells.items()}
+    kept.content |= {"alone": alone_of, "lost": lost}
+    kept.save()
     keep_tables(args.out)
+
+
+def scores(clf: Any, train: Any, test: Any, repeats: int) -> list[float]:
+    """Return the test accuracies of several fits in percent."""
+    return [
+        round(100.0 * clone(clf).fit(*train).score(*test), 3) for _ in range(repeats)
+    ]
 
 
 def texts(path: Path) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:

@@ -23,10 +23,12 @@ matrix, which knows no record: of the 1,280 of CIFAR-10 that costs a point or tw
 import argparse
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     average_precision_score,
@@ -41,9 +43,11 @@ from privfeat.analysis.rates import shifted_rates
 ESTIMATORS = ("DPFC", "DPAdamLinear", "DPLeastSquares", "DPNewton")
 SHARE = 0.01  # of positives
 N_TEST = 20_000
-MEASURES = ("probability", "recall", "average precision", "recall, top 1 %")
+MEASURES = ("probability", "recall", "average precision", "recall, top 1 %", "ROC AUC")
+FREE = "non-private"
 WEIGHING = ("DPFC", "DPAdamLinear", "DPLeastSquares")
-RATIOS = {"cifar10": (10, 50, 100), "banking77": (10,)}
+OF_CLASSES = ("balanced accuracy", "worst class", "rarest class", "ROC AUC")
+RATIOS = {"cifar10": (10, 50, 100), "banking77": (10, 50, 100)}
 
 
 def main() -> None:
@@ -61,41 +65,44 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    results = {"synthetic": synthetic(args)} if args.records else {}
+    cells = ("features", "records", "sets", "epsilons")
+    kept = Cells(args.out, settings_of(args, *cells))
+    if args.records:
+        synthetic(args, kept)
+        kept.save()
     if args.features:
-        results["long tails"] = long_tails(args)
-    if args.out:
-        write_json(args.out, {"delta": args.delta, "measures": results})
+        long_tails(args, kept)
     keep_tables(args.out)
 
 
-def synthetic(args: argparse.Namespace) -> dict[str, list[tuple[float, ...]]]:
-    """Print the table of drawn rows; return the measures of each fit."""
+def synthetic(args: argparse.Namespace, kept: Cells) -> None:
+    """Print the table of drawn rows."""
     test = draw(N_TEST, seed=2)
-    results, rows = {}, []
+    free = LogisticRegression(C=100, max_iter=500)
+    rows = []
     for n_records in args.records:
         train = draw(n_records, seed=1)
-        cells = {
-            (name, f"{epsilon:g}"): [
-                measure(
-                    getattr(privfeat, name)(
-                        epsilon=epsilon, delta=args.delta, classes=[0, 1]
-                    ).fit(*train),
-                    *test,
-                )
-                for _ in range(2 * args.repeats)
-            ]
+        fits = {
+            (f"{epsilon:g}", name): getattr(privfeat, name)(
+                epsilon=epsilon, delta=args.delta, classes=[0, 1]
+            )
             for epsilon in args.epsilons
             for name in ESTIMATORS
         }
-        free = LogisticRegression(C=100, max_iter=500).fit(*train)
-        cells["non-private", "inf"] = [measure(free, *test)]
-        for (name, epsilon), found in cells.items():
-            results[f"{name} n={n_records} epsilon={epsilon}"] = found
-            means = (f"{value:.3f}" for value in np.mean(found, axis=0))
-            rows.append([f"{n_records:,}", epsilon, name, *means])
+        for (epsilon, name), clf in (fits | {("inf", FREE): free}).items():
+            n_fits = 1 if name == FREE else 2 * args.repeats
+            found = kept.get(
+                f"synthetic, {n_records} records, {name}, epsilon {epsilon}",
+                partial(repeated, clf, train, test, measure, n_fits),
+            )
+            columns = (with_error(column, 3) for column in np.transpose(found))
+            rows.append([f"{n_records:,}", epsilon, name, *columns])
     print(markdown_table(["records", "epsilon", "", *MEASURES], rows, "rare"))
-    return results
+
+
+def repeated(clf, train, test, measure, n_fits: int) -> list:
+    """Return what ``measure`` finds of some fits."""
+    return [measure(clone(clf).fit(*train), *test) for _ in range(n_fits)]
 
 
 def draw(n_records: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -110,73 +117,103 @@ def measure(clf, X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
     """Return the measures of one fitted classifier."""
     scores = clf.predict_proba(X)[:, 1]
     highest = np.argsort(-scores)[: int(SHARE * len(y))]
-    return (
-        float(np.mean(scores)),
-        float(recall_score(y, clf.predict(X))),
-        float(average_precision_score(y, scores)),
-        float(np.sum(y[highest]) / np.sum(y)),
+    return tuple(
+        round(float(value), 5)
+        for value in (
+            np.mean(scores),
+            recall_score(y, clf.predict(X)),
+            average_precision_score(y, scores),
+            np.sum(y[highest]) / np.sum(y),
+            roc_auc_score(y, scores),
+        )
     )
 
 
-def long_tails(args: argparse.Namespace) -> dict[str, dict[str, list]]:
-    """Print a table of all sets, and one of the classes of each; return all figures."""
-    results, table, classes = {}, [], []
+def long_tails(args: argparse.Namespace, kept: Cells) -> None:
+    """Print a table of all sets, and one of the classes of each set of ten."""
+    table = []
     for name, train, test in sets(args.features, args.columns):
         if args.sets not in name:
             continue
-        cells: dict[str, list] = {}
         shares = np.bincount(train[1]) / len(train[1])
-        for epsilon in args.epsilons:
-            for _ in range(args.repeats):
-                for which, clf in fits(train, shares, epsilon, args.delta):
-                    key = f"{which}, epsilon {epsilon:g}"
-                    cells.setdefault(key, []).append(of_classes(clf, *test))
-        for which, weight in (("", None), (", balanced", "balanced")):
-            X, y = train
-            free = LogisticRegression(C=100, max_iter=300, class_weight=weight)
-            free.fit(unit(X), y)
-            key = f"non-private{which}, epsilon inf"
-            cells[key] = [of_classes(free, unit(test[0]), test[1])]
-        results[name] = {}
-        for key, found in cells.items():
-            which, _, epsilon = key.rpartition(", epsilon ")
-            recalls = np.array([each[0] for each in found])
-            columns = (
-                100 * recalls.mean(axis=1),
-                # of the class that is worst on average: the least of many is noise
-                100 * recalls[:, recalls.mean(axis=0).argmin()],
-                100 * recalls[:, shares.argmin()],
-                np.array([each[1] for each in found]),
+        classes = []
+        for epsilon, kind in [
+            *((e, kind) for e in args.epsilons for kind in WEIGHING),
+            (math.inf, FREE),
+        ]:
+            found = kept.get(
+                f"{name}, epsilon {epsilon:g}, {kind}",
+                partial(of_kind, kind, epsilon, train, test, shares, args),
             )
-            # of each fit; of 77 classes each by itself is too much for a file
-            results[name][key] = np.column_stack(columns).round(4).tolist()
-            shown = [with_error(column, 3 if i == 3 else 1) for i, column in
-                     enumerate(columns)]  # fmt: skip
-            table.append([name, epsilon, which, *shown])
-            print(" | ".join(table[-1]), flush=True)
-            if name == "cifar10, ratio 100" and epsilon in ("1", "inf"):
-                if not classes:
-                    classes.append(["epsilon", "", *map("{:.1%}".format, shares)])
-                mean = 100 * recalls.mean(axis=0)
-                classes.append([epsilon, which, *map("{:.0f}".format, mean)])
-    head = ["set", "epsilon", "", "balanced accuracy", "worst class", "rarest class"]
-    print(markdown_table([*head, "ROC AUC"], table, "long tails"))
-    if classes:
-        print(markdown_table(classes[0], classes[1:], "classes"))
-    return results
+            for which, cell in found.items():
+                columns = (
+                    with_error(column, 3 if i == 3 else 1)
+                    for i, column in enumerate(np.transpose(cell["fits"]))
+                )
+                table.append([name, f"{epsilon:g}", which, *columns])
+                print(" | ".join(table[-1]), flush=True)
+                recalls = (shown(*pair) for pair in cell["classes"])
+                classes.append([f"{epsilon:g}", which, *recalls])
+        head = ["set", "epsilon", "", *OF_CLASSES]
+        print(markdown_table(head, table, "long tails"))
+        if len(shares) <= 10:
+            head = ["epsilon", "", *map("{:.1%}".format, shares)]
+            print(markdown_table(head, classes, name))
+        kept.save()
 
 
-def fits(train, shares: np.ndarray, epsilon: float, delta: float):
-    """Yield names and fitted classifiers."""
+def of_kind(kind, epsilon, train, test, shares, args) -> dict[str, dict[str, list]]:
+    """Return `summary` of an estimator, with what it does about rare classes."""
+    found: dict[str, list] = {}
+    for _ in range(1 if kind == FREE else args.repeats):
+        fits = fits_of(kind, train, shares, epsilon, args.delta)
+        for which, clf, rows in fits:
+            found.setdefault(which, []).append(of_classes(clf, rows(test[0]), test[1]))
+    return {which: summary(fits, shares) for which, fits in found.items()}
+
+
+def summary(fits: list, shares: np.ndarray) -> dict[str, list]:
+    """Return `OF_CLASSES` of each fit, and mean and error of each class's recall."""
+    recalls = 100 * np.array([each[0] for each in fits])
+    columns = (
+        recalls.mean(axis=1),
+        # of the class that is worst on average: the least of many is noise
+        recalls[:, recalls.mean(axis=0).argmin()],
+        recalls[:, shares.argmin()],
+        np.array([each[1] for each in fits]),
+    )
+    of_each = [recalls.mean(axis=0)]
+    if len(fits) > 1:
+        of_each.append(recalls.std(axis=0, ddof=1) / math.sqrt(len(fits)))
+    # of 77 classes every fit by itself would be too much for a file
+    return {
+        "fits": np.column_stack(columns).round(4).tolist(),
+        "classes": np.column_stack(of_each).round(2).tolist(),
+    }
+
+
+def fits_of(kind: str, train, shares: np.ndarray, epsilon: float, delta: float):
+    """Yield names, fitted classifiers, and what these see of rows."""
+    X, y = train
+    if kind == FREE:
+        for which, weight in (("", None), (", balanced", "balanced")):
+            free = LogisticRegression(C=100, max_iter=300, class_weight=weight)
+            yield f"{FREE}{which}", free.fit(unit(X), y), unit
+        return
     budget = {"epsilon": epsilon, "delta": delta, "classes": range(len(shares))}
-    for name in WEIGHING:
-        clf = getattr(privfeat, name)(**budget).fit(*train)
-        yield name, clf
-        if name != "DPLeastSquares":
-            equal = np.ones(len(shares))
-            yield f"{name}, shifted", shifted_rates(clf, before=shares, after=equal)
-        clf = getattr(privfeat, name)(**budget, class_weight="balanced").fit(*train)
-        yield f"{name}, balanced", clf
+    clf = getattr(privfeat, kind)(**budget).fit(X, y)
+    yield kind, clf, np.asarray
+    if kind != "DPLeastSquares":
+        equal = np.ones(len(shares))
+        shifted = shifted_rates(clf, before=shares, after=equal)
+        yield f"{kind}, shifted", shifted, np.asarray
+    clf = getattr(privfeat, kind)(**budget, class_weight="balanced").fit(X, y)
+    yield f"{kind}, balanced", clf, np.asarray
+
+
+def shown(*figures: float) -> str:
+    """Return a mean and its error, if it has one, as a table has them."""
+    return " ± ".join(f"{figure:.0f}" for figure in figures)
 
 
 def sets(features: list[Path], n_columns: int):

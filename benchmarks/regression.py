@@ -13,10 +13,11 @@ of the order of ``1 / sqrt(442)``: a row of ten has a norm near 0.15, its bound 
 import argparse
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
 from sklearn.datasets import load_diabetes, make_regression
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
@@ -61,31 +62,28 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    rows, results = [], {}
+    rows, kept = [], Cells(args.out, settings_of(args, "epsilons"))
     for name, make in DATA.items():
         (X, y), options = make()
         X, X_test, y, y_test = train_test_split(X, y, random_state=0)
         rows.append([name])
-        results[name] = {}
         for epsilon in args.epsilons:
-            scores = [
-                privfeat.DPLeastSquaresRegressor(
-                    epsilon=epsilon, delta=args.delta, **options
-                )
-                .fit(X, y)
-                .score(X_test, y_test)
-                for _ in range(args.repeats)
-            ]
+            options |= {"epsilon": epsilon, "delta": args.delta}
+            clf = privfeat.DPLeastSquaresRegressor(**options)
+            measure = partial(scores_of, clf, (X, y), (X_test, y_test), args.repeats)
+            scores = kept.get(f"{name}, {epsilon:g}", measure)
             error = np.std(scores, ddof=1) / math.sqrt(len(scores)) if scores[1:] else 0
             rows[-1].append(f"{np.mean(scores):.3f} ± {error:.3f}")
-            results[name][f"{epsilon:g}"] = scores
-        results[name]["inf"] = LinearRegression().fit(X, y).score(X_test, y_test)
-        rows[-1].append(f"{results[name]['inf']:.3f}")
+        free = partial(scores_of, LinearRegression(), (X, y), (X_test, y_test), 1)
+        rows[-1].append(f"{kept.get(f'{name}, inf', free)[0]:.3f}")
     header = ["R^2 at epsilon", *(f"{e:g}" for e in args.epsilons), "non-private"]
     print(markdown_table(header, rows, "regression"))
-    if args.out:
-        write_json(args.out, {"delta": args.delta, "r2": results})
     keep_tables(args.out)
+
+
+def scores_of(model, train, test, repeats: int) -> list[float]:
+    """Return the R^2 of some fits."""
+    return [float(model.fit(*train).score(*test)) for _ in range(repeats)]
 
 
 if __name__ == "__main__":

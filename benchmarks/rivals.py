@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
 from _rivals import adassp, hessian_mixing
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
@@ -126,20 +126,21 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    rows, results = [], {}
+    rows, kept = [], Cells(args.out, settings_of(args, "epsilons"))
     for name, read in DATA.items():
         data = read(args.packages)
         n, d = round(0.8 * len(data)), data.shape[1] - 1
         rows.append([f"{name}, n={n}, d={d}"])
-        results[name] = {}
         for contender, fit in CONTENDERS.items():
             found = np.array(
                 [
-                    [one_fit(fit, data, epsilon, seed) for seed in range(args.repeats)]
+                    kept.get(
+                        f"{name}, {contender}, {epsilon:g}",
+                        partial(some_fits, fit, data, epsilon, args.repeats),
+                    )
                     for epsilon in args.epsilons
                 ]
             )
-            results[name][contender] = found.tolist()
             errors = found.std(axis=1, ddof=1) / math.sqrt(args.repeats)
             pairs = zip(found.mean(axis=1), errors, strict=True)
             cells = [f"{mean:.3g} ± {error:.2g}" for mean, error in pairs]
@@ -148,9 +149,12 @@ def main() -> None:
         rows[-len(CONTENDERS) - 1] += [""] * len(args.epsilons)
     header = ["MSE over non-private, at epsilon", *(f"{e:g}" for e in args.epsilons)]
     print(markdown_table(header, rows, "rivals"))
-    if args.out:
-        write_json(args.out, {"epsilons": args.epsilons, "mse_ratios": results})
     keep_tables(args.out)
+
+
+def some_fits(fit, data, epsilon, repeats):
+    """Return `one_fit` of several splits."""
+    return [one_fit(fit, data, epsilon, seed) for seed in range(repeats)]
 
 
 def one_fit(fit, data, epsilon, seed):

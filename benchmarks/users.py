@@ -13,11 +13,12 @@ each user, as one record with the commonest label; test accuracy in percent.
 import argparse
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
 
 import privfeat
 
@@ -43,7 +44,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    results: dict[str, Any] = {}
+    cells_left = ("features", "sizes", "bounds", "epsilons")
+    kept = Cells(args.out, settings_of(args, *cells_left))
     for path in args.features:
         file = privfeat.open_features(path)
         X, y = file["train"].X[:].astype(np.float32), np.asarray(file["train"].y)
@@ -59,11 +61,12 @@ def main() -> None:
                     continue
                 cells = []
                 for epsilon in args.epsilons:
-                    found = [
-                        measure(args, epsilon, data, options, len(set(y)), test)
-                        for _ in range(args.repeats)
-                    ]
-                    results[f"{path.stem} {kind} {sizes} {name} {epsilon:g}"] = found
+                    found = kept.get(
+                        f"{path.stem} {kind} {sizes} {name} {epsilon:g}",
+                        partial(
+                            measure, args, epsilon, data, options, len(set(y)), test
+                        ),
+                    )
                     error = np.std(found, ddof=1) / len(found) ** 0.5
                     cells.append(f"{np.mean(found):.1f} ± {error:.1f}")
                 rows.append([kind, sizes, f"{groups[-1] + 1:,}", name, *cells])
@@ -71,8 +74,7 @@ def main() -> None:
         budgets = [f"epsilon {epsilon:g}" for epsilon in args.epsilons]
         header = ["records of a user", "number", "users", "bound", *budgets]
         print(markdown_table(header, rows, path.stem))
-        if args.out:
-            write_json(args.out, {"accuracy": results})
+        kept.save()
     keep_tables(args.out)
 
 
@@ -125,11 +127,11 @@ def measure(
     options: dict[str, Any],
     n_classes: int,
     test: tuple[np.ndarray, np.ndarray],
-) -> float:
-    """Return the test accuracy of one fit, in percent."""
+) -> list[float]:
+    """Return the test accuracies of some fits, in percent."""
     cls = getattr(privfeat, args.estimator)
-    clf = cls(epsilon=epsilon, classes=range(n_classes), **options).fit(*data)
-    return 100.0 * clf.score(*test)
+    clf = cls(epsilon=epsilon, classes=range(n_classes), **options)
+    return [100.0 * clf.fit(*data).score(*test) for _ in range(args.repeats)]
 
 
 if __name__ == "__main__":

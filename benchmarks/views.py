@@ -16,12 +16,13 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, read_earlier, write_json
-from accuracy import shown
+from _results import Cells, keep_tables, markdown_table
+from accuracy import BASELINE, non_private, shown
 
 import privfeat
 from privfeat_extract.arguments import Network, Options
@@ -53,6 +54,7 @@ def main() -> None:
         "--policies", nargs="+", choices=POLICIES, default=list(POLICIES)
     )
     parser.add_argument("--parts", action="store_true", help="pooling and layers too")
+    parser.add_argument("--baseline", action="store_true", help="non-private as well")
     parser.add_argument("--features", type=Path)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--out", type=Path)
@@ -62,7 +64,7 @@ def main() -> None:
         "networks": [given.partition("=")[0] for given in args.network],
         **{k: getattr(args, k) for k in ("crop", "step", "epsilons", "repeats")},
     }
-    scores = read_earlier(args.out, settings).get("scores", {})
+    kept = Cells(args.out, settings)
     sets: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
         for given in args.network:
@@ -73,14 +75,17 @@ def main() -> None:
     if len(sets) > 1:
         contents["side by side"] = side_by_side(sets, args)
     for name, found in contents.items():
-        cells = scores.setdefault(name, {})
-        for variant, (rows, labels) in found.items():
-            if variant not in cells:
-                cells[variant] = accuracies(rows, labels, args)
-                if args.out:
-                    write_json(args.out, {"settings": settings, "scores": scores})
-        table = [[v, *map(shown, of.values())] for v, of in cells.items()]
+        table = []
+        for variant, rows in found.items():
+            measure = partial(accuracies, *rows, args)
+            cells = kept.get(f"{name}, {variant}", measure)
+            table.append([variant, *map(shown, cells.values())])
+            if args.baseline:
+                cell = f"{name}, {variant}, {BASELINE}"
+                free = kept.get(cell, partial(score_without_privacy, *rows))
+                table[-1].append(shown([free]))
         header = ["epsilon", *(f"{epsilon:g}" for epsilon in args.epsilons)]
+        header += [BASELINE] if args.baseline else []
         print(f"\n{name}\n{markdown_table(header, table, name)}", flush=True)
     keep_tables(args.out)
 
@@ -171,7 +176,7 @@ def unit(rows: Any) -> Any:
 
 def accuracies(rows: Any, labels: Any, args: Any) -> dict[str, list[float]]:
     """Return the scores of each epsilon, on two of five images, held out."""
-    held = np.isin(np.arange(len(rows)) % 5, (3, 4))
+    held = held_out(rows)
     return {
         f"{epsilon:g}": [
             privfeat.DPFC(epsilon=epsilon, delta=1e-5, classes=range(10))
@@ -181,6 +186,17 @@ def accuracies(rows: Any, labels: Any, args: Any) -> dict[str, list[float]]:
         ]
         for epsilon in args.epsilons
     }
+
+
+def held_out(rows: Any) -> Any:
+    """Return which rows no fit sees: two of five."""
+    return np.isin(np.arange(len(rows)) % 5, (3, 4))
+
+
+def score_without_privacy(rows: Any, labels: Any) -> float:
+    """Return the accuracy of logistic regression on the same images."""
+    held = held_out(rows)
+    return non_private(rows[~held], labels[~held], rows[held], labels[held])
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path += [str(BENCHMARKS), str(BENCHMARKS / "figures")]
 
-# They guard figures, not fits: slow, but for the two that are quick.
-QUICK = ("test_results.py", "test_processes.py")
+# They guard figures, not fits: slow, but for those that are quick.
+QUICK = ("test_cells.py", "test_results.py", "test_processes.py")
 
 
 def pytest_collection_modifyitems(items):

@@ -75,7 +75,8 @@ def test_every_benchmark_keeps_its_tables():
 def kept(tmp_path, monkeypatch):
     """Return a result as a benchmark writes it, with one table."""
     monkeypatch.setattr(_results, "_PRINTED", {})
-    monkeypatch.setattr(sys, "argv", ["benchmarks/a.py", "/home/me/x.h5", "--k", "1 2"])
+    arguments = ["/home/me/x.h5", "--k", "1 2", "--net", "a=/home/me/w"]
+    monkeypatch.setattr(sys, "argv", ["benchmarks/a.py", *arguments])
     path = tmp_path / "results" / "a.json"
     _results.write_json(path, {"figures": [0.5]})
     _results.markdown_table(["a", "b"], [["1", "2"]], "both")
@@ -87,7 +88,7 @@ def kept(tmp_path, monkeypatch):
 def test_a_result_holds_figures_tables_and_origin(kept):
     assert kept["figures"] == [0.5]
     assert kept["tables"] == {"both": {"header": ["a", "b"], "rows": [["1", "2"]]}}
-    assert kept["command"] == "python benchmarks/a.py x.h5 --k '1 2'"
+    assert kept["command"] == "python benchmarks/a.py x.h5 --k '1 2' --net a=w"
     assert kept["source"] == "run"
     assert kept.keys() >= SOURCES
 
@@ -97,7 +98,7 @@ def test_a_result_is_printed_again(kept, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["table.py", str(path)])
     table.main()
     printed = capsys.readouterr().out
-    assert "`python benchmarks/a.py x.h5 --k '1 2'`: " in printed
+    assert "`python benchmarks/a.py x.h5 --k '1 2' --net a=w`: " in printed
     assert "| a | b |\n|---|---|\n| 1 | 2 |\n" in printed
 
 
