@@ -70,6 +70,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
     {class_weight}
     {prior}
+    {public}
     {tail}
 
     Attributes
@@ -110,6 +111,11 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
 
     {prior_weight}
 
+    **Public rows.** The released mean is shrunk towards theirs, as far as it points
+    there (`privfeat.solvers.public.shrunk_towards`), at no cost. Gradients are not
+    filtered by their spectrum, as those of `DPFC` are: ``"adam"`` divides every
+    coordinate by its size, and would undo it.
+
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:
     ``accounting="zcdp", row_scaling="clip", center=False, loss="sigmoid",
     intercept_scaling=1, intercept_init=-10, optimizer=optax.adam(learning_rate)``, a
@@ -140,6 +146,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
     prior: Any = None
+    public: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
@@ -151,6 +158,11 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_optimizer(self.optimizer, self.learning_rate)
+        if self.public is not None and not (np.ndim(self.center) == 0 and self.center):
+            raise ValueError(
+                "center must be True with public rows, got another value: they only "
+                "help to find it. Pass None as public."
+            )
 
     def _check_size(self, n_columns: int) -> None:
         """Take rows of any length: no matrix is summed."""

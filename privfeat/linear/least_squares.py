@@ -49,6 +49,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         and a solve without projection.
     {class_weight}
     {prior}
+    {public}
     {tail}
 
     Attributes
@@ -77,6 +78,8 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
 
     {prior_weight}
 
+    {public_rows}
+
     **Source.** [1]_ Algorithm 3. Its exact setting: ``class_gram=True,
     accounting="zcdp", row_scaling="clip", center=False, fit_intercept=False,
     gram_noise="full"`` and chosen ``alpha``, ``ridge`` and ``clip_norm``.
@@ -100,6 +103,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
     prior: Any = None
+    public: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
 
@@ -112,10 +116,11 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
                 "class_gram must be False with a prior, got True. Its weight is found "
                 "from the matrix of all classes."
             )
-        if self.class_weight is not None:
-            raise ValueError(
-                "class_weight must be None with a prior, got weights. Use DPFC."
-            )
+        for name in ("class_weight", "public"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} must be None with a prior, got another value. Use DPFC."
+                )
 
     def _loss(self, *, multilabel: bool) -> Loss:
         return "squared"
@@ -179,7 +184,8 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
                 spread=0.5 / math.sqrt(shape.n_outputs),  # half of indicators
             )
             return weight.least_squares(released, ridge=self._ridge(gram))
-        sums = roots * released.value
+        signal = shape.signal_filter(rows.center)
+        sums = roots * (released.value if signal is None else signal.added(released))
         if not self.class_gram:
             with phase("inverse of the Gram matrix"):
                 inverse = regularized_inverse(gram, ridge=self._ridge(gram))
