@@ -13,6 +13,7 @@ from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
@@ -111,8 +112,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
 
     {prior_weight}
 
-    **Public rows.** The released mean is shrunk towards theirs, as far as it points
-    there (`privfeat.solvers.public.shrunk_towards`), at no cost. Gradients are not
+    {public_mean} Gradients are not
     filtered by their spectrum, as those of `DPFC` are: ``"adam"`` divides every
     coordinate by its size, and would undo it.
 
@@ -158,11 +158,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_optimizer(self.optimizer, self.learning_rate)
-        if self.public is not None and not (np.ndim(self.center) == 0 and self.center):
-            raise ValueError(
-                "center must be True with public rows, got another value: they only "
-                "help to find it. Pass None as public."
-            )
+        check_centred(self)
 
     def _check_size(self, n_columns: int) -> None:
         """Take rows of any length: no matrix is summed."""

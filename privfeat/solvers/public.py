@@ -50,7 +50,7 @@ def shrunk_towards(
 
 
 class SignalFilter:
-    """Noisy sums of rows, filtered by the spectrum of public rows.
+    """Noisy sums of gradients, filtered by the spectrum of public rows.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class SignalFilter:
     Notes
     -----
     **Model.** In the coordinates of the eigenvectors of ``second_moment``, with
-    eigenvalues ``l_i``, an entry of a sum of gradients, or of class sums, is normal
-    with variance ``a l_i + b + s**2``: signal as large as the rows are in that
-    direction, signal that lies in all directions alike, and noise of known stddev
-    ``s``. Of the sum ``d m`` entries are known, so ``a, b >= 0`` are found by maximum
-    likelihood, by weighted least squares in rounds. The mean of the signal, given the
-    entry, is the entry times ``k_i = (a l_i + b) / (a l_i + b + s**2)`` (Wiener). The
-    gains are divided by the largest: a common factor tells no class from another.
+    eigenvalues ``l_i``, an entry of a sum of gradients is normal with variance ``a l_i
+    + b + s**2``: signal as large as the rows are in that direction, signal that lies in
+    all directions alike, and noise of known stddev ``s``. Of the sum ``d m`` entries
+    are known, so ``a, b >= 0`` are found by maximum likelihood, by weighted least
+    squares in rounds. The mean of the signal, given the entry, is the entry times ``k_i
+    = (a l_i + b) / (a l_i + b + s**2)`` (Wiener). The gains are divided by the largest:
+    a common factor tells no class from another.
 
     **Guard.** With ``b`` alone nothing is filtered. Gains are mixed, ``w k_i + 1 - w``,
     by the probability ``w`` of the spectrum against ``b`` alone, from the ratio of the

@@ -188,15 +188,14 @@ def test_processes_compare_the_mean_of_public_rows(public):
     assert described(public) != described(public[:-1])
 
 
-def test_least_squares_takes_public_rows_or_a_prior(public, three_classes):
-    both = DPLeastSquares(public=public, prior=np.eye(3, 4), **OPTIONS)
-    with pytest.raises(ValueError, match="public must be None with a prior"):
-        both.fit(*three_classes)
-    both = DPFC(public=public, prior=np.eye(3, 4), **OPTIONS)
-    assert np.all(np.isfinite(both.fit(*three_classes).coef_))
+def test_public_rows_and_a_prior_go_together(public, three_classes):
+    for cls in TAKE_PUBLIC_ROWS:
+        both = cls(public=public, prior=np.eye(3, 4), **OPTIONS)
+        assert np.all(np.isfinite(both.fit(*three_classes).coef_))
 
 
-def test_adam_takes_public_rows_where_it_releases_a_mean(public, three_classes):
+@pytest.mark.parametrize("cls", [DPAdamLinear, DPLeastSquares])
+def test_public_rows_that_would_change_nothing_are_refused(cls, public, three_classes):
     for center in (False, np.zeros(4)):
         with pytest.raises(ValueError, match="center must be True with public"):
-            DPAdamLinear(public=public, center=center, **OPTIONS).fit(*three_classes)
+            cls(public=public, center=center, **OPTIONS).fit(*three_classes)

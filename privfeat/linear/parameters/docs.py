@@ -113,9 +113,12 @@ PUBLIC = """public : array or features of a file, optional
 
 PUBLIC_ROWS = """**Public rows.** They are scaled and centred as private ones, and no
     sum of records holds them. The released mean is shrunk towards theirs, and noisy
-    gradients, or class sums, are filtered by their spectrum: after the release, at no
-    cost. Both look in the releases for evidence that public rows are of the same kind,
-    and change next to nothing without it: see `privfeat.solvers.public`."""
+    gradients are filtered by their spectrum: after the release, at no cost. Both look
+    in the releases for evidence that public rows are of the same kind, and change next
+    to nothing without it: see `privfeat.solvers.public`."""
+
+PUBLIC_MEAN = """**Public rows.** The released mean is shrunk towards theirs, as far as
+    it points there, at no cost (`privfeat.solvers.public`)."""
 
 PRIOR_WEIGHT = """**Prior.** The coefficients are ``a P + D``, with the prior ``P``. Its
     weight ``a`` is found from the releases, at no cost: see
@@ -171,6 +174,7 @@ def document(cls: T) -> T:
         prior_weight=PRIOR_WEIGHT,
         public=PUBLIC,
         public_rows=PUBLIC_ROWS,
+        public_mean=PUBLIC_MEAN,
         attributes=ATTRIBUTES,
         mean=MEAN,
         class_weight=CLASS_WEIGHT,

@@ -108,6 +108,16 @@ def check_public(name: str, public: Any) -> None:
         )
 
 
+def check_centred(estimator: Any) -> None:
+    """Raise ValueError if public rows would change nothing but a mean that is given."""
+    given = not isinstance(estimator.center, bool | np.bool_) or not estimator.center
+    if estimator.public is not None and given:
+        raise ValueError(
+            f"center must be True with public rows, got {estimator.center!r}. They "
+            "help to find it and nothing else: pass None as public, or use DPFC."
+        )
+
+
 def read_public(estimator: Any, n_features: int) -> PublicRows | None:
     """Return its public rows, of this width, not read yet; None without them."""
     public = getattr(estimator, "public", None)
