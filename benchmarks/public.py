@@ -49,7 +49,7 @@ def main() -> None:
         rows = []
         for n_records in args.records:
             for epsilon in args.epsilons:
-                make = privfeat.__dict__[name]
+                make = getattr(privfeat, name)
                 options = {"epsilon": epsilon, "classes": np.unique(train[1])}
                 found = paired(make, options, kinds, train, test, n_records, args)
                 cells[f"{name}, {n_records}, {epsilon:g}"] = found
