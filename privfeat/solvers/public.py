@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import nnls
 
 from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import eigenvectors
@@ -112,11 +111,9 @@ class SignalFilter:
         flat = max(float(np.mean(energy)), noise)
         if not flat > noise > 0.0:
             return np.ones_like(energy)
-        parts = np.stack([self._shape, np.ones_like(energy)], axis=1)
         variance = np.full_like(energy, noise)
         for _ in range(_ROUNDS):
-            found, _ = nnls(parts / variance[:, None], (energy - noise) / variance)
-            signal = parts @ found
+            signal = _fitted(self._shape, energy - noise, (noise / variance) ** 2)
             variance = signal + noise
         gains = signal / variance
         if not (largest := float(np.max(gains))) > 0.0:
@@ -125,3 +122,18 @@ class SignalFilter:
         evidence = 0.5 * n_outputs * float(np.sum(terms)) - _PENALTY
         sure = 1.0 / (1.0 + math.exp(-min(max(evidence, -700.0), 700.0)))
         return np.asarray(sure * gains / largest + 1.0 - sure)
+
+
+def _fitted(
+    shape: Float[np.ndarray, " d"],
+    wanted: Float[np.ndarray, " d"],
+    weights: Float[np.ndarray, " d"],
+) -> Float[np.ndarray, " d"]:
+    """Return ``a shape + b``, ``a, b >= 0``, by weighted least squares."""
+    parts = np.stack([shape, np.ones_like(shape)])
+    products, sums = (parts * weights) @ parts.T, (parts * weights) @ wanted
+    found = np.linalg.lstsq(products, sums)[0]
+    if not np.all(found >= 0.0):  # the better of the two alone
+        alone = np.maximum(sums, 0.0) / np.diag(products)
+        found = np.where(np.argmax(alone * sums) == np.arange(2), alone, 0.0)
+    return np.asarray(found @ parts)

@@ -68,7 +68,9 @@ def test_fit_takes_public_rows_and_not_those_it_protects(run, fails, tmp_path):
     argv = fit_arguments(private, tmp_path / "m", "--public", public)
     status, out, _ = run(*argv)
     assert status == 0
-    assert "the 30 public rows, which it does not protect" in " ".join(out.split())
+    assert "the 30 public rows, which the guarantee does not cover" in " ".join(
+        out.split()
+    )
     argv = fit_arguments(private, tmp_path / "n", "--public", private)
     assert "--public must not be the training split" in fails(*argv)
 

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
 TAKE_PUBLIC_ROWS = [DPFC, DPAdamLinear, DPLeastSquares]
 OPTIONS = {"classes": [0, 1, 2], "random_state": 0, "epsilon": 1.0}
 FACT = (
-    "the 50 public rows, which it does not protect and which must hold no record of "
-    "the fit"
+    "the 50 public rows, which the guarantee does not cover, and that they hold no "
+    "record of the fit"
 )
 
 
@@ -153,6 +153,7 @@ def test_records_of_the_fit_are_no_public_rows(public_file, three_classes):
     for given in (X, X[3:7]):
         with pytest.raises(ValueError, match="public must not be the records"):
             DPFC(public=given, **OPTIONS).fit(X, y)
+    DPFC(public=X.copy(), **OPTIONS).fit(X, y)  # nobody can know
     rows = public_file["train"]
     y = np.arange(50) % 3
     with pytest.raises(ValueError, match="public must not be the records"):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from privfeat.core.noise.release import Release
-from privfeat.solvers.public import SignalFilter, shrunk_towards
+from privfeat.solvers.public import SignalFilter, _fitted, shrunk_towards
 
 SIZE, OUTPUTS = 40, 6
 
@@ -96,3 +97,15 @@ def test_mean_keeps_the_part_of_a_target_that_it_shows():
 def test_mean_without_noise_is_itself():
     total, target = np.arange(4.0), np.array([1.0, 0.0, 0.0, 5.0])
     np.testing.assert_allclose(shrunk_towards(total, 0.0, target), total)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_of_the_variance_are_least_squares_that_are_not_negative(seed):
+    rng = np.random.default_rng(seed)
+    shape, weights = rng.exponential(size=30) ** 3, rng.uniform(0.1, 1.0, size=30)
+    wanted = shape * rng.normal() + rng.normal() + rng.normal(size=30)
+    parts, roots = np.stack([shape, np.ones(30)], axis=1), np.sqrt(weights)
+    found, _ = nnls(parts * roots[:, None], wanted * roots)
+    np.testing.assert_allclose(
+        _fitted(shape, wanted, weights), parts @ found, atol=1e-9
+    )

@@ -37,8 +37,8 @@ class PublicRows:
     def fact(self) -> str:
         """What the guarantee of a fit with them assumes."""
         return (
-            f"the {len(self.features)} public rows, which it does not protect and "
-            "which must hold no record of the fit"
+            f"the {len(self.features)} public rows, which the guarantee does not cover, "
+            "and that they hold no record of the fit"
         )
 
     @property
@@ -71,8 +71,8 @@ class PublicRows:
         same = own is X
         if isinstance(own, LazyFeatures) and isinstance(X, LazyFeatures):
             same = (own.path, own.dataset) == (X.path, X.dataset)
-        elif isinstance(own, np.ndarray) and isinstance(X, np.ndarray):
-            same = np.may_share_memory(own, X)
+        elif not (isinstance(own, LazyFeatures) or isinstance(X, LazyFeatures)):
+            same = not issparse(X) and np.may_share_memory(own, array_of(X))
         if same:
             raise ValueError(
                 "public must not be the records of the fit, got their file or memory. "
