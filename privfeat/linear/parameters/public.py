@@ -36,10 +36,10 @@ class PublicRows:
     @property
     def fact(self) -> str:
         """What the guarantee of a fit with them assumes."""
-        return (
-            f"the {len(self.features)} public rows, which the guarantee does not cover, "
-            "and that they hold no record of the fit"
+        rows = (
+            f"the {len(self.features)} public rows, which the guarantee does not cover"
         )
+        return f"{rows}, and that they hold no record of the fit"
 
     @property
     def parts(self) -> list[Any]:
