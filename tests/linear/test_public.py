@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -122,6 +123,7 @@ def test_file_gives_the_fit_of_its_array(public, public_file, three_classes):
         (np.ones(4), ValueError, "two dimensions"),
         (np.ones((2, 4), complex), TypeError, "made of numbers"),
         ("file.h5", TypeError, "made of numbers"),
+        (csr_array(np.eye(4)), TypeError, "must be dense"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_before_a_fit(public, kind, words):
