@@ -27,6 +27,8 @@ def add_parser(verbs: Any) -> None:
     add("--train", metavar="FILE[:SPLIT]", required=True, help=rows)
     rows = "public rows to measure the accuracy on (split test if several)"
     add("--test", metavar="FILE[:SPLIT]", help=rows)
+    rows = "public rows of the same network, for public= (split public if several)"
+    add("--public", metavar="FILE[:SPLIT]", help=rows)
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
     add("--max-labels", type=int, help="labels of a row that count (default: all)")
@@ -46,6 +48,8 @@ def run(args: Namespace) -> None:
         train = files.open_split(args.train, preferred="train")
         n_classes = _count_classes(args, train)
         test = _open_test(args, train)
+        if args.public is not None:
+            params["public"] = _open_public(args, train).X
         groups = _groups(args, train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
@@ -151,6 +155,18 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
             f"got {test.X.shape[1]}."
         )
     return test
+
+
+def _open_public(args: Namespace, train: "FeatureSplit") -> "FeatureSplit":
+    """Return public rows of the network of the training split, and none of its own."""
+    made = files.origin(args.train)
+    public = files.open_like(args.public, "public", made, "--public")
+    if _share_rows(public, train):
+        raise CommandError(
+            "--public must not be the training split, or share a shard with it, got "
+            f"{args.public}. The guarantee does not cover public rows."
+        )
+    return public
 
 
 def _share_rows(test: "FeatureSplit", train: "FeatureSplit") -> bool:

@@ -13,6 +13,7 @@ from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
@@ -70,6 +71,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
     {class_weight}
     {prior}
+    {public}
     {tail}
 
     Attributes
@@ -110,6 +112,10 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
 
     {prior_weight}
 
+    {public_mean} Gradients are not
+    filtered by their spectrum, as those of `DPFC` are: ``"adam"`` divides every
+    coordinate by its size, and would undo it.
+
     **Source.** [1]_ Algorithm 1, in sums instead of means. Its exact setting:
     ``accounting="zcdp", row_scaling="clip", center=False, loss="sigmoid",
     intercept_scaling=1, intercept_init=-10, optimizer=optax.adam(learning_rate)``, a
@@ -140,6 +146,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
     prior: Any = None
+    public: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
     _ranges: ClassVar[Ranges] = {
@@ -151,6 +158,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_optimizer(self.optimizer, self.learning_rate)
+        check_centred(self)
 
     def _check_size(self, n_columns: int) -> None:
         """Take rows of any length: no matrix is summed."""

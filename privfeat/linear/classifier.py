@@ -25,7 +25,8 @@ from privfeat.estimation.probabilities import (
 )
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
-from privfeat.linear.parameters.prior import KNOWN, read_prior
+from privfeat.linear.parameters.prior import read_prior
+from privfeat.linear.parameters.public import read_public
 from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
 from privfeat.linear.problem import LinearProblem, Shape, Stack
 from privfeat.linear.rows.center import MEAN, mean_query, public_center
@@ -170,13 +171,13 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 n_outputs=1 if binary else n_classes,
                 exclusive=not labels.multilabel,
             ),
+            public=read_public(self, n_features),
         )
         known: tuple[str, ...] = (
             f"that of a record's labels the first {max_labels} count"
             if labels.multilabel
             else "that all labels are among the classes",
         )
-        known += KNOWN if shape.prior else ()
         released = isinstance(self.center, bool | np.bool_) and bool(self.center)
         queries, split = self._queries(shape), self.budget_split
         if self._clips_users():

@@ -63,6 +63,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         printed in the paper, independent noise in every entry and no projection.
     {class_weight}
     {prior}
+    {public}
     {tail}
 
     Attributes
@@ -99,6 +100,8 @@ class DPFC(WeighsClasses, DPLinearClassifier):
 
     {prior_weight}
 
+    {public_rows}
+
     **Source.** [1]_ Algorithm 4, in sums instead of means (``ridge`` is ``n`` times
     its lambda). Its exact setting: ``accounting="zcdp", row_scaling="clip",
     center=False, gram_noise="full", loss="sigmoid", intercept_scaling=1,
@@ -129,6 +132,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
     prior: Any = None
+    public: Any = None
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm
@@ -200,6 +204,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         if prior is not None:
             norm = float(self.clip_norm)
             weight = PriorWeight(prior, loss=shape.loss, row_norm=norm, gram=gram)
+        signal = shape.signal_filter(rows.center)
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(
@@ -212,5 +217,6 @@ class DPFC(WeighsClasses, DPLinearClassifier):
             gradient = mechanism.release("gradient", exact)
             if weight is not None:
                 weight.update(gradient, coef)
-            coef -= rate * preconditioned(gradient.value, inverse)
+            value = gradient.value if signal is None else signal.added(gradient)
+            coef -= rate * preconditioned(value, inverse)
         return coef if weight is None else coef + weight.value * weight.prior

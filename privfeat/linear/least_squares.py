@@ -15,6 +15,7 @@ from privfeat.core.noise.release import Release
 from privfeat.estimation.probabilities import label_probabilities
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
 
@@ -49,6 +50,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         and a solve without projection.
     {class_weight}
     {prior}
+    {public}
     {tail}
 
     Attributes
@@ -77,6 +79,11 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
 
     {prior_weight}
 
+    {public_mean} Class sums are not
+    filtered by their spectrum, as the gradients of `DPFC` are. The ridge shrinks weak
+    directions as well, and no later step makes up for what is shrunk twice: with public
+    rows of the same images at another size, accuracy fell by two points.
+
     **Source.** [1]_ Algorithm 3. Its exact setting: ``class_gram=True,
     accounting="zcdp", row_scaling="clip", center=False, fit_intercept=False,
     gram_noise="full"`` and chosen ``alpha``, ``ridge`` and ``clip_norm``.
@@ -100,11 +107,13 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
     prior: Any = None
+    public: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_centred(self)
         if self.prior is None:
             return
         if self.class_gram:

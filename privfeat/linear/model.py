@@ -119,7 +119,9 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         features, targets, users = validated(self, X, y, groups)
         n_samples, n_features = features.shape
         problem = self._problem(targets, n_features)
-        prior, plan = problem.shape.prior, self._plan(problem)
+        public, plan = problem.shape.public, self._plan(problem)
+        if public is not None:
+            public.check_apart(X)
         self._check_size(problem.shape.n_columns)
         # every process takes part, whether or not it has users
         n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
@@ -145,7 +147,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 features,
                 grouped,
                 about=str(problem.shape),
-                instead={} if prior is None else {"prior": prior.parts},
+                instead=problem.shape.compared,
             )
         kept = slots = None
         if users is not None:
@@ -170,7 +172,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 private=plan.private,
             )
             with fit.drawing() as mechanism, shown:
-                rows = rows.centred(problem.center, mechanism)
+                expected = None if public is None else public.mean
+                rows = rows.centred(problem.center, mechanism, expected)
                 self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)
                 if not np.all(np.isfinite(coef)):
@@ -250,6 +253,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         facts = [
             f"the number of features ({n_features})",
             *problem.public,
+            *problem.shape.facts,
             "all constructor parameters but random_state",
             "that all values are finite",
         ]

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._progress import phase
 from privfeat._types import Loss, RowScaling
 from privfeat.core.accounting.plan import Query
 from privfeat.estimation.problem import Problem
 
 if TYPE_CHECKING:
     from privfeat.linear.parameters.prior import Prior
+    from privfeat.linear.parameters.public import PublicRows
     from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.solvers.public import SignalFilter
 
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2
@@ -64,6 +67,8 @@ class Shape:
         Of each label; the last is that of label -1 as well.
     prior : Prior, optional
         How rows score before any record is seen.
+    public : PublicRows, optional
+        Where rows lie, before any record is seen.
     """
 
     n_outputs: int
@@ -75,6 +80,18 @@ class Shape:
     stack: Stack | None = None
     class_weight: ClassWeights = None
     prior: "Prior | None" = field(default=None, repr=False)
+    public: "PublicRows | None" = field(default=None, repr=False)
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """What stands for parameters that processes compare, by name."""
+        known = {"prior": self.prior, "public": self.public}
+        return {name: it.parts for name, it in known.items() if it is not None}
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the guarantee assumes of them."""
+        return tuple(it.fact for it in (self.prior, self.public) if it is not None)
 
     def initial_coef(self, intercept_init: float) -> NDArray[np.float64]:
         """Return coefficients of zero with every intercept at ``intercept_init``."""
@@ -95,6 +112,15 @@ class Shape:
         coef = coef[:, : self.n_columns]
         # in a unit, a power of two, whose squares neither vanish nor overflow
         return np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
+
+    def signal_filter(self, center: NDArray[np.float64]) -> "SignalFilter | None":
+        """Return the filter by the spectrum of public rows, if there are any."""
+        if self.public is None:
+            return None
+        from privfeat.solvers.public import SignalFilter
+
+        with phase("spectrum of the public rows"):
+            return SignalFilter(self.public.second_moment(center))
 
 
 @dataclass(frozen=True, kw_only=True)

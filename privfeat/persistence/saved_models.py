@@ -66,10 +66,10 @@ _STEPS = (
 _WEIGHTED = f"{_STEPS} class_weight"
 # The parameters of the linear estimators, without importing them.
 PARAMETERS = {
-    "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise prior",
-    "DPAdamLinear": f"{_WEIGHTED} iterate optimizer prior sampling_prob",
+    "DPFC": f"{_WEIGHTED} gram_clip_norm gram_noise prior public",
+    "DPAdamLinear": f"{_WEIGHTED} iterate optimizer prior public sampling_prob",
     "DPLeastSquares": (
-        f"{_CLASSIFIER} alpha class_gram class_weight gram_noise prior ridge"
+        f"{_CLASSIFIER} alpha class_gram class_weight gram_noise prior public ridge"
     ),
     "DPLeastSquaresRegressor": f"{_SHARED} n_iter ridge target_bounds target_scaling",
     "DPNearestMean": _CLASSIFIER,
@@ -78,7 +78,7 @@ PARAMETERS = {
 # What a fit did before it had a parameter, where that is not the default.
 _USERS_BEFORE = {"user_bound": "count"}
 _BEFORE = {"DPLeastSquaresRegressor": _USERS_BEFORE | {"n_iter": 1}}
-NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights")
+NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights", "public")
 OPTIONAL = {
     *("classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"),
     *("class_weight_", "moments_"),

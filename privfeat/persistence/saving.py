@@ -64,8 +64,8 @@ def save(
     -----
     ``random_state`` is never written: with the seed of a fit, anyone can subtract its
     noise. Nor is ``ledger``, which may be found by a password, nor are the paths
-    ``checkpoint_dir`` and ``weights``. A loaded estimator has None for them: give it
-    its ledger again before it is fitted again.
+    ``checkpoint_dir`` and ``weights``, nor ``public``, which may be large. A loaded
+    estimator has None for them: give it its ledger again before it is fitted again.
 
     Examples
     --------

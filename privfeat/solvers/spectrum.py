@@ -184,7 +184,7 @@ def time_of_eigenvectors(size: int, trial_size: int = 1024) -> float:
     matrix = np.eye(trial_size) + 1.0 / (1.0 + np.arange(trial_size))
     for _ in range(2):  # an accelerator compiles at first
         start = time.perf_counter()
-        _eigenvectors(matrix + matrix.T)
+        eigenvectors(matrix + matrix.T)
     return (time.perf_counter() - start) * (size / trial_size) ** 3
 
 
@@ -222,15 +222,16 @@ def _with_eigenvalues(
         matrix = matrix.astype(np.float32)
     if not np.all(np.isfinite(matrix)):
         return np.full_like(noisy_gram.value, np.nan)
-    values, vectors = _eigenvectors(matrix)
+    values, vectors = eigenvectors(matrix)
     values = changed(np.maximum(values, 0.0).astype(np.float64))
     half = vectors * np.sqrt(values).astype(vectors.dtype)
     return np.asarray(half @ half.T, np.float64)  # half of the work of two factors
 
 
-def _eigenvectors(
+def eigenvectors(
     matrix: Float[np.ndarray, "d d"],
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
+    """Return eigenvalues, ascending, and eigenvectors, of a symmetric matrix."""
     if jax.default_backend() == "cpu":
         few = len(matrix) <= _HUGE
         with one_thread_a_product() if few else nullcontext():

@@ -61,6 +61,20 @@ def test_fit_refuses_the_training_split_as_test(fails, features, tmp_path):
     assert "training split" in fails(*argv, "--out", tmp_path / "model")
 
 
+def test_fit_takes_public_rows_and_not_those_it_protects(run, fails, tmp_path):
+    private, public = tmp_path / "private.h5", tmp_path / "public.h5"
+    write_features(private, {"train": make_split(60, 0)}, class_names=CLASS_NAMES)
+    write_features(public, {"public": make_split(30, 1), "test": make_split(9, 2)})
+    argv = fit_arguments(private, tmp_path / "m", "--public", public)
+    status, out, _ = run(*argv)
+    assert status == 0
+    assert "the 30 public rows, which the guarantee does not cover" in " ".join(
+        out.split()
+    )
+    argv = fit_arguments(private, tmp_path / "n", "--public", private)
+    assert "--public must not be the training split" in fails(*argv)
+
+
 @pytest.mark.parametrize("kind", ["symlink", "hard link", "copy", "other split"])
 def test_fit_knows_the_training_split_by_other_names(fails, features, tmp_path, kind):
     other = tmp_path / "other.h5"

@@ -59,6 +59,7 @@ WRONG = {
     "iterate": CHOICE,
     "sampling_prob": [0, 0.0, -0.5, 1.5, NAN, INF, True, "1", None],
     "prior": ["a", True, [[NAN] * 4] * 3, [[1.0] * 4] * 2, [[1.0] * 4] * 3],
+    "public": ["a", True, 1.0, [[NAN] * 4], [[1.0] * 3], [1.0] * 4, [[]], [[1j] * 4]],
     "random_state": [-1, 2**64, True, 1.5, NAN, "0", [0]],
     "user_bound": CHOICE,
     "verbose": [-1, 1.5, NAN, "1", None],

@@ -105,6 +105,22 @@ PRIOR = """prior : array or fitted linear classifier, optional
         ``classes_`` may have another order. Wrap it in
         ``sklearn.frozen.FrozenEstimator``, or clones forget what it was fitted to."""
 
+PUBLIC = """public : array or features of a file, optional
+        Rows of **public** records, of shape (n_public, n_features), made by the same
+        network: they tell where rows lie, and where a signal is to be expected. They
+        may be few or millions, and are read in parts from a feature file
+        (``open_features(path)["train"]``). The guarantee does not cover them: none may
+        be a record of the fit. See *Public rows*."""
+
+PUBLIC_ROWS = """**Public rows.** They are scaled and centred as private ones, and no
+    sum of records holds them. The released mean is shrunk towards theirs, and noisy
+    gradients are filtered by their spectrum: after the release, at no cost. Both look
+    in the releases for evidence that public rows are of the same kind, and change next
+    to nothing without it: see `privfeat.solvers.public`."""
+
+PUBLIC_MEAN = """**Public rows.** The released mean is shrunk towards theirs, as far as
+    it points there, at no cost (`privfeat.solvers.public`)."""
+
 PRIOR_WEIGHT = """**Prior.** The coefficients are ``a P + D``, with the prior ``P``. Its
     weight ``a`` is found from the releases, at no cost: see
     `privfeat.solvers.prior.PriorWeight`. A fixed one is wrong somewhere: at a small
@@ -157,6 +173,9 @@ def document(cls: T) -> T:
         tail=SHARED_TAIL,
         prior=PRIOR,
         prior_weight=PRIOR_WEIGHT,
+        public=PUBLIC,
+        public_rows=PUBLIC_ROWS,
+        public_mean=PUBLIC_MEAN,
         attributes=ATTRIBUTES,
         mean=MEAN,
         class_weight=CLASS_WEIGHT,

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,6 @@ FORMS = (
     "Pass an array of shape (n_classes, n_features), with one more column for "
     "intercepts if there are any, or a fitted linear classifier"
 )
-# What the guarantee of a fit with a prior assumes.
-KNOWN = ("that the prior was made without the records",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +33,9 @@ class Prior:
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64] | None = None
     center: NDArray[np.float64] | None = None
+
+    # what the guarantee of a fit with a prior assumes
+    fact: ClassVar[str] = "that the prior was made without the records"
 
     @property
     def parts(self) -> list[Any]:

@@ -25,6 +25,7 @@ from privfeat._types import (
 )
 from privfeat.core.bounds.grid import CLIP_RANGE
 from privfeat.linear.parameters.prior import check_prior
+from privfeat.linear.parameters.public import check_public
 
 Ranges = Mapping[str, Callable[[str, Any], object]]
 
@@ -53,6 +54,7 @@ RANGES: Ranges = {
     "max_labels": optional(partial(check_int, low=1)),
     "n_iter": optional(N_ITER),
     "prior": check_prior,
+    "public": check_public,
     "ridge": optional(NOT_NEGATIVE),
     "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
     # uniform draws have 52 bits: far smaller probabilities would round to zero

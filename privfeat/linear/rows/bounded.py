@@ -35,12 +35,14 @@ from privfeat.data import LazyFeatures
 from privfeat.linear.rows.center import COUNT_SCALE, MEAN
 from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
 from privfeat.linear.rows.slots import Slots
+from privfeat.solvers.public import shrunk_towards
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
 # What is read of a file at once, about: each read has a cost, and chunks are small.
 _BLOCK_BYTES = 2**22
 _T = TypeVar("_T")
+_Mean = NDArray[np.float64] | None
 
 
 class BoundedRows:
@@ -114,16 +116,16 @@ class BoundedRows:
             features.check_finite(self._held if slots is None else slice(None))
 
     def centred(
-        self, center: NDArray[np.float64] | None, mechanism: GaussianMechanism
+        self, center: _Mean, mechanism: GaussianMechanism, expected: _Mean = None
     ) -> Self:
         """Return the records as rows from which ``center``, public, is subtracted.
 
-        None: their mean, which is released. Rows of unit norm are scaled to unit norm
-        again, and the bound holds for the rows that result.
+        None: their mean, which is released; a public one is ``expected``. Rows of unit
+        norm are scaled to unit norm again; the bound holds for the rows that result.
         """
         rows = copy(self)
         if center is None:
-            rows.center, rows.noisy_count = release_mean(self, mechanism)
+            rows.center, rows.noisy_count = release_mean(self, mechanism, expected)
         else:
             rows.center = center
         rows._cache = None
@@ -261,7 +263,7 @@ def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:
 
 
 def release_mean(
-    rows: BoundedRows, mechanism: GaussianMechanism
+    rows: BoundedRows, mechanism: GaussianMechanism, expected: _Mean = None
 ) -> tuple[NDArray[np.float64], float]:
     """Return a private mean of the rows after scaling, before a clip, and their number.
 
@@ -269,11 +271,11 @@ def release_mean(
 
     Notes
     -----
-    The noisy sum over the noisy count, at least one record. The sum is shrunk by the
-    factor ``max(0, 1 - d s**2 / norm(sum)**2)`` of James and Stein for noise of stddev
-    ``s``: without signal, nothing is subtracted. The mean of rows in a ball lies in it,
-    so it is cut to the ball as well (not without privacy, where rows are not clipped).
-    All of this uses the release alone.
+    The noisy sum over the noisy count, at least one record. The sum is shrunk towards
+    zero, or a part of the ``expected`` mean, public (`shrunk_towards`): without signal,
+    nothing else is subtracted. The mean of rows in a ball lies in it, so it is cut to
+    the ball as well (not without privacy, where rows are not clipped). All of this uses
+    the release and public facts.
     """
     clip_norm = rows.clip_norm
     radius = 1.0 if rows.row_scaling == "unit" else clip_norm
@@ -282,12 +284,10 @@ def release_mean(
         exact = exact_class_sums(rows.with_constant(constant), 1)
     released = mechanism.release(MEAN, exact)
     total, count = released.value[0, :-1], released.value[0, -1] / constant
-    # of one row in the sum
-    scale = clip_norm / np.hypot(1.0, constant / radius) / radius
-    energy = float(total @ total)
-    noise = len(total) * released.noise_stddev**2
-    shrink = max(0.0, 1.0 - noise / energy) if energy > 0.0 else 0.0
-    mean = total * shrink / max(count, scale)
+    scale = clip_norm / np.hypot(1.0, constant / radius) / radius  # of one row
+    lifted = max(count, scale)
+    target = None if expected is None else lifted * expected
+    mean = shrunk_towards(total, released.noise_stddev, target) / lifted
     if released.noise_stddev > 0.0:
         mean *= radius / max(float(np.linalg.norm(mean)), radius)
     return np.asarray(mean), float(count)

@@ -94,7 +94,7 @@ def test_products_have_their_cores_back_after_eigenvectors_beside_a_sum(plant):
         return genuine(*arguments, **options)
 
     plant("eigenvectors of a matrix", beside)
-    spectrum._eigenvectors(np.eye(3))
+    spectrum.eigenvectors(np.eye(3))
     assert set(blas_threads()) == {1}
     running.close()
     assert blas_threads() == before

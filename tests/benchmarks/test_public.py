@@ -1,0 +1,36 @@
+"""The benchmark of public rows, without its data."""
+
+import numpy as np
+import pytest
+
+public = pytest.importorskip("public")
+
+
+def test_halves_share_no_row():
+    rows = np.arange(10)[:, None]
+    first, (second, labels) = public.halves(rows, np.arange(10))
+    assert sorted([*first[:, 0], *second[:, 0]]) == list(range(10))
+    np.testing.assert_array_equal(second[:, 0], labels)
+
+
+def test_turned_rows_keep_their_lengths():
+    rows = np.random.default_rng(1).normal(size=(3, 5))
+    found = public.turned(rows)
+    np.testing.assert_allclose(
+        np.linalg.norm(found, axis=1), np.linalg.norm(rows, axis=1), rtol=1e-5
+    )
+    assert np.all(np.any(np.abs(found - rows) > 0.01, axis=1))
+
+
+def test_rows_of_other_widths_fit_in():
+    rows = np.ones((2, 3))
+    assert public.fitted_in(rows, 5).sum() == 6.0
+    assert public.fitted_in(rows, 2).shape == (2, 2)
+
+
+def test_losses_are_those_of_paired_fits():
+    cells = {
+        "a, 500, 1": {"none": [50.0, 60.0], "same": [51.0, 60.5], "x": [49.0, 58.9]},
+        "a, 500, 8": {"none": [50.0, 60.0], "same": [40.0, 70.0]},
+    }
+    assert public.losses(cells) == ["a, 500, 1, x: 54.0 (-1.1 ± 0.1)"]
