@@ -31,7 +31,7 @@ from privfeat.estimation.scores import ScoredClassifier
 from privfeat.selection.inputs import (
     check_candidates,
     check_estimator,
-    has_priors,
+    check_public_rows,
     statement_of,
 )
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
@@ -195,6 +195,7 @@ class DPRandomizedSearch(
                 f"{self.scoring!r}. The private score is the accuracy."
             )
         check_columns(X=X, y=y)
+        check_public_rows(self.param_distributions, self.estimator, X)
         features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
         estimator = clone(self.estimator)  # nobody else can change it now
         given = estimator.classes
@@ -210,7 +211,7 @@ class DPRandomizedSearch(
             delta=self.delta,
             n_features=self.n_features_in_,
             seeded=keys.seeded,
-            priors=has_priors(self.param_distributions, estimator),
+            candidates=self.param_distributions,
         )
         warn_of_unused_groups(X, None)
         fit = private_selection(

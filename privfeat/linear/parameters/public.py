@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from privfeat._messages import array_of
 from privfeat._types import RowScaling
 from privfeat.data import FeatureSplit, LazyFeatures
+from privfeat.data.sharing import check_apart
 from privfeat.estimation.shifting import scaled_rows
 
 _FORMS = "Pass an array of shape (n_public, n_features), or features of a file"
@@ -25,11 +26,14 @@ class PublicRows:
     Attributes
     ----------
     features : array or LazyFeatures of shape (n_public, n_features)
+    given : object
+        What they were made of: ``public`` of the fit.
     row_scaling, clip_norm
         As of the fit.
     """
 
     features: Any
+    given: Any
     row_scaling: RowScaling
     clip_norm: float
 
@@ -67,17 +71,7 @@ class PublicRows:
 
     def check_apart(self, X: Any) -> None:
         """Raise ValueError if these are rows of ``X``, or have NaN."""
-        own = self.features
-        same = own is X
-        if isinstance(own, LazyFeatures) and isinstance(X, LazyFeatures):
-            same = (own.path, own.dataset) == (X.path, X.dataset)
-        elif not (isinstance(own, LazyFeatures) or isinstance(X, LazyFeatures)):
-            same = not issparse(X) and np.may_share_memory(own, array_of(X))
-        if same:
-            raise ValueError(
-                "public must not be the records of the fit, got their file or memory. "
-                "The guarantee does not cover public rows: pass others, in a copy."
-            )
+        check_apart(self.given, X)
         _ = self.mean
 
     def _bounded(self, center: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -131,7 +125,7 @@ def read_public(estimator: Any, n_features: int) -> PublicRows | None:
             "Make its features by the network that made those of the records."
         )
     clip_norm = float(estimator.clip_norm)
-    return PublicRows(features, estimator.row_scaling, clip_norm)
+    return PublicRows(features, public, estimator.row_scaling, clip_norm)
 
 
 def _features(public: Any) -> Any:
