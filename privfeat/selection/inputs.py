@@ -1,5 +1,6 @@
 """What a search accepts, and what it says before it runs."""
 
+from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from sklearn.model_selection import ParameterSampler
 
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
-from privfeat.data.sharing import check_apart
+from privfeat.data.sharing import check_apart, finite_blocks
 from privfeat.exceptions import UnsupportedEventError
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
@@ -76,9 +77,11 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
 
 
 def check_public_rows(candidates: Any, estimator: Any, X: Any) -> None:
-    """Raise ValueError if the records of the search are public rows of a candidate."""
+    """Raise ValueError if public rows are the records of the search, or have NaN."""
     for public in _known(candidates, estimator, "public"):
-        check_apart(public, X)
+        if not hasattr(public, "rvs"):
+            check_apart(public, X)
+            deque(finite_blocks(public), maxlen=0)
 
 
 def _known(candidates: Any, estimator: Any, name: str) -> list[Any]:

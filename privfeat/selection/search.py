@@ -195,7 +195,6 @@ class DPRandomizedSearch(
                 f"{self.scoring!r}. The private score is the accuracy."
             )
         check_columns(X=X, y=y)
-        check_public_rows(self.param_distributions, self.estimator, X)
         features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
         estimator = clone(self.estimator)  # nobody else can change it now
         given = estimator.classes
@@ -234,6 +233,7 @@ class DPRandomizedSearch(
         else:
             score = PublicScore(_in_memory(X_val), y_val, self.scoring)
         runner.check(self.n_features_in_, score)
+        check_public_rows(self.param_distributions, self.estimator, X)
         title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)

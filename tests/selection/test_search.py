@@ -145,12 +145,15 @@ def test_search_states_what_it_assumes_of_public_parameters(name, told, make, da
         assert (told in search.best_estimator_.privacy_.public) == expected
 
 
-def test_records_of_a_search_are_no_public_rows(make, data):
-    """Its runs, of clones and of parts of the records, would not see it."""
-    for public, candidates in [
-        (data[0], {"ridge": [1]}),
-        (None, {"public": [data[0]]}),
-    ]:
-        search = make(DPLeastSquares(classes=range(3), public=public), candidates)
-        with pytest.raises(ValueError, match="public must not be the records"):
-            search.fit(*data)
+def test_public_rows_are_looked_at_before_a_search_is_charged(make, data, tmp_path):
+    """Its runs, of clones and of parts of the records, would not see its records."""
+    budget = {"dataset": "a", "epsilon": 9.0, "delta": 1e-3}
+    ledger = privfeat.PrivacyLedger(tmp_path / "a.ledger", **budget)
+    gaps = np.full_like(data[0], np.nan)
+    for public, words in [(data[0], "not be the records"), (gaps, "be finite")]:
+        for own, candidates in [(public, {"ridge": [1]}), (None, {"public": [public]})]:
+            estimator = DPLeastSquares(classes=range(3), public=own)
+            search = make(estimator, candidates, ledger=ledger)
+            with pytest.raises(ValueError, match=f"public must {words}"):
+                search.fit(*data)
+    assert not ledger.history

@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from privfeat._messages import array_of
 from privfeat._types import RowScaling
-from privfeat.data import FeatureSplit, LazyFeatures
-from privfeat.data.sharing import check_apart
+from privfeat.data.sharing import check_apart, finite_blocks, rows_of
 from privfeat.estimation.shifting import scaled_rows
 
 _FORMS = "Pass an array of shape (n_public, n_features), or features of a file"
-_ROWS = 4096  # that are read at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +72,7 @@ class PublicRows:
         _ = self.mean
 
     def _bounded(self, center: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        for start in range(0, len(self.features), _ROWS):
-            block = np.asarray(self.features[start : start + _ROWS])
-            if not np.all(np.isfinite(block)):
-                raise ValueError("public must be finite, got NaN or infinity.")
+        for block in finite_blocks(self.features):
             rows = scaled_rows(block, center, self.row_scaling)
             if self.row_scaling == "clip":
                 norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -92,7 +86,7 @@ def check_public(name: str, public: Any) -> None:
         return
     if issparse(public):
         raise TypeError(f"{name} must be dense, got a sparse array. {_FORMS}.")
-    features = _features(public)
+    features = rows_of(public)
     if getattr(features, "dtype", np.dtype("O")).kind not in "iuf":
         raise TypeError(f"{name} must be made of numbers. {_FORMS}.")
     if features.ndim != 2 or not features.shape[0]:
@@ -118,7 +112,7 @@ def read_public(estimator: Any, n_features: int) -> PublicRows | None:
     check_public("public", public)
     if public is None:
         return None
-    features = _features(public)
+    features = rows_of(public)
     if features.shape[1] != n_features:
         raise ValueError(
             f"public must have shape (n_public, {n_features}), got {features.shape}. "
@@ -126,10 +120,3 @@ def read_public(estimator: Any, n_features: int) -> PublicRows | None:
         )
     clip_norm = float(estimator.clip_norm)
     return PublicRows(features, public, estimator.row_scaling, clip_norm)
-
-
-def _features(public: Any) -> Any:
-    """Return what is read by rows."""
-    if isinstance(public, FeatureSplit):
-        return public.X
-    return public if isinstance(public, LazyFeatures) else array_of(public)
