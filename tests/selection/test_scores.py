@@ -70,6 +70,7 @@ def selecting(seed=1, arithmetic="float64"):
         delta=1e-5,
         n_features=2,
         seeded=False,
+        candidates={},
     )
     return PrivateFit(SimpleNamespace(), statement, KeyStream(seed), ()).charging()
 
