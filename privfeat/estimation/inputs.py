@@ -220,7 +220,9 @@ def check_users(
     if groups is None:
         raise ValueError(
             f"groups must be given together with max_group_size={max_group_size!r}, "
-            "got None. Pass the user of each record to fit."
+            "got None. Pass the user of each record to fit; a search of scikit-learn "
+            "hands them on after sklearn.set_config(enable_metadata_routing=True) and "
+            "set_fit_request(groups=True)."
         )
     ids = _ids(groups)
     if len(ids) != n_samples:

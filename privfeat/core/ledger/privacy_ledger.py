@@ -61,8 +61,8 @@ class PrivacyLedger:
 
     A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
     before the fit begins, and checksums of each charge and of all of them make damage,
-    and a row that is gone, an error. A fit without ``ledger=`` is not counted, nor is
-    what was charged to a ledger that was then deleted or put back from an older copy.
+    and a row that is gone, an error. A fit without ``ledger=`` is not counted, nor are
+    scores of models on private records and what is selected by them, nor is what was charged to a ledger that was then deleted or put back from an older copy.
     No data is stored.
 
     References
