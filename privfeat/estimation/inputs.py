@@ -69,6 +69,12 @@ def validated(
     return X, y, check_users(groups, estimator.max_group_size, X.shape[0], X)
 
 
+def known_features(estimator: Any) -> str:
+    """Return which public fact `validated` took from the columns of X."""
+    names = " and the names" if hasattr(estimator, "feature_names_in_") else ""
+    return f"the number{names} of features ({estimator.n_features_in_})"
+
+
 def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
     """Return what ``validate_data`` makes of rows; sparse ones are copied and checked.
 

@@ -73,14 +73,14 @@ def statement_of(
     epsilon: float,
     delta: float,
     adjacency: Adjacency,
-    n_features: int,
+    features: str,
     classes_given: bool,
     seeded: bool,
     arithmetic: Arithmetic,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     public = [
-        f"the number of features ({n_features})",
+        features,
         f"the set of classes ({'given' if classes_given else 'read from y'})",
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",

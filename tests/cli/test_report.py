@@ -112,3 +112,10 @@ def test_report_refuses_a_ledger_without_its_data_set(fails, model, tmp_path):
     names = ("--ledger", tmp_path / "no.ledger", "--dataset", "tiny")
     assert "no.ledger" in fails("report", model, "--out", page, *names)
     assert not page.exists()
+
+
+def test_report_refuses_a_split_called_train(run, fails, features, model, tmp_path):
+    """As ``fit --test`` does; a model does not know which records it was fitted on."""
+    asked = ("report", model, "--out", tmp_path / "r.html", "--test")
+    assert "must not be the training split" in fails(*asked, f"{features}:train")
+    assert run(*asked, f"{features}:train", "--unseen")[0] == 0
