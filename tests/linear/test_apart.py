@@ -5,7 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, TemperatureScaling
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPRandomizedSearch,
+    TemperatureScaling,
+)
 from privfeat.estimation.apart import fitted_apart
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
@@ -99,3 +105,11 @@ def test_every_fit_is_apart():
     wrapped = fitted_apart(lambda self: self).__code__
     for kind in (DPFC, DPSGDClassifier, DPRandomizedSearch, TemperatureScaling):
         assert kind.fit.__code__ is wrapped
+
+
+@pytest.mark.parametrize("word", ["groups", "sample_weight", "no_such"])
+def test_fit_names_the_estimator_and_the_word_that_it_does_not_take(records, word):
+    clf = DPLeastSquares(classes=range(3))
+    wrong = {"groups": DPRandomizedSearch(clf, {"ridge": [1.0]})}.get(word, clf)
+    with pytest.raises(TypeError, match=rf"{type(wrong).__name__}\.fit has no {word}"):
+        wrong.fit(*records, **{word: np.arange(60)})
