@@ -291,6 +291,13 @@ def test_mechanism_with_a_column_too_few_is_refused(counted_mean):
         Narrow(epsilon=1, classes=range(3)).fit(*extreme_rows())
 
 
+def test_new_mechanism_checks_its_own_parameter_before_the_charge(counted_mean):
+    clf = counted_mean.DPCountedMean(epsilon=1, classes=range(3), least_count=-1.0)
+    with pytest.raises(ValueError, match="least_count must be"):
+        clf.fit(*extreme_rows())
+    assert not hasattr(clf, "privacy_")
+
+
 def test_new_mechanism_finds_the_counted_mean(counted_mean):
     X, y = extreme_rows()
     clf = counted_mean.DPCountedMean(epsilon=1e6, classes=range(3))

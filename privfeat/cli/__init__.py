@@ -25,7 +25,7 @@ from privfeat.cli import (
     tan,
     train,
 )
-from privfeat.cli.shared import terminal
+from privfeat.cli.shared import estimators, terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -70,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             if args.debug:
                 raise
-            print(f"privfeat: error: {describe(error)}", file=STDERR)
+            told = estimators.as_options(describe(error), args)
+            print(f"privfeat: error: {told}", file=STDERR)
             return 1
     return 0
 

@@ -100,9 +100,9 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 if learns(step):
                     return Uncovered(
                         f"what {type(step).__name__} learned from all of them",
-                        "Pass steps that learn nothing; wrap those fitted on public "
-                        "records, and functions of one row after the other, in "
-                        "sklearn.frozen.FrozenEstimator.",
+                        "Pass steps that learn nothing; wrap those fitted before, on "
+                        "public records or for a charge of their own, and functions of "
+                        "one row after the other, in sklearn.frozen.FrozenEstimator.",
                     )
             if module != _JOBS:
                 job = f"{module}.{function}"
