@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -264,6 +265,37 @@ def test_replay_notices_a_bound_that_is_too_small(counted_mean):
 
     clf = TooSmall(epsilon=1, classes=range(3))
     assert not audit.replay(clf, *extreme_rows(), record=5).ok
+
+
+def test_replay_notices_a_small_bound_of_centred_rows(counted_mean):
+    """A negative row, seen from the center, is not opposite; its mirror image is."""
+
+    class TooSmall(counted_mean.DPCountedMean):
+        def _queries(self, shape):
+            (query,) = super()._queries(shape)
+            return [Query("class_sums", 0.68 * query.l2_sensitivity)]
+
+    X = np.random.default_rng(0).normal(loc=[4, 0, 0, 0], size=(900, 4))
+    options = {"epsilon": 8, "classes": range(3), "adjacency": "replace_one"}
+    y = np.arange(900) % 3
+    for kind, ok in ((counted_mean.DPCountedMean, True), (TooSmall, False)):
+        assert audit.replay(kind(**options), X, y, record=5).ok is ok
+
+
+def test_mechanism_with_a_column_too_few_is_refused(counted_mean):
+    class Narrow(counted_mean.DPCountedMean):
+        def _solve(self, rows, mechanism, shape):
+            return super()._solve(rows, mechanism, shape)[:, :-1]
+
+    with pytest.raises(ValueError, match=r"_solve must return .* \(3, 4\) here, got"):
+        Narrow(epsilon=1, classes=range(3)).fit(*extreme_rows())
+
+
+def test_new_mechanism_checks_its_own_parameter_before_the_charge(counted_mean):
+    clf = counted_mean.DPCountedMean(epsilon=1, classes=range(3), least_count=-1.0)
+    with pytest.raises(ValueError, match="least_count must be"):
+        clf.fit(*extreme_rows())
+    assert not hasattr(clf, "privacy_")
 
 
 def test_new_mechanism_finds_the_counted_mean(counted_mean):

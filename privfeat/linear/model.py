@@ -17,7 +17,12 @@ from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import read_rows, seed_of, validated
+from privfeat.estimation.inputs import (
+    known_features,
+    read_rows,
+    seed_of,
+    validated,
+)
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import linear_scores, read_in_parts
@@ -129,7 +134,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             self,
             plan,
             keys,
-            public=self._public(n_features, problem),
+            public=self._public(problem),
             n_units=n_records if users is None else users.n_users,
             forget=_FITTED,
             unit="record" if users is None else "user",
@@ -176,6 +181,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 rows = rows.centred(problem.center, mechanism, expected)
                 self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)
+                problem.check_coef(coef)
                 if not np.all(np.isfinite(coef)):
                     raise FloatingPointError(
                         "coefficients must be finite, got infinity or NaN; the budget "
@@ -248,10 +254,10 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         """Return the norm to which rows are clipped."""
         return float(self.clip_norm)
 
-    def _public(self, n_features: int, problem: LinearProblem) -> tuple[str, ...]:
+    def _public(self, problem: LinearProblem) -> tuple[str, ...]:
         """Return what the guarantee of a fit assumes to be known to everyone."""
         facts = [
-            f"the number of features ({n_features})",
+            known_features(self),
             *problem.public,
             *problem.shape.facts,
             "all constructor parameters but random_state",
