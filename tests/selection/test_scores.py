@@ -68,7 +68,7 @@ def selecting(seed=1, arithmetic="float64"):
         epsilon=1.0,
         delta=1e-5,
         adjacency="add_remove",
-        n_features=2,
+        features="the number of features (2)",
         classes_given=True,
         seeded=False,
         arithmetic=arithmetic,
