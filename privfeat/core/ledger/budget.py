@@ -98,9 +98,10 @@ def check_name(dataset: str, others: Iterable[str]) -> None:
             )
 
 
-def tell_of_new(budget: Budget, ledger: str, others: Iterable[str]) -> None:
+def tell_of_new(budget: Budget, ledger: str, others: Sequence[str]) -> None:
     """Say on stderr that a budget was created: a wrong name or path makes a second."""
-    beside = ", ".join(map(repr, others)) or "nothing"
+    beside = ", ".join(map(repr, others[:10])) or "nothing"
+    beside += " and more" * (len(others) > 10)
     STDERR.write(
         f"privfeat: created a budget for {budget.dataset!r}, epsilon = "
         f"{budget.epsilon:g} at delta = {budget.delta:g}, in {ledger}, which held "
