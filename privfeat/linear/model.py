@@ -29,6 +29,7 @@ from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.rows.grid_steps import grid_step_of
 from privfeat.linear.rows.slots import slots_of
 
 if TYPE_CHECKING:
@@ -232,23 +233,16 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if self.arithmetic == "exact":
             from privfeat.core.noise.exact import check_planned  # imports JAX
 
-            check_planned(plan, partial(self._unit, problem.shape))
+            check_planned(plan, partial(self._grid_step, problem.shape))
         return plan
 
-    def _unit(self, shape: Shape, name: str) -> float:
-        """Return the unit of the sums that a query releases."""
-        from privfeat.linear.rows.grid_steps import grid_step_of
-
+    def _grid_step(self, shape: Shape, name: str) -> float:
+        """Return that of the sums that a query releases."""
         if shape.stack is not None and name == shape.stack.query.name:
             parts = shape.stack.scales.items()
-            return min(scale * self._unit(shape, part) for part, scale in parts)
-        return grid_step_of(
-            name,
-            row_norm=self._row_norm(),
-            gram_norm=getattr(self, "gram_clip_norm", None),
-            loss=shape.loss,
-            users=self._clips_users(),
-        )
+            return min(scale * self._grid_step(shape, part) for part, scale in parts)
+        norms = self._row_norm(), getattr(self, "gram_clip_norm", None)
+        return grid_step_of(name, *norms, shape.loss, users=self._clips_users())
 
     def _row_norm(self) -> float:
         """Return the norm to which rows are clipped."""
