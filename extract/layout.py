@@ -4,19 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from .errors import ExtractError
+from privfeat.data.splits import SPLIT_NAMES, not_classes
 
-SPLIT_NAMES = (
-    "train",
-    "training",
-    "val",
-    "valid",
-    "validation",
-    "eval",
-    "evaluation",
-    "test",
-    "testing",
-)
+from .errors import ExtractError
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,8 @@ def read_layout(
     Raises
     ------
     ExtractError
-        If there is no image, a split is missing, or an image lies in no class folder.
+        If there is no image, a split is missing, an image lies in no class folder, or
+        folders of splits would pass for classes (`privfeat.data.splits`).
     """
     found = {path: PurePosixPath(path).parts for path in sorted(paths)}
     if not found:
@@ -80,6 +71,17 @@ def read_layout(
         found = {path: parts[1:] or parts for path, parts in found.items()}
         inside = {parts[1:] for parts in inside} - {()}
         tops = {parts[0] for parts in inside}
+    known = tops & {*SPLIT_NAMES, *(splits or ())}
+    # beside splits that are known, one in capitals is forgotten
+    other = {parts for parts in inside if parts[0] not in known}
+    if known or splits:
+        other = {parts[:1] for parts in other}
+    if (mistaken := not_classes(["/".join(parts) for parts in other])) is not None:
+        raise ExtractError(
+            f"{data} must hold the classes, or splits such as train with the classes "
+            f"in them, got folders of which {mistaken}. Name splits in small letters "
+            "or by --splits; put classes into a folder train."
+        )
     wanted = list(splits or [name for name in SPLIT_NAMES if name in tops])
     if not wanted or (splits == ["train"] and not tops & set(SPLIT_NAMES)):
         wanted = ["train"]

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -264,6 +265,29 @@ def test_replay_notices_a_bound_that_is_too_small(counted_mean):
 
     clf = TooSmall(epsilon=1, classes=range(3))
     assert not audit.replay(clf, *extreme_rows(), record=5).ok
+
+
+def test_replay_notices_a_small_bound_of_centred_rows(counted_mean):
+    class TooSmall(counted_mean.DPCountedMean):
+        def _queries(self, shape):
+            return [Query("class_sums", 1.36)]  # a little less than sqrt(2)
+
+    X, y = np.random.default_rng(0).normal([4, 0, 0, 0], size=(900, 4)), [0, 1, 2] * 300
+    for kind, ok in ((counted_mean.DPCountedMean, True), (TooSmall, False)):
+        clf = kind(epsilon=8, classes=range(3), adjacency="replace_one")
+        assert audit.replay(clf, X, y, record=5).ok is ok
+
+
+def test_new_mechanism_is_refused_a_bad_parameter_and_a_column_too_few(counted_mean):
+    with pytest.raises(ValueError, match="least_count must be"):
+        counted_mean.DPCountedMean(least_count=-1.0).fit(*extreme_rows())
+
+    class Narrow(counted_mean.DPCountedMean):
+        def _solve(self, *given):
+            return super()._solve(*given)[:, :-1]
+
+    with pytest.raises(ValueError, match=r"_solve must return .* \(3, 4\) here, got"):
+        Narrow(epsilon=1, classes=range(3)).fit(*extreme_rows())
 
 
 def test_new_mechanism_finds_the_counted_mean(counted_mean):

@@ -75,6 +75,19 @@ def measured_accuracy(
     return between
 
 
+def measured_on() -> str:
+    """Return the names of the sets, and how many classes they have.
+
+    Examples
+    --------
+    >>> measured_on()
+    'banking77 (77 classes) and mnist5k (10 classes)'
+    """
+    return " and ".join(
+        f"{one['name']} ({one['n_classes']} classes)" for one in _sets()
+    )
+
+
 @cache
 def _sets() -> list[dict[str, Any]]:
     return list(json.loads(_FILE.read_text(encoding="utf-8"))["sets"])

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.analysis.curves import measured_accuracy
+from privfeat.analysis.curves import measured_accuracy, measured_on
 from privfeat.core.accounting.plan import PlannedRelease
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNearestMean", "DPNewton")
@@ -256,4 +256,5 @@ def _recommend(
     if lead <= math.hypot(found[best].error, found[first].error):
         best = first
     told = ", ".join(f"{name} {one.accuracy:.0%}" for name, one in found.items())
-    return best, f"measured at as many records a class: {told}"
+    where = f"of {measured_on()}; on your data it will be another"
+    return best, f"measured at as many records a class {where}: {told}"

@@ -21,3 +21,21 @@ def fit_copy(estimator: Any, *data: Any, **params: Any) -> Any:
     with without_warnings(PrivacyWarning):
         model.fit(*(part for part in data if part is not None))
     return model
+
+
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that audits can fit to neighbours.
+
+    Raises
+    ------
+    TypeError
+        If it does not say what neighbours are.
+    """
+    params = estimator.get_params(deep=False)
+    if "adjacency" not in params:
+        raise TypeError(
+            "estimator must have the parameter adjacency, got "
+            f"{type(estimator).__name__} without it. Derive it from a base class of "
+            "privfeat, such as privfeat.linear.DPLinearClassifier."
+        )
+    return dict(params)

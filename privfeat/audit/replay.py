@@ -6,7 +6,7 @@ declared sensitivity alone, and nothing that it stores may differ at all.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import array_of
-from privfeat.audit.copies import fit_copy
+from privfeat.audit.copies import fit_copy, parameters_of
+from privfeat.audit.mirrored import mirrored
 from privfeat.audit.random_numbers import make_rng, seed_from
 from privfeat.audit.recorder import Recorded, recording
 from privfeat.core.noise.observation import leave_out
@@ -106,9 +107,10 @@ def replay(
         Instead of ``record`` where ``groups`` are given: whose rows to remove or
         replace.
     replacement : (rows, labels), optional
-        Under replace-one: what the chosen rows become. Default: their negatives, with
-        the labels that they have, which move class sums the most and Gram matrices
-        little. Those move most for orthogonal rows.
+        Under replace-one: what the chosen rows become. Default: their negatives, and in
+        another replay what the center of the fit mirrors them to, with the labels that
+        they have, which move class sums the most and Gram matrices little. Those move
+        most for orthogonal rows.
 
     Raises
     ------
@@ -144,7 +146,8 @@ def replay(
     order = np.argsort(chosen, kind="stable")
     n_kept, missing = int(np.sum(~chosen)), None
     one = [part[order] for part in (rows, labels, users) if part is not None]
-    params = estimator.get_params(deep=False)
+    params = parameters_of(estimator)
+    further: Callable[[Any], Any] | None = None
     if params["adjacency"] == "add_remove" and "expected_batch_size" in params:
         two, missing = one, np.arange(len(rows)) >= n_kept
         if users is not None:  # which are what is sampled, in the order of their names
@@ -153,12 +156,21 @@ def replay(
         two = [part[:n_kept] for part in one]
     else:
         old = [part[n_kept:] for part in one]
-        new = (-old[0], old[1]) if replacement is None else replacement
-        two = [
-            np.concatenate([part[:n_kept], np.reshape(value, part[n_kept:].shape)])
-            for part, value in zip(one, [*new, *old[2:]], strict=True)
-        ]
-    return replay_neighbours(estimator, tuple(one), tuple(two), missing=missing)
+
+        def replaced(new: Sequence[Any]) -> list[NDArray[Any]]:
+            return [
+                np.concatenate([part[:n_kept], np.reshape(value, part[n_kept:].shape)])
+                for part, value in zip(one, [*new, *old[2:]], strict=True)
+            ]
+
+        def mirror(fitted: Any) -> Any:
+            new = mirrored(old[0], fitted)
+            return None if new is None else tuple(replaced([new, old[1]]))
+
+        two = replaced([-old[0], old[1]] if replacement is None else replacement)
+        further = mirror if replacement is None else None
+    neighbours = tuple(one), tuple(two)
+    return replay_neighbours(estimator, *neighbours, missing=missing, further=further)
 
 
 def replay_neighbours(
@@ -167,6 +179,7 @@ def replay_neighbours(
     two: tuple[Any, ...],
     *,
     missing: NDArray[np.bool_] | None = None,
+    further: Callable[[Any], tuple[Any, ...] | None] | None = None,
 ) -> ReplayResult:
     """Fit two data sets that are neighbours, and compare; see `replay`.
 
@@ -177,21 +190,30 @@ def replay_neighbours(
         What ``fit`` takes.
     missing : bool array of shape (n_samples,), optional
         Records of ``two`` that take no part, where the number of records is public.
+    further : callable, optional
+        Returns one more neighbour of ``one``, or None, for the estimator that was
+        fitted to ``one``: without ``missing``.
     """
+    parameters_of(estimator)
     seed = seed_from(make_rng(None))
     without = nullcontext() if missing is None else leave_out(missing)
     with recording() as recorder:
         first = fit_copy(estimator, *one, random_state=seed)
         calls = recorder.calls
-        recorder.start(answers=calls)
-        with without:
-            second = fit_copy(estimator, *two, random_state=seed)
-    if not calls:
-        raise PrivacyError("a fit must release something to be replayed.")
-    return ReplayResult(
-        movements(first.privacy_, calls, recorder.calls),
-        tuple(changed_attributes(first, second)),
-    )
+        if not calls:
+            raise PrivacyError("a fit must release something to be replayed.")
+        more = None if further is None else further(first)
+        moves, changed = [], set[str]()
+        for other in (two,) if more is None else (two, more):
+            recorder.start(answers=calls)
+            with without:
+                second = fit_copy(estimator, *other, random_state=seed)
+            moves.append(movements(first.privacy_, calls, recorder.calls))
+            changed |= {*changed_attributes(first, second)}
+    farthest = [
+        max(each, key=lambda move: move.observed) for each in zip(*moves, strict=True)
+    ]
+    return ReplayResult(tuple(farthest), tuple(sorted(changed)))
 
 
 def movements(

@@ -17,9 +17,16 @@ def columns_of(model: Any, y: NDArray[Any]) -> NDArray[np.intp]:
 
     Raises
     ------
+    TypeError
+        If the model is no classifier.
     ValueError
         If there are several labels a record, or one that is no class of the model.
     """
+    if not hasattr(model, "classes_"):
+        raise TypeError(
+            f"the model must be a classifier, got {type(model).__name__} without "
+            "classes_. Use replay and check_noise, which need none."
+        )
     classes = np.asarray(model.classes_)
     if y.ndim != 1 or not np.all(np.isin(y, classes)):
         raise ValueError("y must hold one of the model's classes for each row.")

@@ -25,7 +25,7 @@ from privfeat.cli import (
     tan,
     train,
 )
-from privfeat.cli.shared import terminal
+from privfeat.cli.shared import estimators, terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -72,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise
             noted: list[str] = getattr(error, "__notes__", [])
             spent = [n for n in noted if n.endswith("its budget is spent.")]
-            print("privfeat: error:", describe(error), *spent, file=STDERR)
+            told = estimators.as_options(describe(error), args)
+            print("privfeat: error:", told, *spent, file=STDERR)
             return 1
     return 0
 

@@ -115,6 +115,10 @@ def percent(value: float) -> str:
 
 
 def _print_trials(trials: "list[Trial]", args: Namespace) -> None:
+    terminal.warn(
+        f"the accuracies on {args.public} are exact and protect none of its rows: pass "
+        "public ones alone."
+    )
     print(f"\nmeasured on {args.public}, the noise scaled to {args.n:,} records:")
     print(f"  {'':15} {'accuracy':>9} {'loss':>8}")
     plain = percent(trials[0].non_private)

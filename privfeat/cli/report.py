@@ -33,6 +33,10 @@ def add_parser(verbs: Any) -> None:
         "network, a folder of images with CLASS/*.png",
     )
     features = "feature file whose origin to describe (default: that of --test)"
+    unseen = (
+        "the rows of --test are in a split train, but not one that DIR was fitted on"
+    )
+    add("--unseen", action="store_true", help=unseen)
     add("--features", metavar="FILE", help=features)
     add("--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote")
     add("--title", help="of the report (default: the estimator and its budget)")
@@ -92,7 +96,18 @@ def _measured(
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
     split = files.open_like(args.test, "test", made, "--test", one_label=True)
+    _refuse_training(args, split.name)
     return report_of(estimator, split.X, split.y[:])
+
+
+def _refuse_training(args: Namespace, split: str) -> None:
+    """Refuse what is called a training split: a model does not know its records."""
+    if split.casefold() in ("train", "training") and not args.unseen:
+        raise CommandError(
+            f"--test must not be the training split, got {split!r} of {args.test}. An "
+            "accuracy on training records says something about them. Pass another, or "
+            "--unseen if the model was fitted on others."
+        )
 
 
 def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -104,6 +119,7 @@ def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
         raise CommandError(f"--test is for networks of square images, got {shape}.")
     if not Path(args.test).is_dir():
         raise CommandError(f"--test must be a folder of images, got {args.test!r}.")
+    _refuse_training(args, Path(args.test).resolve().name)
     mode = "L" if shape[2] == 1 else "RGB"
     X, y, names, _ = read_folder(args.test, size=shape[0], mode=mode)
     if load_class_names(args.model) not in (None, names):

@@ -117,6 +117,7 @@ def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]
 
     The person who has the files is warned of empty classes before anything is charged.
     """
+    from privfeat.data.splits import folders_of, not_classes
     from privfeat.networks import read_folder
 
     root = Path(args.data)
@@ -132,6 +133,12 @@ def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]
         lazy=None,
     )
     below = "train/" if (root / "train").is_dir() else ""
+    if not below and (mistaken := not_classes(folders_of(root))) is not None:
+        raise CommandError(
+            f"--data must be a folder that holds train/, or the classes, got "
+            f"{args.data!r}, of whose folders {mistaken}. Put those of the classes "
+            "into a folder train."
+        )
     found = read(root / below)
     _report_empty_classes(root / below, found.class_names, found.labels)
     folder = root / "test"

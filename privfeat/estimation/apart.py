@@ -2,12 +2,18 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 
 E = TypeVar("E", bound=BaseEstimator)
 P = ParamSpec("P")
+_REMEDIES = {
+    "groups": "It protects each record on its own; other estimators protect users.",
+    "sample_weight": "Weights of records change what one record can do. Leave them "
+    "out, or pass class_weight to an estimator that has it.",
+}
 
 
 def fitted_apart(
@@ -23,9 +29,13 @@ def fitted_apart(
     handed over as well, once it is charged; one that is refused before has fitted
     nothing, and leaves the estimator as it was.
     """
+    known = signature(fit).parameters
 
     @wraps(fit)
     def fitted(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
+        for name in kwargs.keys() - known.keys():
+            remedy = _REMEDIES.get(name, "Leave it out.")
+            raise TypeError(f"{type(self).__name__}.fit has no {name}. {remedy}")
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
         before, ended = vars(copied).get("privacy_"), False

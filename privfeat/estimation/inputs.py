@@ -71,6 +71,12 @@ def validated(
     return X, y, check_users(groups, estimator.max_group_size, X.shape[0], X)
 
 
+def known_features(estimator: Any) -> str:
+    """Return which public fact `validated` took from the columns of X."""
+    names = " and the names" if hasattr(estimator, "feature_names_in_") else ""
+    return f"the number{names} of features ({estimator.n_features_in_})"
+
+
 def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
     """Return what ``validate_data`` makes of rows; sparse ones are copied and checked.
 
@@ -222,7 +228,9 @@ def check_users(
     if groups is None:
         raise ValueError(
             f"groups must be given together with max_group_size={max_group_size!r}, "
-            "got None. Pass the user of each record to fit."
+            "got None. Pass the user of each record to fit; a search of scikit-learn "
+            "hands them on after sklearn.set_config(enable_metadata_routing=True) and "
+            "set_fit_request(groups=True)."
         )
     ids = _ids(groups)
     if len(ids) != n_samples:

@@ -109,6 +109,8 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
     if known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
         raise ValueError(
             "classes and y must both be numbers or both be strings, got one of each."
+            " BaggingClassifier, StackingClassifier and their like number the classes: "
+            "pass classes=range(k) inside of them."
         )
     kinds = {known.dtype.kind, y.dtype.kind}
     rounded = len(kinds) == 2 and kinds < {"i", "u", "f"}

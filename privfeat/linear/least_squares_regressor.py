@@ -22,7 +22,12 @@ from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.intervals import RegressionIntervals
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.docs import document
-from privfeat.linear.parameters.ranges import N_ITER, RANGES, Ranges
+from privfeat.linear.parameters.ranges import (
+    N_ITER,
+    RANGES,
+    Ranges,
+    warn_of_extremes,
+)
 from privfeat.linear.problem import LinearProblem, Shape
 
 if TYPE_CHECKING:
@@ -185,6 +190,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
                 f"target_bounds=None takes targets to be in {DEFAULT_BOUNDS} and cuts "
                 "all others. Pass the range that is known of the quantity."
             )
+        else:
+            warn_of_extremes("target_bounds", self._bounds(), y)
         low, high = self._bounds()
         with np.errstate(over="ignore"):  # a warning would show a target
             y = y.astype(np.float64)

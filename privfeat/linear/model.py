@@ -17,13 +17,19 @@ from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import read_rows, seed_of, validated
+from privfeat.estimation.inputs import (
+    known_features,
+    read_rows,
+    seed_of,
+    validated,
+)
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.linear.rows.grid_steps import grid_step_of
 from privfeat.linear.rows.slots import slots_of
 
 if TYPE_CHECKING:
@@ -129,7 +135,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             self,
             plan,
             keys,
-            public=self._public(n_features, problem),
+            public=self._public(problem),
             n_units=n_records if users is None else users.n_users,
             forget=_FITTED,
             unit="record" if users is None else "user",
@@ -177,6 +183,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 rows = rows.centred(problem.center, mechanism, expected)
                 self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)
+                problem.check_coef(coef)
                 if not np.all(np.isfinite(coef)):
                     raise FloatingPointError(
                         "coefficients must be finite, got infinity or NaN; the budget "
@@ -227,32 +234,25 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         if self.arithmetic == "exact":
             from privfeat.core.noise.exact import check_planned  # imports JAX
 
-            check_planned(plan, partial(self._unit, problem.shape))
+            check_planned(plan, partial(self._grid_step, problem.shape))
         return plan
 
-    def _unit(self, shape: Shape, name: str) -> float:
-        """Return the unit of the sums that a query releases."""
-        from privfeat.linear.rows.grid_steps import grid_step_of
-
+    def _grid_step(self, shape: Shape, name: str) -> float:
+        """Return that of the sums that a query releases."""
         if shape.stack is not None and name == shape.stack.query.name:
             parts = shape.stack.scales.items()
-            return min(scale * self._unit(shape, part) for part, scale in parts)
-        return grid_step_of(
-            name,
-            row_norm=self._row_norm(),
-            gram_norm=getattr(self, "gram_clip_norm", None),
-            loss=shape.loss,
-            users=self._clips_users(),
-        )
+            return min(scale * self._grid_step(shape, part) for part, scale in parts)
+        norms = self._row_norm(), getattr(self, "gram_clip_norm", None)
+        return grid_step_of(name, *norms, shape.loss, users=self._clips_users())
 
     def _row_norm(self) -> float:
         """Return the norm to which rows are clipped."""
         return float(self.clip_norm)
 
-    def _public(self, n_features: int, problem: LinearProblem) -> tuple[str, ...]:
+    def _public(self, problem: LinearProblem) -> tuple[str, ...]:
         """Return what the guarantee of a fit assumes to be known to everyone."""
         facts = [
-            f"the number of features ({n_features})",
+            known_features(self),
             *problem.public,
             *problem.shape.facts,
             "all constructor parameters but random_state",

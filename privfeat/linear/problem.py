@@ -149,3 +149,17 @@ class LinearProblem(Problem):
     budget_split: Mapping[str, float] | None
     bounded: "Callable[..., BoundedRows]"
     center: NDArray[np.float64] | None
+
+    def check_coef(self, coef: NDArray[np.float64]) -> None:
+        """Raise ValueError unless ``_solve`` returned coefficients of this shape.
+
+        Where classes were read, an audit hands releases of other classes to the fit.
+        """
+        got = np.shape(coef)
+        n_outputs = got[0] if got and self.classes_read else self.shape.n_outputs
+        if got != (n_outputs, self.shape.n_columns):
+            raise ValueError(
+                "_solve must return shape (shape.n_outputs, shape.n_columns), "
+                f"{(self.shape.n_outputs, self.shape.n_columns)} here, got {got}; the "
+                "budget is spent."
+            )

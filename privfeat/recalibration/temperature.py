@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._checks import check_bool, check_int
-from privfeat._messages import array_of, without_data
+from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -241,7 +241,8 @@ class TemperatureScaling(
         What is computed of a record depends on that record alone.
         """
         chunks = full_chunks(features, alone=alone)
-        with one_thread_a_product():
+        # the names of columns were compared; chunks have none
+        with one_thread_a_product(), without_warnings(UserWarning):
             log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
         return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 

@@ -14,7 +14,7 @@ from privfeat.core.accounting.folds import are_covered, learns
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.selection.folds import HashKFold
+from privfeat.selection.folds import SCORES, HashKFold
 from privfeat.selection.inputs import BUDGET
 
 NOT_COVERED = (
@@ -101,10 +101,7 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         not_covered += (
             "what the earlier steps of the pipeline compute of several records at once",
         )
-    warn(
-        "the scores of a search and what it selects by them have no privacy guarantee "
-        "at any epsilon. Use DPRandomizedSearch for a private one."
-    )
+    warn(f"{SCORES.format(of='')}.")
     return TotalCost(
         epsilon=epsilon,
         delta=delta,

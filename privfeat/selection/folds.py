@@ -1,6 +1,7 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
@@ -11,9 +12,15 @@ from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int
 from privfeat._messages import list_of, without_data
+from privfeat._warnings import warn
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
 from privfeat.estimation.inputs import warn_of_unused_groups
+
+SCORES = (
+    "the scores of a search and what it selects by them have no privacy guarantee at "
+    "any epsilon{of}. Use DPRandomizedSearch for a private one"
+)
 
 
 class HashKFold(BaseCrossValidator):
@@ -63,7 +70,15 @@ class HashKFold(BaseCrossValidator):
     would not do: under add/remove a record more shifts the places of others.)
 
     **Not covered.** The scores: exact counts of private records, as is what is selected
-    by them. `DPRandomizedSearch` is private as a whole.
+    by them, with a ledger too; a search in these folds warns. `DPRandomizedSearch` is
+    private as a whole.
+
+    **Users.** A search of scikit-learn keeps ``groups`` for the folds. Its fits protect
+    users, not records, only if it hands them on, and warns otherwise where ids repeat::
+
+        sklearn.set_config(enable_metadata_routing=True)
+        clf = DPFC(max_group_size=4).set_fit_request(groups=True)
+        GridSearchCV(clf, grid, cv=HashKFold(5)).fit(X, y, groups=patients)
 
     Examples
     --------
@@ -109,6 +124,12 @@ class HashKFold(BaseCrossValidator):
             If an id is neither a whole number nor a string, their number is not that of
             the records, or there is a ``key`` without ids, or with ids that count from
             0 or 1 without a gap, as row numbers and ranks do.
+
+        Warns
+        -----
+        PrivacyWarning
+            In a search of scikit-learn: of its exact scores; where ids repeat and the
+            fits do not get them. That ids repeat is for the owner of the records.
         """
         n_samples = without_data(_count_rows, X)
         warn_of_unused_groups(X, groups)  # the fits get rows that do not tell it
@@ -143,7 +164,32 @@ class HashKFold(BaseCrossValidator):
         folds = np.array([_fold_of(text, self.n_splits, key) for text in texts], int)
         # asked here and not where folds are fitted, perhaps in another process
         covered = uncovered_choice("replace_one") is None
+        if covered:  # else the fits warn, or are refused
+            self._warn(repeated=len({*texts}) < n_samples)
         return self._folds(folds, covered_rows if covered else np.array)
+
+    def _warn(self, *, repeated: bool) -> None:
+        """Warn, in a search of scikit-learn, of what its charges do not cover."""
+        frame = sys._getframe(2)
+        while "routed_params" not in frame.f_locals:
+            if frame.f_back is None:
+                return
+            frame = frame.f_back
+        if not str(frame.f_globals.get("__name__", "")).startswith("sklearn."):
+            return
+        of = (
+            f", in the folds of HashKFold({self.n_splits}) neither: a ledger counts "
+            f"the fits alone, {self.n_splits} of each candidate"
+        )
+        warn(f"{SCORES.format(of=of)}, and search_cost to know what the fits cost.")
+        if repeated and "groups" not in frame.f_locals["routed_params"].estimator.fit:
+            warn(
+                "groups of a search must reach its fits to protect users, got groups "
+                "that repeat, for the folds alone: each record is protected on its own "
+                "there. Pass max_group_size, and call "
+                "sklearn.set_config(enable_metadata_routing=True) and "
+                "set_fit_request(groups=True) of the estimator."
+            )
 
     def _folds(
         self, folds: NDArray[np.int64], marked: Callable[..., NDArray[np.int64]]

@@ -99,14 +99,14 @@ def statement_of(
     *,
     epsilon: float,
     delta: float,
-    n_features: int,
+    features: str,
     seeded: bool,
     candidates: Any,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     source = "read from y" if estimator.classes is None else "given"
     public = [
-        f"the number of features ({n_features})",
+        features,
         f"the set of classes ({source})",
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",

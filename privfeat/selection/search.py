@@ -23,7 +23,13 @@ from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import FLOATS, checked, seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import (
+    FLOATS,
+    checked,
+    known_features,
+    seed_of,
+    warn_of_unused_groups,
+)
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
@@ -208,7 +214,7 @@ class DPRandomizedSearch(
             estimator,
             epsilon=self._epsilon(),
             delta=self.delta,
-            n_features=self.n_features_in_,
+            features=known_features(self),
             seeded=keys.seeded,
             candidates=self.param_distributions,
         )

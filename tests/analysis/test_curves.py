@@ -19,6 +19,7 @@ def measured(n_classes, first, second):
         for rows in (first, second)
     )
     return {
+        "name": "drawn",
         "n_classes": n_classes,
         "records_per_class": [1, 100],
         "epsilons": [1.0, 4.0],

@@ -1,5 +1,6 @@
 import itertools
 from dataclasses import replace as changed
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from privfeat import (
 )
 from privfeat.audit import recording, replay, replay_neighbours
 from privfeat.audit.replay import changed_attributes
+from privfeat.audit.scores import columns_of
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from tests.audit.faults import drop_clip
@@ -207,3 +209,13 @@ def test_recording_ends_with_its_block(few):
     clf.fit(*few)
     assert len(recorder.calls) == 3
     assert len(recorder.of("gram")) == 1
+
+
+def test_audits_say_what_an_estimator_lacks():
+    model = SimpleNamespace(get_params=lambda deep: {})
+    for refused in (
+        lambda: replay(model, np.eye(2), [0, 1], record=0),
+        lambda: columns_of(model, np.array([0, 1])),
+    ):
+        with pytest.raises(TypeError, match="without"):
+            refused()

@@ -12,7 +12,9 @@ def test_plan_says_noise_loss_and_what_to_use(run):
     assert "with twice the data" in out
     assert "8192" in out
     last = out.rstrip().splitlines()[-1]
-    assert last.startswith("use DPFC: measured at as many records a class: DPFC ")
+    assert last.startswith(
+        "use DPFC: measured at as many records a class of banking77 "
+    )
 
 
 @pytest.mark.filterwarnings("ignore")

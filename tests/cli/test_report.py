@@ -132,3 +132,10 @@ def test_report_compares_how_features_were_made(run, fails, made_like, tmp_path)
         assert '"weights_sha256": "a"' in card.read_text()
     assert run(*report)[0] == 0
     assert '"weights_sha256": "a"' in card.read_text()
+
+
+def test_report_refuses_a_split_called_train(run, fails, features, model, tmp_path):
+    """As ``fit --test`` does; a model does not know which records it was fitted on."""
+    asked = ("report", model, "--out", tmp_path / "r.html", "--test")
+    assert "must not be the training split" in fails(*asked, f"{features}:train")
+    assert run(*asked, f"{features}:train", "--unseen")[0] == 0

@@ -5,6 +5,7 @@ import pytest
 
 from privfeat import PrivacyLedger, load
 from privfeat.cli import main
+from privfeat.networks import read_folder
 from tests.cli.tiny import train_on as command
 
 pytest.importorskip("flax")
@@ -40,6 +41,20 @@ def test_train_refuses_what_it_cannot_use(folder, capsys):
         assert command(folder, *more) == 1
         assert word in capsys.readouterr().err
     assert not (folder / "model").exists()
+
+
+def test_train_refuses_splits_that_would_pass_for_classes(folder, capsys):
+    assert command(folder, "--data", str(folder.parent)) == 1  # holds train/ and test/
+    assert "is the name of a split" in capsys.readouterr().err
+    (folder / "train").rename(folder / "Training")
+    assert command(folder) == 1
+    assert "'Training' is the name of a split" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="is the name of a split"):
+        read_folder(folder)
+    (folder / "Training").rename(folder / "one")
+    (folder / "test").rename(folder / "two")
+    assert command(folder) == 1
+    assert "same folders in them, such as 'bright'" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -187,7 +202,7 @@ def test_train_protects_users(folder, capsys):
     others = [row.replace("train", "test") for row in rows]  # as for the extractor
     table.write_text("\n".join(["file,user", *others, *reversed(rows)]))
     assert command(folder, "--groups", str(table)) == 1
-    assert "max_group_size must be given together" in capsys.readouterr().err
+    assert "--max-group-size must be given together" in capsys.readouterr().err
     assert command(folder, *more) == 0
     statement = load(folder / "model").privacy_
     assert statement.unit == "user"

@@ -60,11 +60,20 @@ def test_read_layout_ignores_one_folder_around_everything():
         (["a/1.png", "a/b/1.png", "a/c/1.png"], None, "must lie in class folders"),
         (["train/1.png"], None, "must lie in class folders"),
         (["train/a/1.png"], ["val"], "'val' is not among"),
+        (["Train/a/1.png", "Test/a/1.png"], None, "'Test' is the name of a split"),
+        (["Train/a/1.png", "test/a/1.png"], None, "'Train' is the name of a split"),
+        (["x/train/a/1.png", "y/b/1.png"], None, "'x/train' is the name of a split"),
+        (["x/a/1.png", "y/a/1.png"], None, "same folders"),
     ],
 )
 def test_read_layout_refuses(paths, splits, message):
     with pytest.raises(ExtractError, match=message):
         read_layout(paths, splits, "data")
+
+
+def test_read_layout_takes_splits_in_capitals_that_are_named():
+    layout = read_layout(["Train/a/1.png", "Test/b/1.png"], ["Train", "Test"], "data")
+    assert layout.class_names == ["a", "b"]
 
 
 @pytest.mark.parametrize(

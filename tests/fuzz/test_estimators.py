@@ -30,6 +30,14 @@ REFUSALS = (TypeError, ValueError, PrivacyError, FloatingPointError)
 SECRET = 8731.25  # stands in the data alone, and must stand in no message
 FAST = {"n_iter": 1}
 
+
+class Strange:
+    """No number, and no address in its words, which may hold any digits."""
+
+    def __repr__(self):
+        return "<strange>"
+
+
 numbers = st.one_of(
     st.integers(-3, 3),
     st.integers(2**31, 2**70),
@@ -49,7 +57,7 @@ odd = st.one_of(
     st.lists(numbers, max_size=4),
     st.dictionaries(st.text(max_size=3), numbers, max_size=2),
     hnp.arrays(np.float64, hnp.array_shapes(max_dims=2, max_side=4)),
-    st.builds(object),
+    st.builds(Strange),
 )
 
 
@@ -157,7 +165,7 @@ groups = st.one_of(
     st.lists(st.binary(max_size=2), min_size=12, max_size=12),
     st.just(["8731"] * 11 + [None]),
     st.just([[1]] * 12),
-    st.builds(object),
+    st.builds(Strange),
 )
 
 

@@ -39,9 +39,9 @@ def fit_until_killed(ledger, noise, step):
         reach(f"draw {n_draws}")
         return released
 
-    def finish_dying(self, number):
+    def finish_dying(*args):
         reach("finish")
-        finish(self, number)
+        finish(*args)
 
     plant("charge of a ledger", charge_dying)
     plant("release of a sum", release_dying)

@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, TemperatureScaling
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPRandomizedSearch,
+    TemperatureScaling,
+)
 from privfeat.estimation.apart import fitted_apart
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
@@ -110,3 +116,11 @@ def test_a_fit_that_is_refused_leaves_the_model_as_it_was(records):
         clf.fit(pd.DataFrame(X[:, :3], columns=["a", "b", "c"]), y + 1)
     assert vars(clf) == before
     assert clf.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("word", ["groups", "sample_weight", "no_such"])
+def test_fit_names_the_estimator_and_the_word_that_it_does_not_take(records, word):
+    clf = DPLeastSquares(classes=range(3))
+    wrong = {"groups": DPRandomizedSearch(clf, {"ridge": [1.0]})}.get(word, clf)
+    with pytest.raises(TypeError, match=rf"{type(wrong).__name__}\.fit has no {word}"):
+        wrong.fit(*records, **{word: np.arange(60)})

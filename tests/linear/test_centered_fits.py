@@ -186,7 +186,7 @@ def test_replay_notices_a_center_without_noise(three_classes, spy, plant):
     """It releases a mean, and then takes the exact one."""
     genuine = plant.genuine("release of the mean")
 
-    def exact_mean(rows, mechanism):
+    def exact_mean(rows, mechanism, expected=None):
         genuine(rows, mechanism)
         return genuine(rows, Stub())
 
@@ -209,7 +209,7 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, plant):
 
 
 def test_fit_fails_on_a_center_that_is_not_released(three_classes, plant):
-    plant("release of the mean", lambda rows, mechanism: (np.ones(4), 9.0))
+    plant("release of the mean", lambda *_: (np.ones(4), 9.0))
     with pytest.raises(PrivacyError, match="feature_mean"):
         DPLeastSquares().fit(*three_classes)
 

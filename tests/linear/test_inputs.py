@@ -49,6 +49,16 @@ def heard(estimator, *args, **named):
     return [str(entry.message) for entry in caught]
 
 
+def test_statement_names_the_columns_that_a_model_keeps(rows):
+    """Those of ``get_dummies`` tell of a rare value."""
+    frame, y = pd.DataFrame(rows[0], columns=list("abcd")), rows[1]
+    fit = DPLeastSquares(classes=range(3))
+    for estimator in (fit, DPRandomizedSearch(fit, {"ridge": [1.0]})):
+        named, plain = (estimator.fit(X, y).privacy_.public for X in (frame, rows[0]))
+        assert "the number and the names of features (4)" in named
+        assert "the number of features (4)" in plain
+
+
 @pytest.mark.parametrize(("n_rows", "warned"), [(20_000, False), (20_001, True)])
 def test_fit_warns_of_a_delta_above_one_over_the_records(n_rows, warned):
     y = np.arange(n_rows) % 2

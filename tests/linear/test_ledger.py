@@ -30,6 +30,8 @@ from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import exit_code
 from tests.linear.dying import STEPS, fit_until_killed
 
+# of exact scores, by every search in folds of HashKFold: test_search_warnings.py
+pytestmark = pytest.mark.filterwarnings("ignore:the scores of a search")
 FOLDS = HashKFold(3, key=0)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from privfeat import DPLeastSquaresRegressor, open_features
 from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
+from privfeat.exceptions import PrivacyWarning
 from privfeat.linear.rows.target import TargetRows
 from privfeat.persistence import load, save
 from tests.linear.replaying import (
@@ -59,6 +60,18 @@ def data():
 )
 def test_regressor_passes_every_check_of_sklearn(estimator, check):
     check(estimator)
+
+
+def test_fit_warns_of_bounds_that_are_the_extremes_of_the_records(data):
+    X, y = data
+    of_records = (y.min(), y.max())
+    with pytest.warns(PrivacyWarning, match="target_bounds should be known without"):
+        DPLeastSquaresRegressor(target_bounds=of_records).fit(X, y)
+    ratings = np.arange(len(y)) % 5 + 1.0  # many at both ends
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DPLeastSquaresRegressor(target_bounds=(1, 5)).fit(X, ratings)
+        DPLeastSquaresRegressor(target_bounds=(-1e3, 1e3)).fit(X, y)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

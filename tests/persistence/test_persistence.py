@@ -136,11 +136,14 @@ def test_save_refuses_other_classes(tmp_path):
 
 def test_save_writes_tables_and_columns_as_arrays(tmp_path):
     """A fit takes them, and its budget is spent when it is saved."""
-    prior, weights = pd.DataFrame(np.eye(3, N_FEATURES)), pd.Series([1.0, 2.0, 3.0])
-    save(fit(DPFC, prior=prior, class_weight=weights), tmp_path)
+    prior, center = (
+        pd.DataFrame(np.eye(3, N_FEATURES)),
+        pd.Series(np.full(N_FEATURES, 0.1)),
+    )
+    save(fit(DPFC, prior=prior, center=center), tmp_path)
     loaded = load(tmp_path)
     np.testing.assert_array_equal(loaded.prior, prior)
-    np.testing.assert_array_equal(loaded.class_weight, weights)
+    np.testing.assert_array_equal(loaded.center, center)
 
 
 def test_save_refuses_a_parameter_without_written_form(fitted, tmp_path):

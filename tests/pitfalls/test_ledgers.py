@@ -25,6 +25,8 @@ from tests.pitfalls.conftest import prices
 from tests.pitfalls.killed import KilledError, noise_before_a_kill
 
 FOLDS = HashKFold(3, key=0)
+# of exact scores: tests/selection/test_search_warnings.py
+pytestmark = pytest.mark.filterwarnings("ignore:the scores of a search")
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 EVERY_FIT = [DPLeastSquares, DPFC, DPAdamLinear]

@@ -256,6 +256,16 @@ def test_scaling_refuses_bad_records(sharp):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings("error:X does not have valid feature names")
+def test_scaling_of_a_data_frame_does_not_warn_of_its_own_chunks():
+    pandas = pytest.importorskip("pandas")
+    X, y = draw(60, 12)
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    base = LogisticRegression().fit(table, y)
+    for options in ({"public": True}, {"epsilon": 1.0}):
+        TemperatureScaling(base, **options).fit(table, y)
+
+
 def test_scaling_refuses_columns_in_another_order():
     pandas = pytest.importorskip("pandas")
     X, y = draw(60, 12)

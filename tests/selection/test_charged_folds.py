@@ -7,8 +7,9 @@ import pytest
 from joblib import parallel_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     GridSearchCV,
@@ -37,6 +38,8 @@ from privfeat import (
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 from tests.selection.conftest import FOLDS, N
 
+# of exact scores, by every search in folds of HashKFold: test_search_warnings.py
+pytestmark = pytest.mark.filterwarnings("ignore:the scores of a search")
 IDS = [f"image-{i}.png" for i in range(N)]
 GRID = {"ridge": [1.0, 10.0]}
 
@@ -93,22 +96,34 @@ def test_ledger_refuses_what_scikit_learn_does_with_parts_of_covered_folds(
         ),
         lambda: permutation_test_score(fit, X, y, n_permutations=1, **options),
     ):
-        with pytest.raises(PrivacyError, match="one record more can move many"):
+        with pytest.raises(PrivacyError, match="one record more can move many") as no:
             refused()
+        assert "not supported" in str(no.value)  # not: pass what was passed
     assert ledger.history == []
 
 
 @pytest.mark.filterwarnings("ignore:random_state makes the noise")  # of bagging
 @pytest.mark.parametrize(
-    "around",
+    ("around", "remedy"),
     [
-        lambda fit: BaggingClassifier(fit, n_estimators=2),
-        lambda fit: CalibratedClassifierCV(fit, cv=2),
-        lambda fit: TunedThresholdClassifierCV(fit, cv=2),
+        (lambda fit: BaggingClassifier(fit, n_estimators=2), "not supported"),
+        (
+            lambda fit: CalibratedClassifierCV(fit, cv=HashKFold(2)),
+            r"TemperatureScaling",
+        ),
+        (lambda fit: TunedThresholdClassifierCV(fit, cv=HashKFold(2)), "not supported"),
+        (lambda fit: RFE(fit, n_features_to_select=1), "not supported"),
+        (
+            lambda fit: StackingClassifier([("a", fit)], cv=HashKFold(2)),
+            "not supported",
+        ),
     ],
 )
-def test_ledger_refuses_what_else_chooses_records(fit, ledger, labelled, around):
-    with pytest.raises(PrivacyError, match="one record more can move many"):
+def test_ledger_refuses_what_else_chooses_records(
+    fit, ledger, labelled, around, remedy
+):
+    """And no remedy is to pass the folds that it has, or has no place for."""
+    with pytest.raises(PrivacyError, match=f"one record more can move many.*{remedy}"):
         around(fit).fit(*labelled)
     assert ledger.history == []
 
@@ -199,7 +214,9 @@ def test_ledger_charges_jobs_in_folds_that_are_marked(fit, ledger, labelled):
 def test_ledger_refuses_fits_after_steps_that_learn(fit, ledger, labelled, step):
     """Each row that comes out of them depends on every record."""
     pipeline = make_pipeline(step, Normalizer(), fit)
-    with pytest.raises(PrivacyError, match=r"learned from all.*FrozenEstimator"):
+    with pytest.raises(
+        PrivacyError, match=r"learned from all.*charge of their own.*FrozenEstimator"
+    ):
         pipeline.fit(*labelled)
     assert ledger.history == []
     search = GridSearchCV(pipeline, {"dpleastsquares__ridge": [1.0]}, cv=FOLDS)

@@ -68,7 +68,7 @@ def selecting(seed=1, arithmetic="float64"):
         DPLeastSquares(classes=range(3), arithmetic=arithmetic),
         epsilon=1.0,
         delta=1e-5,
-        n_features=2,
+        features="the number of features (2)",
         seeded=False,
         candidates={},
     )

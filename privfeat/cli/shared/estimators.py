@@ -1,6 +1,7 @@
 """Estimators as the command line names them."""
 
 import ast
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -54,6 +55,19 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[name] = text
     return parsed
+
+
+def as_options(text: str, args: Namespace) -> str:
+    """Return an error whose parameters have the names of the options of a verb.
+
+    >>> as_options("clip_norm must be > 0, got 0.", Namespace(clip_norm=0.0))
+    '--clip-norm must be > 0, got 0.'
+    """
+    for name in options.PARAMETERS:
+        if hasattr(args, name) and "_" in name:
+            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            text = re.sub(rf"(?<![\w-]){name} must", f"{option} must", text)
+    return text
 
 
 def make_estimator(basis: Any, params: dict[str, Any]) -> Any:

@@ -43,6 +43,9 @@ _AROUND_FOLDS = (
     "learning_curve",
     "validation_curve",
 )
+# What to do instead of what takes no folds, or whose folds are not all that it needs.
+_INSTEAD = {"sklearn.calibration": "Use privfeat.TemperatureScaling, charged apart."}
+_UNSUPPORTED = "No folds cover this, it is not supported: fit the estimator without it."
 _JOBS = "sklearn.utils.parallel"
 _CHAINS = "sklearn.multioutput"
 _MARK = "privfeat: one record moves no other"
@@ -53,7 +56,7 @@ class Uncovered:
     """What chose or changed the records so that no charge covers it, and a remedy."""
 
     what: str
-    remedy: str = "Pass cv=privfeat.HashKFold()."
+    remedy: str
 
 
 def covered_rows(rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -91,16 +94,16 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 # sizes, which a fit under replace-one takes for public
                 adjacency == "replace_one" and function == "_fit_ovo_binary"
             ):
-                return Uncovered(f"{module}.{function}")
+                return Uncovered(f"{module}.{function}", _remedy(frame))
             if module == _CHAINS and _will_fold(frame.f_locals.get("self")):
-                return Uncovered(f"{module}.{function} with cv")
+                return Uncovered(f"{module}.{function} with cv", _remedy(frame))
             for step in _steps_before(module, frame.f_locals):
                 if learns(step):
                     return Uncovered(
                         f"what {type(step).__name__} learned from all of them",
-                        "Pass steps that learn nothing; wrap those fitted on public "
-                        "records, and functions of one row after the other, in "
-                        "sklearn.frozen.FrozenEstimator.",
+                        "Pass steps that learn nothing; wrap those fitted before, on "
+                        "public records or for a charge of their own, and functions of "
+                        "one row after the other, in sklearn.frozen.FrozenEstimator.",
                     )
             if module != _JOBS:
                 job = f"{module}.{function}"
@@ -115,12 +118,34 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     return None
 
 
+def _remedy(frame: Any) -> str:
+    """Return what to do about a choice in this frame or in those around it."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        takes_folds = frame.f_code.co_name in (*_ON_FOLDS, *_AROUND_FOLDS)
+        known = _is_whole(module) or (module == _VALIDATION and takes_folds)
+        known = known and not _takes_parts(module, frame.f_code.co_name)
+        if module.split(".")[0] in _CHOOSERS and not known:
+            return _INSTEAD.get(module, _UNSUPPORTED)
+        frame = frame.f_back
+    return "Pass cv=privfeat.HashKFold()."
+
+
+def _takes_parts(module: str, function: str) -> bool:
+    """Return whether it fits on parts of folds, by place, which no mark covers."""
+    return function == "learning_curve" or module.endswith("_successive_halving")
+
+
+def _is_whole(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in _WHOLE)
+
+
 def _hands_on(module: str, function: str, frame: Any) -> bool:
     if module == _VALIDATION:
         if function in _ON_FOLDS:
             return are_covered(frame.f_locals.get("train"))
         return function in _AROUND_FOLDS
-    return any(module == name or module.startswith(f"{name}.") for name in _WHOLE)
+    return _is_whole(module)
 
 
 def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:

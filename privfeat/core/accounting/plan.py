@@ -32,13 +32,12 @@ class Query:
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
-        all records. What is drawn is rounded down to a multiple of ``2**-52``, and a
-        smaller probability costs no more: deltas of the sampled pair are convex in it,
-        and 0 at 0.
+        all records. What is drawn is rounded down to a multiple of ``2**-52``: less
+        costs no more, since deltas of the sampled pair are convex in it, and 0 at 0.
     weight : float
         Part of rho that one release gets, relative to the others; > 0.
     clipped : bool
-        Whether the bound is of sums clipped by user, as `ExactSum.users` says.
+        Whether the bound is of sums clipped by user (`ExactSum.users`).
     """
 
     name: str
@@ -82,14 +81,13 @@ class PlannedRelease:
 
     def record(self) -> "ReleaseRecord":
         """Return what a privacy statement says of the release."""
-        query = self.query
         return ReleaseRecord(
-            name=query.name,
-            count=query.count,
-            l2_sensitivity=query.l2_sensitivity,
+            name=self.query.name,
+            count=self.query.count,
+            l2_sensitivity=self.query.l2_sensitivity,
             noise_multiplier=self.noise_multiplier,
             noise_stddev=self.noise_stddev,
-            sampling_prob=query.sampling_prob,
+            sampling_prob=self.query.sampling_prob,
         )
 
     def event(self) -> "DpEvent":

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from privfeat._checks import check_choice, check_positive
+from privfeat._stderr import STDERR
 from privfeat._types import ADJACENCIES, UNITS, Adjacency, Unit
 from privfeat.core.accounting.calibration import MIN_DELTA, plan_releases
 from privfeat.core.accounting.conversions import (
@@ -95,6 +96,17 @@ def check_name(dataset: str, others: Iterable[str]) -> None:
                 "spaces, capitals or the form of accents, got "
                 f"{dataset!a}. Open that budget, or choose another name."
             )
+
+
+def tell_of_new(budget: Budget, ledger: str, others: Sequence[str]) -> None:
+    """Say on stderr that a budget was created: a wrong name or path makes a second."""
+    beside = ", ".join(map(repr, others[:10])) or "nothing"
+    beside += " and more" * (len(others) > 10)
+    STDERR.write(
+        f"privfeat: created a budget for {budget.dataset!r}, epsilon = "
+        f"{budget.epsilon:g} at delta = {budget.delta:g}, in {ledger}, which held "
+        f"{beside} before. If these records have a budget, open that one instead.\n"
+    )
 
 
 def _as_seen(name: str) -> str:

@@ -10,6 +10,7 @@ from privfeat.core.ledger.budget import (
     left_of,
     new_budget,
     spent_of,
+    tell_of_new,
 )
 from privfeat.core.ledger.store import Store, warn_of_shared_disk
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -33,8 +34,8 @@ class PrivacyLedger:
     dataset : str
         Name of the data set, of 1 to 200 characters; no two look alike.
     epsilon, delta : float, optional
-        The total budget: finite and > 0, and in [1e-10, 1). They create it. Without
-        them one that exists is opened; it can never be changed.
+        The total budget: finite and > 0, and in [1e-10, 1). They create it, and stderr
+        says so. Without them one that exists is opened; it can never be changed.
     adjacency : {"add_remove", "replace_one"}, optional
         What every fit must protect; "add_remove" for a new budget.
     unit : {"record", "user"}, optional
@@ -62,9 +63,8 @@ class PrivacyLedger:
 
     A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
     before the fit begins, and checksums of each charge and of all of them make damage,
-    and a row that is gone, an error. A fit without ``ledger=`` is not counted, nor is
-    what was charged to a ledger that was then deleted or put back from an older copy.
-    No data is stored.
+    and a row that is gone, an error. Not counted are fits without ``ledger=``, scores,
+    and what a ledger held that was deleted or put back as it was. No data is stored.
 
     References
     ----------
@@ -106,7 +106,7 @@ class PrivacyLedger:
                     "pass epsilon and delta to PrivacyLedger."
                 )
             if budget is wanted:
-                rows.add_budget(found, budget)
+                tell_of_new(budget, str(self._store), rows.add_budget(found, budget))
         for name, value in given.items():
             asked = value if wanted is None else getattr(wanted, name)  # as it is kept
             if value is not None and asked != getattr(budget, name):

@@ -115,11 +115,16 @@ def find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
     return charges
 
 
-def add_budget(rows: Transaction, budget: Budget) -> None:
-    """Write the budget of a data set that has none; ValueError as `check_name`."""
-    check_name(budget.dataset, find_datasets(rows))
+def add_budget(rows: Transaction, budget: Budget) -> list[str]:
+    """Write the budget of a data set that has none; ValueError as `check_name`.
+
+    Returns the names of the other ones.
+    """
+    others = find_datasets(rows)
+    check_name(budget.dataset, others)
     rows.insert(BUDGETS, {**vars(budget), **_sealed(budget, [])})
     _check_written(rows, budget, 0)
+    return others
 
 
 def add_charge(

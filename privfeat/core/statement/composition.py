@@ -117,7 +117,7 @@ def compose(
     >>> print(f"{compose([fit] * 4).epsilon:.3f}")
     2.155
     """
-    fits = list(statements)
+    fits = list(statements) if isinstance(statements, Iterable) else []
     if not fits or not all(isinstance(fit, PrivacyStatement) for fit in fits):
         raise TypeError(
             "statements must be one or more PrivacyStatement objects. Pass a list of "

@@ -156,7 +156,7 @@ MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of
     rows and their number: sensitivity ``clip_norm`` (twice that under replace-one, or
     ``sqrt(3.2)`` times with rows of unit norm, which share the count)."""
 
-GUARANTEES = """**Public.** The number of features, the classes of a classifier, all
+GUARANTEES = """**Public.** Number and names of features, the classes of a model, all
     constructor parameters, and under replace-one the number of records (or users).
 
     **Not protected.** Timing and memory use; a fit whose seed somebody guesses; the low

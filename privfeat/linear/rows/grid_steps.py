@@ -9,10 +9,10 @@ _GRID = 2.0**-GRID_BITS
 
 def grid_step_of(
     name: str,
-    *,
     row_norm: float,
     gram_norm: float | None = None,
     loss: Loss = "squared",
+    *,
     users: bool = False,
 ) -> float:
     """Return the grid step of the sums that the query ``name`` releases.

@@ -17,6 +17,7 @@ from privfeat.data import LazyFeatures
 from privfeat.data.images import FolderImages, LazyImages
 from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, list_images, squared
+from privfeat.data.splits import not_classes
 from privfeat.estimation.inputs import array_of_records
 
 _AT_ONCE = 256  # files that are decoded together
@@ -164,7 +165,8 @@ def read_folder(
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or no images, or one cannot be decoded.
+        If there are fewer than two classes, or no images, or one cannot be decoded; or
+        if the folders are those of splits.
         The message names its file: it is for the person who has the files.
     """
     require("read_folder", "PIL", extra="train")
@@ -177,6 +179,12 @@ def read_folder(
             f"got {len(class_names)}."
         )
     names = [file for file in names if "/" in file]  # not beside the class folders
+    nested = len(folders) > len(class_names)
+    if nested and (mistaken := not_classes(folders)) is not None:
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold the folders of classes, got some of which "
+            f"{mistaken}. Pass the folder of one split."
+        )
     if lazy is None:
         lazy = len(names) * size**2 * len(mode) > _IN_MEMORY
     images, files = [], []

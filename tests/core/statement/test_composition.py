@@ -58,6 +58,11 @@ def test_compose_of_gaussian_fits_adds_the_squares_of_mu():
     assert total.private
 
 
+def test_compose_of_a_statement_that_is_in_no_list_says_so(sampled):
+    with pytest.raises(TypeError, match="Pass a list"):
+        compose(sampled)
+
+
 def test_compose_of_one_fit_is_that_fit(sampled, selected):
     for statement in (fit(epsilon=1.0), sampled, selected):
         total = compose([statement])

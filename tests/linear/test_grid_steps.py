@@ -1,4 +1,4 @@
-"""The units of sums are known before a fit is charged."""
+"""The grids of sums are known before a fit is charged."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
 @pytest.mark.parametrize("users", [None, "sum"])
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("name", ["regression", *FITS])
-def test_units_are_known_before_the_charge(name, adjacency, users, three_classes):
+def test_grid_steps_are_known_before_the_charge(name, adjacency, users, three_classes):
     """So a fit whose noise fits them is not refused after it."""
     X, y = three_classes
     grouped = {"groups": np.arange(31) // 2} if users else {}
@@ -25,14 +25,14 @@ def test_units_are_known_before_the_charge(name, adjacency, users, three_classes
     model.set_params(arithmetic="exact", adjacency=adjacency, random_state=0)
     if users:
         model.set_params(max_group_size=2, user_bound=users)
-    shape, units = model._problem(y, 4).shape, {}
+    shape, steps = model._problem(y, 4).shape, {}
 
     def seen(exact, release):
-        units.setdefault(release.name, set()).add(exact.unit)
+        steps.setdefault(release.name, set()).add(exact.grid_step)
         return release
 
     with observe(seen):
         model.fit(X, y, **grouped)
-    assert units
-    for name, found in units.items():
-        assert min(found) == model._unit(shape, name)
+    assert steps
+    for name, found in steps.items():
+        assert min(found) == model._grid_step(shape, name)
