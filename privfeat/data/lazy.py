@@ -212,6 +212,14 @@ class LazyFeatures(OnDisk):
                     rows[here] = gathered(part.dataset, index[here] - part.start)
         return rows
 
+    def shares_rows(self, other: "LazyFeatures") -> bool:
+        """Return whether both read some data set, by whatever path and in what shard.
+
+        FeatureFileError as for `read`.
+        """
+        own, others = ({part.dataset for part in it._open()} for it in (self, other))
+        return not own.isdisjoint(others)
+
     def close(self) -> None:
         """Close the file; later reads raise `FeatureFileError`."""
         if self._pid == os.getpid():

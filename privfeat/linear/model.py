@@ -143,7 +143,6 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
             classes_read=problem.classes_read,
         )
         if team.size > 1:
-            grouped = users is not None
             check_team(
                 team,
                 self,
@@ -151,7 +150,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 fit.statement,
                 problem,
                 features,
-                grouped,
+                users is not None,
                 about=str(problem.shape),
                 instead=problem.shape.compared,
             )
@@ -169,7 +168,8 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
         told = partial(announced, self, fit.statement, first=team.index == 0)
         shown = agreed(team, "say what the fit costs", told)
         with kept_compiled_code():
-            rows = problem.bounded(
+            bounded = partial(
+                problem.bounded,
                 features,
                 problem.targets,
                 team=team,
@@ -177,6 +177,7 @@ class DPLinearModel(ShowsPrivacy, Parameters, ABC):
                 slots=slots,
                 private=plan.private,
             )
+            rows = agreed(team, "read its rows", bounded)  # before one is charged
             with fit.drawing() as mechanism, shown:
                 expected = None if public is None else public.mean
                 rows = rows.centred(problem.center, mechanism, expected)

@@ -1,6 +1,8 @@
 """What a search accepts, and what it says before it runs."""
 
+from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -8,6 +10,7 @@ from sklearn.model_selection import ParameterSampler
 
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
+from privfeat.data.sharing import check_apart, finite_blocks
 from privfeat.exceptions import UnsupportedEventError
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
@@ -16,6 +19,13 @@ RESERVED = {
     *BUDGET,
     *("arithmetic", "classes", "ledger", "max_group_size"),
     *("random_state", "sampling_prob", "verbose"),
+}
+
+# What a search assumes of public parameters, where a candidate has them.
+_ASSUMED = {
+    "prior": "that priors were made without the records",
+    "public": "the public rows, which the guarantee does not cover, and that they hold "
+    "no record of the search",
 }
 
 
@@ -66,11 +76,21 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
 
 
-def has_priors(candidates: Any, estimator: Any) -> bool:
-    """Return whether a candidate may have a public prior."""
-    listed = [candidates] if isinstance(candidates, Mapping) else candidates
-    given = estimator.get_params(deep=False).get("prior") is not None
-    return given or any("prior" in one for one in listed)
+def check_public_rows(candidates: Any, estimator: Any, X: Any) -> None:
+    """Raise ValueError if public rows are the records of the search, or have NaN."""
+    for public in _known(candidates, estimator, "public"):
+        if not hasattr(public, "rvs"):
+            check_apart(public, X)
+            deque(finite_blocks(public), maxlen=0)
+
+
+def _known(candidates: Any, estimator: Any, name: str) -> list[Any]:
+    """Return what candidates may have of a parameter, but for None."""
+    found = [estimator.get_params(deep=False).get(name)]
+    for one in [candidates] if isinstance(candidates, Mapping) else candidates:
+        values = one.get(name, ())
+        found += [values] if hasattr(values, "rvs") else values
+    return [value for value in found if value is not None]
 
 
 def statement_of(
@@ -81,7 +101,7 @@ def statement_of(
     delta: float,
     features: str,
     seeded: bool,
-    priors: bool,
+    candidates: Any,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     source = "read from y" if estimator.classes is None else "given"
@@ -91,7 +111,8 @@ def statement_of(
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",
     ]
-    public += ["that priors were made without the records"] * priors
+    known = partial(_known, candidates, estimator)
+    public += [fact for name, fact in _ASSUMED.items() if known(name)]
     if estimator.adjacency == "replace_one":
         public.append("the number of records")
     if selection.scored_on == "public":

@@ -37,7 +37,7 @@ from privfeat.estimation.scores import ScoredClassifier
 from privfeat.selection.inputs import (
     check_candidates,
     check_estimator,
-    has_priors,
+    check_public_rows,
     statement_of,
 )
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
@@ -216,7 +216,7 @@ class DPRandomizedSearch(
             delta=self.delta,
             features=known_features(self),
             seeded=keys.seeded,
-            priors=has_priors(self.param_distributions, estimator),
+            candidates=self.param_distributions,
         )
         warn_of_unused_groups(X, None)
         fit = private_selection(
@@ -239,6 +239,7 @@ class DPRandomizedSearch(
         else:
             score = PublicScore(_in_memory(X_val), y_val, self.scoring)
         runner.check(self.n_features_in_, score)
+        check_public_rows(self.param_distributions, self.estimator, X)
         title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)

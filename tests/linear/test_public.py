@@ -1,14 +1,16 @@
 """Public rows are read in parts, stated, compared, and never those of the fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import privfeat
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares
-from privfeat.data import write_features
+from privfeat import DPFC, DPAdamLinear, DPLeastSquares, open_features
+from privfeat.data import join_features, write_features
+from privfeat.data.sharing import check_apart
 from privfeat.estimation.shifting import scaled_rows
 from privfeat.estimation.team import _described
 from privfeat.linear.parameters.public import PublicRows, read_public
@@ -90,7 +92,7 @@ def test_public_rows_help_and_those_of_another_kind_do_not_harm(cls, kinds):
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
 def test_moments_are_those_of_bounded_rows(row_scaling, public):
     public = np.concatenate([public * size for size in range(1, 101)])  # two parts
-    found = PublicRows(public, row_scaling, 1.5)
+    found = PublicRows(public, public, row_scaling, 1.5)
     center = np.array([0.5, 0.0, 0.1, 0.0])
 
     def bounded(center):
@@ -155,11 +157,33 @@ def test_records_of_the_fit_are_no_public_rows(public_file, three_classes):
     for given in (X, X[3:7]):
         with pytest.raises(ValueError, match="public must not be the records"):
             DPFC(public=given, **OPTIONS).fit(X, y)
+    for given in (X.tolist(), pd.DataFrame(X).astype({0: np.float32})):  # not views
+        with pytest.raises(ValueError, match="public must not be the records"):
+            DPFC(public=given, **OPTIONS).fit(given, y)
     DPFC(public=X.copy(), **OPTIONS).fit(X, y)  # nobody can know
     rows = public_file["train"]
     y = np.arange(50) % 3
     with pytest.raises(ValueError, match="public must not be the records"):
         DPFC(public=rows, **OPTIONS).fit(rows.X, y)
+
+
+@pytest.mark.parametrize("way", ["symbolic link", "hard link", "shard", "other"])
+def test_records_are_known_by_every_path_of_their_file(way, public_file, tmp_path):
+    again = tmp_path / "again.h5"
+    if way == "symbolic link":
+        again.symlink_to(public_file.path)
+    elif way == "hard link":
+        again.hardlink_to(public_file.path)
+    else:
+        write_features(tmp_path / "b.h5", {"train": (np.eye(4, dtype="f4"), range(4))})
+        others = ["b.h5"] if way == "other" else ["b.h5", "public.h5"]
+        join_features(again, [tmp_path / name for name in others])
+    rows = open_features(again)["train"].X
+    if way == "other":
+        check_apart(public_file["train"], rows)
+        return
+    with pytest.raises(ValueError, match="public must not be the records"):
+        check_apart(public_file["train"], rows)
 
 
 def test_public_rows_are_not_saved(public, three_classes, tmp_path):

@@ -1,13 +1,22 @@
-"""Users whose sums are clipped, in fits of several processes: here of two threads."""
+"""Clipped users, and rows of a file, in fits of several processes: of two threads."""
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
+import h5py
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPLeastSquaresRegressor
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    PrivacyLedger,
+    open_features,
+)
 from privfeat.core.sums import processes
+from privfeat.data import write_features
 from privfeat.exceptions import PrivacyError
 from tests.teams import Board, Thread
 
@@ -82,3 +91,27 @@ def test_processes_with_other_users_are_refused_where_that_matters(
         return
     with pytest.raises(PrivacyError, match="all processes must have the same groups"):
         together(fit)
+
+
+@pytest.mark.parametrize("place", [0, 2999])
+def test_no_process_charges_what_another_cannot_read(place, together, tmp_path):
+    """Each reads its own part: the first would charge, and then wait for the other."""
+    rows, y = np.ones((3000, 2), np.float32), np.arange(3000) % 3
+    write_features(tmp_path / "rows.h5", {"train": (rows, y)})
+    with h5py.File(tmp_path / "rows.h5", "r+") as file:
+        file["train/features"][place] = np.nan
+    budget = {"dataset": "a", "epsilon": 1.0, "delta": 1e-5}
+    ledger = PrivacyLedger(tmp_path / "a.ledger", **budget)
+
+    def fit(index):
+        clf = DPLeastSquares(classes=range(3), ledger=ledger)
+        try:
+            clf.fit(open_features(tmp_path / "rows.h5")["train"].X, y)
+        except (ValueError, PrivacyError) as error:
+            return str(error)
+
+    found = together(fit)
+    who = int(place > 2048)  # where the part of the second process begins
+    assert found[who] == "X must not contain NaN or infinity."
+    assert found[1 - who].startswith("every process must be able to read its rows")
+    assert not ledger.history

@@ -69,8 +69,8 @@ def selecting(seed=1, arithmetic="float64"):
         epsilon=1.0,
         delta=1e-5,
         features="the number of features (2)",
-        priors=False,
         seeded=False,
+        candidates={},
     )
     return PrivateFit(SimpleNamespace(), statement, KeyStream(seed), ()).charging()
 

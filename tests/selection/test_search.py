@@ -121,14 +121,39 @@ def test_fit_refuses_users():
         DPRandomizedSearch(base, {"ridge": [1.0]}).fit(np.eye(2), [0, 1])
 
 
-def test_search_states_what_it_assumes_of_priors(make, data):
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("prior", "that priors were made without the records"),
+        (
+            "public",
+            "the public rows, which the guarantee does not cover, and that they hold "
+            "no record of the search",
+        ),
+    ],
+)
+def test_search_states_what_it_assumes_of_public_parameters(name, told, make, data):
     """As a fit does, which one of the candidates is."""
-    n_features, told = data[0].shape[1], "that priors were made without the records"
-    prior = np.eye(3, n_features)
+    given = np.eye(3, data[0].shape[1])
     for estimator, candidates, expected in [
         (DPLeastSquares(classes=range(3)), {"ridge": [1, 2]}, False),
-        (DPLeastSquares(classes=range(3)), {"prior": [None, prior]}, True),
-        (DPLeastSquares(classes=range(3), prior=prior), [{"ridge": [1, 2]}], True),
+        (DPLeastSquares(classes=range(3)), {name: [None, given]}, True),
+        (DPLeastSquares(classes=range(3), **{name: given}), [{"ridge": [1, 2]}], True),
     ]:
         search = make(estimator, candidates, epsilon=3.0).fit(*data)
         assert (told in search.privacy_.public) == expected
+        assert (told in search.best_estimator_.privacy_.public) == expected
+
+
+def test_public_rows_are_looked_at_before_a_search_is_charged(make, data, tmp_path):
+    """Its runs, of clones and of parts of the records, would not see its records."""
+    budget = {"dataset": "a", "epsilon": 9.0, "delta": 1e-3}
+    ledger = privfeat.PrivacyLedger(tmp_path / "a.ledger", **budget)
+    gaps = np.full_like(data[0], np.nan)
+    for public, words in [(data[0], "not be the records"), (gaps, "be finite")]:
+        for own, candidates in [(public, {"ridge": [1]}), (None, {"public": [public]})]:
+            estimator = DPLeastSquares(classes=range(3), public=own)
+            search = make(estimator, candidates, ledger=ledger)
+            with pytest.raises(ValueError, match=f"public must {words}"):
+                search.fit(*data)
+    assert not ledger.history

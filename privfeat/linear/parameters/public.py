@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from privfeat._messages import array_of
 from privfeat._types import RowScaling
-from privfeat.data import FeatureSplit, LazyFeatures
+from privfeat.data.sharing import check_apart, finite_blocks, rows_of
 from privfeat.estimation.shifting import scaled_rows
 
 _FORMS = "Pass an array of shape (n_public, n_features), or features of a file"
-_ROWS = 4096  # that are read at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +23,14 @@ class PublicRows:
     Attributes
     ----------
     features : array or LazyFeatures of shape (n_public, n_features)
+    given : object
+        What they were made of: ``public`` of the fit.
     row_scaling, clip_norm
         As of the fit.
     """
 
     features: Any
+    given: Any
     row_scaling: RowScaling
     clip_norm: float
 
@@ -67,24 +68,11 @@ class PublicRows:
 
     def check_apart(self, X: Any) -> None:
         """Raise ValueError if these are rows of ``X``, or have NaN."""
-        own = self.features
-        same = own is X
-        if isinstance(own, LazyFeatures) and isinstance(X, LazyFeatures):
-            same = (own.path, own.dataset) == (X.path, X.dataset)
-        elif not (isinstance(own, LazyFeatures) or isinstance(X, LazyFeatures)):
-            same = not issparse(X) and np.may_share_memory(own, array_of(X))
-        if same:
-            raise ValueError(
-                "public must not be the records of the fit, got their file or memory. "
-                "The guarantee does not cover public rows: pass others, in a copy."
-            )
+        check_apart(self.given, X)
         _ = self.mean
 
     def _bounded(self, center: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        for start in range(0, len(self.features), _ROWS):
-            block = np.asarray(self.features[start : start + _ROWS])
-            if not np.all(np.isfinite(block)):
-                raise ValueError("public must be finite, got NaN or infinity.")
+        for block in finite_blocks(self.features):
             rows = scaled_rows(block, center, self.row_scaling)
             if self.row_scaling == "clip":
                 norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -98,7 +86,7 @@ def check_public(name: str, public: Any) -> None:
         return
     if issparse(public):
         raise TypeError(f"{name} must be dense, got a sparse array. {_FORMS}.")
-    features = _features(public)
+    features = rows_of(public)
     if getattr(features, "dtype", np.dtype("O")).kind not in "iuf":
         raise TypeError(f"{name} must be made of numbers. {_FORMS}.")
     if features.ndim != 2 or not features.shape[0]:
@@ -124,18 +112,11 @@ def read_public(estimator: Any, n_features: int) -> PublicRows | None:
     check_public("public", public)
     if public is None:
         return None
-    features = _features(public)
+    features = rows_of(public)
     if features.shape[1] != n_features:
         raise ValueError(
             f"public must have shape (n_public, {n_features}), got {features.shape}. "
             "Make its features by the network that made those of the records."
         )
     clip_norm = float(estimator.clip_norm)
-    return PublicRows(features, estimator.row_scaling, clip_norm)
-
-
-def _features(public: Any) -> Any:
-    """Return what is read by rows."""
-    if isinstance(public, FeatureSplit):
-        return public.X
-    return public if isinstance(public, LazyFeatures) else array_of(public)
+    return PublicRows(features, public, estimator.row_scaling, clip_norm)

@@ -1,0 +1,53 @@
+"""Public rows: read in parts, and not the records of a fit, as far as can be seen."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from privfeat._messages import array_of
+from privfeat.data.lazy import LazyFeatures
+from privfeat.data.reader import FeatureSplit
+
+_ROWS = 4096  # that are read at once
+
+
+def rows_of(public: Any) -> Any:
+    """Return what is read by rows."""
+    if isinstance(public, FeatureSplit):
+        return public.X
+    return public if isinstance(public, LazyFeatures) else array_of(public)
+
+
+def finite_blocks(public: Any) -> Iterator[NDArray[Any]]:
+    """Yield all rows in parts; ValueError if they hold NaN or infinity."""
+    rows = rows_of(public)
+    for start in range(0, len(rows), _ROWS):
+        block = np.asarray(rows[start : start + _ROWS])
+        if not np.all(np.isfinite(block)):
+            raise ValueError("public must be finite, got NaN or infinity.")
+        yield block
+
+
+def check_apart(public: Any, X: Any) -> None:
+    """Raise ValueError if both are one object, one memory or rows of one file.
+
+    A copy, which ``clone`` makes as well, is not found.
+    """
+    own = rows_of(public)
+    if public is X or _share(own, X):
+        raise ValueError(
+            "public must not be the records of the fit, got their file or memory. "
+            "The guarantee does not cover public rows: pass others, in a copy."
+        )
+
+
+def _share(own: Any, X: Any) -> bool:
+    n_files = isinstance(own, LazyFeatures) + isinstance(X, LazyFeatures)
+    if n_files == 2:
+        return bool(own.shares_rows(X))
+    if n_files or issparse(X):
+        return False
+    return bool(np.may_share_memory(own, array_of(X)))
