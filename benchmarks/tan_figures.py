@@ -48,7 +48,7 @@ def main() -> None:
     found = {
         "figure_2": {f"{eta:g}": figure_2(eta, args) for eta in ETAS},
         "figure_3": figure_3(args.noises),
-        "tables": tables(),
+        "epsilons": tables(),
     }
     for eta in ETAS:
         closed = closed_form_epsilon(eta, DELTA)
@@ -67,7 +67,7 @@ def main() -> None:
     header = ["table", "printed", "Rényi", "closed form", "loss distributions"]
     rows = [
         [row["table"], *(f"{row[name]:.2f}" for name in list(row)[1:])]
-        for row in found["tables"]
+        for row in found["epsilons"]
     ]
     print(markdown_table(header, rows, "epsilons"))
     if args.plots:
