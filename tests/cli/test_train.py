@@ -179,9 +179,9 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
         assert part in text
     with open(card, encoding="utf-8") as file:
         assert "A network trained by DP-SGD" in file.read()
-    (other,) = sorted((folder / "test").iterdir())[:1]
-    shutil.copytree(other, folder / "one" / other.name)
-    assert main(["report", model, "--out", page, "--test", str(folder / "one")]) == 1
+    other = shutil.copytree(folder / "test", folder / "other")
+    sorted(other.iterdir())[0].rename(other / "unknown")
+    assert main(["report", model, "--out", page, "--test", str(other)]) == 1
     assert "must have the classes" in capsys.readouterr().err
     assert main(["report", model, "--out", page, "--test", audit]) == 1
     assert "must be a folder of images" in capsys.readouterr().err
