@@ -203,7 +203,13 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         weight = None
         if prior is not None:
             norm = float(self.clip_norm)
-            weight = PriorWeight(prior, loss=shape.loss, row_norm=norm, gram=gram)
+            weight = PriorWeight(
+                prior,
+                loss=shape.loss,
+                row_norm=norm,
+                gram=gram,
+                n_records=None if weights is not None else rows.noisy_count,
+            )
         signal = shape.signal_filter(rows.center)
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior

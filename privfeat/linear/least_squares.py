@@ -186,6 +186,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
                 row_norm=float(self.clip_norm),
                 gram=gram,
                 spread=0.5 / math.sqrt(shape.n_outputs),  # half of indicators
+                n_records=rows.noisy_count,
             )
             return weight.least_squares(released, ridge=self._ridge(gram))
         sums = roots * released.value

@@ -24,6 +24,8 @@ _PROBE = 0.4
 _DRIFT = 1.0 / 40.0
 # Curvature where all classes have one probability is largest; later about half of it.
 _LATER = 2.0
+# By which the error of what is found at zero, where nothing learned has noise, is more.
+_AT_ZERO = 3.0
 _SCALES = (0.5, 3.0)  # of what is learned, in a step
 _GAIN = 0.5  # of one step, at most
 
@@ -47,6 +49,9 @@ class PriorWeight:
         from the first two gradients: one at a part of the believed weight, one at none.
     spread : float, optional
         Of scores at the believed weight. Default: 5.
+    n_records : float, optional
+        Released. It stands for the trace of a matrix that is mostly noise; without it
+        the belief then stays.
 
     Attributes
     ----------
@@ -69,6 +74,11 @@ class PriorWeight:
     D H D]]``, with ``H`` the Gram matrix times the curvature of the loss at equal
     probabilities. The variance of ``b / t`` is that of its linear part.
 
+    **What is known of the curvature.** Noise in the matrix may leave next to nothing
+    of ``<P G P>``. What bounds it is known before (`_believed`), and the two together
+    say how large it is and how sure that is; a Newton step is as unsure. So evidence
+    always counts, unless not even the number of records is known.
+
     **Privacy.** All of it is post-processing of releases and public facts.
     """
 
@@ -80,10 +90,12 @@ class PriorWeight:
         row_norm: float,
         gram: Release | None = None,
         spread: float | None = None,
+        n_records: float | None = None,
     ) -> None:
         m, size = prior.shape
         self.prior, self._gram, self._loss = prior, gram, loss
         self._energy = float(np.sum(prior**2))
+        self._blind = False  # nothing is known of curvature
         self._product: Callable[[Matrix], Matrix]
         if gram is None:
             self._trace = 1.0
@@ -92,19 +104,24 @@ class PriorWeight:
             )
         else:
             noise = gram.noise_stddev * math.sqrt(size)
-            self._trace = max(float(np.trace(gram.value)), noise, 1e-300)
+            self._trace = float(np.trace(gram.value))
+            if self._trace < 3.0 * noise:  # next to nothing but noise
+                self._blind = n_records is None
+                count = n_records or 0.0
+                self._trace = max(count * row_norm**2, noise if self._blind else 0.0)
+            self._trace = max(self._trace, 1e-300)
             matrix = positive_part(gram) if gram.symmetric else gram.value
             self._product = lambda rows: np.asarray(rows @ matrix)
-        self._scale = 1.0
-        unit = row_norm * math.sqrt(self._curvature(prior, prior) / (m * self._trace))
-        self._scale = {"softmax": 1.0 / m, "sigmoid": 0.25, "squared": 1.0}[loss]
-        self._start = (_SPREAD if spread is None else spread) / unit
-        self._mean, self._variance = self._start, (_DOUBT * self._start) ** 2
-        self._sure = 1.0  # the part of the curvature that is no noise
+        self._own: float = float(np.sum(self._product(prior) * prior))
+        self._doubt = 0.0
         if gram is not None:
             error = gram.noise_stddev * float(np.linalg.norm(prior @ prior.T))
-            own = self._curvature(prior, prior) / self._scale
-            self._sure = shrunk(own, error**2) / own
+            found = float(np.sum((prior @ gram.value) * prior))  # with no bias
+            self._own, self._doubt = self._believed(found, error)
+        self._scale: float = {"softmax": 1.0 / m, "sigmoid": 0.25, "squared": 1.0}[loss]
+        unit = row_norm * math.sqrt(self._own / (m * self._trace))
+        self._start = (_SPREAD if spread is None else spread) / unit
+        self._mean, self._variance = self._start, (_DOUBT * self._start) ** 2
         self._tried: list[tuple[float, float]] = []
         self.value = shrunk(self._mean, self._variance)
         self.at = 0.0 if gram is not None else _PROBE * self._start
@@ -119,7 +136,7 @@ class PriorWeight:
             if self._gram is None:
                 self.at = 0.0
             else:  # nothing is learned yet: a Newton step in one dimension
-                self._settle(self.at - slope / own, (noise / own) ** 2)
+                self._settle(-slope / own, (_AT_ZERO * noise / own) ** 2)
         elif len(self._tried) == 2 and self._gram is None:
             (far, steep), _ = self._tried
             rise = (steep - slope) / far
@@ -194,12 +211,30 @@ class PriorWeight:
         return np.asarray(self.value * prior + part * learned + common)
 
     def _settle(self, estimate: float, variance: float, most: float = 1.0) -> None:
-        """Update the belief by an estimate of the weight; not if curvature is noise."""
-        variance = variance / self._sure**2 if self._sure else math.inf
+        """Update the belief by an estimate, a Newton step from ``at``."""
+        step = max((estimate - self.at) ** 2 - variance, 0.0)
+        variance = math.inf if self._blind else variance + self._doubt * step
         gain = min(most, self._variance / (self._variance + variance))
         self._mean += gain * (estimate - self._mean)
         self._variance *= 1.0 - gain
         self.at = self.value = shrunk(self._mean, self._variance)
+
+    def _believed(self, found: float, error: float) -> tuple[float, float]:
+        """Return what is believed of ``<P G, P>``, and the variance of its logarithm.
+
+        Before ``found`` is seen, with the standard error ``error``, the logarithm is
+        equally likely to be anywhere between that of rows that point everywhere alike
+        and that of rows of which half lie like those of the prior.
+        """
+        least = self._trace * self._energy / self.prior.shape[1]
+        likely = 0.5 * self._trace * float(np.sum((self.prior @ self.prior.T) ** 2))
+        most = max(0.5 * least + likely / self._energy, found, 1.01 * least)
+        grid = np.linspace(math.log(least), math.log(most), 200)
+        chance = -0.5 * ((np.exp(grid) - found) / max(error, 0.02 * least)) ** 2
+        chance = np.exp(chance - np.max(chance))
+        chance /= np.sum(chance)
+        mean = float(chance @ grid)
+        return math.exp(mean), float(chance @ (grid - mean) ** 2)
 
     def _curvature(self, left: Matrix, right: Matrix) -> float:
         """Return that of the loss at equal probabilities between two directions.
@@ -207,10 +242,9 @@ class PriorWeight:
         Along one direction at least that of rows which point everywhere alike: noise in
         the matrix may leave less than nothing.
         """
-        if left is self.prior is right and self._gram is not None:
-            found = float(np.sum((left @ self._gram.value) * right))  # with no bias
-        else:
-            found = float(np.sum(self._product(left) * right))
+        if left is self.prior is right:
+            return self._scale * self._own
+        found = float(np.sum(self._product(left) * right))
         if left is right:
             least = self._trace / left.shape[1]
             found = max(found, least * float(np.sum(left**2)))

@@ -100,3 +100,29 @@ def test_shrunk_is_smooth_and_never_negative():
     assert shrunk(2.0, 0.0) == 2.0
     assert shrunk(2.0, 2.0) == 1.0
     assert shrunk(1.0, 2.0) == shrunk(-1.0, 0.0) == shrunk(0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("n_records", "falls"), [(3000, True), (None, False)])
+def test_matrix_of_noise_hides_no_evidence(draws, n_records, falls):
+    """Its noise left the curvature at nothing, and a wrong prior its full weight."""
+    rows, labels, prior = draws
+    exact = rows.T @ rows
+    found = np.sum((prior @ exact) * prior) / np.linalg.norm(prior.T @ prior) ** 2
+    unlucky = exact - 1.1 * found * prior.T @ prior  # curvature below nothing
+    gram = Release("gram", unlucky, 600.0, True)
+    options = {"loss": "softmax", "row_norm": 1.0, "gram": gram}
+    weight = PriorWeight(-prior, n_records=n_records, **options)
+    believed, nothing = weight.value, np.zeros_like(prior)
+    for seed in range(20):
+        value = gradient(rows, labels, -weight.at * prior, 20.0, seed)
+        weight.update(value, nothing)
+    assert (weight.value < 0.1 * believed) == falls
+
+
+def test_matrix_that_is_nearly_exact_leaves_no_doubt(draws):
+    rows, _, prior = draws
+    gram = Release("gram", rows.T @ rows, 0.1, True)
+    weight = PriorWeight(prior, loss="softmax", row_norm=1.0, gram=gram)
+    exact = np.sum((prior @ gram.value) * prior)
+    assert weight._own == pytest.approx(exact, rel=0.02)
+    assert weight._doubt < 1e-3
