@@ -9,11 +9,12 @@ With n records, d features, m classes and T steps, floating-point operations are
 
 and a fit takes
 
-    (gradient / r_gradient + Gram / r_gram + passes n d (1 / r_bound + bytes / r_disk))
-    / devices + systems / r_systems
+    (gradient / r_gradient + Gram / r_gram + passes n d / r_bound
+    + (passes + 1) n d bytes / r_disk) / devices + systems / r_systems
 
 seconds: records are divided among the devices, each of which reads its share from
-its own disk; systems are solved by one. Reading does not overlap with arithmetic.
+its own disk, once more before the charge; systems are solved by one. Reading does not
+overlap with arithmetic.
 A pass serves as many matrices of classes as fit into a gibibyte. k > 1 devices also
 take
 
@@ -100,7 +101,8 @@ def work(estimator: str, n: float, d: float, m: float, steps: float) -> Work:
 def seconds(work: Work, rates: Rates, n: float, d: float, devices: int) -> float:
     """Return the time of a fit by the formula above."""
     shared = work.gradient / rates.gradient + work.gram / rates.gram
-    shared += work.passes * n * d * (1 / rates.bound + STORED_BYTES / rates.disk)
+    shared += work.passes * n * d / rates.bound
+    shared += (work.passes + 1) * n * d * STORED_BYTES / rates.disk
     # what is added up is sent back as a release
     sent = 2 * work.values * SENT_BYTES / rates.network * 2 * (devices - 1) / devices
     sent += 2 * work.sums / rates.reductions * (devices - 1)
