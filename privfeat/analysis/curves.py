@@ -81,11 +81,9 @@ def measured_on() -> str:
     Examples
     --------
     >>> measured_on()
-    'banking77 (77 classes) and mnist5k (10 classes)'
+    'banking77 (77 classes), cifar10_128 (10 classes), mnist5k (10 classes)'
     """
-    return " and ".join(
-        f"{one['name']} ({one['n_classes']} classes)" for one in _sets()
-    )
+    return ", ".join(f"{one['name']} ({one['n_classes']} classes)" for one in _sets())
 
 
 @cache

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any
 
 from privfeat._checks import check_choice, check_positive
@@ -100,8 +101,9 @@ def check_name(dataset: str, others: Iterable[str]) -> None:
 
 def tell_of_new(budget: Budget, ledger: str, others: Sequence[str]) -> None:
     """Say on stderr that a budget was created: a wrong name or path makes a second."""
-    beside = ", ".join(map(repr, others[:10])) or "nothing"
-    beside += " and more" * (len(others) > 10)
+    alike = get_close_matches(budget.dataset, others, 10, 0.0)  # the nearest first
+    beside = ", ".join(map(repr, alike)) or "nothing"
+    beside += " and more" * (len(others) > len(alike))
     STDERR.write(
         f"privfeat: created a budget for {budget.dataset!r}, epsilon = "
         f"{budget.epsilon:g} at delta = {budget.delta:g}, in {ledger}, which held "
