@@ -267,7 +267,7 @@ def release_mean(
 ) -> tuple[NDArray[np.float64], float]:
     """Return a private mean of the rows after scaling, before a clip, and their number.
 
-    The mean has shape (n_features,).
+    The mean has shape (n_features,). Rows count as they are scaled: 0.89 to 1 each.
 
     Notes
     -----
