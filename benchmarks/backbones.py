@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
 from accuracy import shown
-from views import extracted, held_out
 
 import privfeat
 
@@ -88,6 +87,8 @@ def sets_of(args: Any, folder: Path) -> dict[str, Any]:
 
 def of_images(name: str, weights: str, folder: Path, args: Any) -> tuple[Any, ...]:
     """Return fitted and held-out rows of the images."""
+    from views import extracted, held_out  # which import torch
+
     found = extracted(name, weights, folder, args)
     rows, y = found["zoom 1"], found["labels"]
     held = held_out(rows)
