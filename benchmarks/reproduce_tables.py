@@ -12,13 +12,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
-from reproduce import METHODS, Cell, best_cells, tuned
+from _results import Cells, keep_tables, markdown_table, settings_of
+from reproduce import METHODS, Cell, tuned
 
 import privfeat
 
 PUBLISHED = Path(__file__).parent / "reproduce" / "published.json"
 EPSILONS = [math.inf, 0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0]
+CHOICES = ("epsilons", "methods", "epochs", "ours", "published")
 OURS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear")
 
 
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, nargs="+", default=[40], metavar="N")
     parser.add_argument("--rows", choices=("raw", "unit"), default="raw")
     parser.add_argument("--as-printed", action="store_true", help="no projection")
+    parser.add_argument("--bias", choices=("fixed", "trained", "none"), default="fixed")
     parser.add_argument("--published", choices=("imagenet-1k", "cifar-10", "cifar-100"))
     parser.add_argument("--ours", action="store_true", help="our untuned estimators")
     parser.add_argument("--seed", type=int, default=0)
@@ -43,10 +45,9 @@ def main() -> None:
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     name = args.features.stem
     data, n_classes = load(args.features, args.rows)
-    known = []
-    if args.out and args.out.exists():
-        content = json.loads(args.out.read_text(encoding="utf-8"))
-        known = [Cell.from_dict(cell) for cell in content["cells"]]
+    # what these choose, a file may have more or less of
+    store = Cells(args.out, settings_of(args, *CHOICES))
+    known = [Cell.from_dict(cell) for cell in store.content.get("cells", {}).values()]
     cells = list(known)
 
     def report(cell):
@@ -56,11 +57,7 @@ def main() -> None:
             f"{100 * cell.mean:.2f} ± {100 * cell.error:.2f} ({cell.seconds:.0f} s)",
             flush=True,
         )
-        if args.out:
-            best = {f"{e:g}": c.scores for e, c in best_cells(cells).items()}
-            content = {name: best, "cells": [cell.as_dict() for cell in cells]}
-            settings = {"delta": args.delta, "rows": args.rows, "seed": args.seed}
-            write_json(args.out, content | settings)
+        store.get(f"{cell.method} {cell.epochs}, {cell.epsilon:g}", cell.as_dict)
 
     budgets = args.trials * (len(args.epochs) if len(args.trials) == 1 else 1)
     tuned(
@@ -72,6 +69,7 @@ def main() -> None:
         epochs=args.epochs,
         n_classes=n_classes,
         project=not args.as_printed,
+        bias=args.bias,
         seed=args.seed,
         known=known,
         on_cell=report,

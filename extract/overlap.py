@@ -9,14 +9,17 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._files import write_atomically
-from privfeat.data import FeatureFile, open_features
+from privfeat.data import FeatureFile, FeatureWriter, open_features
 from privfeat.data.origin import differing, value
+from privfeat.data.schema import RESERVED, require_free
+from privfeat.data.sharing import WITHOUT_DUPLICATES
 
 from .errors import ExtractError, say
 from .values import count_or_zero, path_argument
@@ -25,6 +28,10 @@ BLOCK_ROWS = 4096
 _WARNING = (
     "warning: counts and pairs tell of the records of both files. If "
     "one is private, so is this result: no privacy statement covers it."
+)
+_WARNING_OF_REMOVAL = (
+    "warning: which rows of B are missing tells of the records of A. Keep the file at "
+    "home, and do not fit on A with it as public=: such a fit is refused."
 )
 
 
@@ -89,6 +96,9 @@ def main(argv: Sequence[str]) -> None:
     """Compare two files, print what is near, and write it where asked."""
     options = _parser().parse_args(argv)
     say(_WARNING)
+    if options.remove is not None:
+        say(_WARNING_OF_REMOVAL)
+        require_free(options.remove, overwrite=False)
     with open_features(options.a) as a, open_features(options.b) as b:
         found = dict(zip("ab", nearest(a, b), strict=True))
         pairs = _pairs(a, b, found["a"], options.threshold)
@@ -115,6 +125,62 @@ def main(argv: Sequence[str]) -> None:
             ],
         }
         write_atomically(options.out, (json.dumps(document, indent=1) + "\n").encode())
+    if options.remove is not None:
+        near = found["b"].similarity >= options.threshold
+        with open_features(options.a) as a, open_features(options.b) as b:
+            write_without(b, near, options.remove, of=a)
+        print(
+            f"{options.remove}: {np.count_nonzero(~near)} of {len(near)} rows of "
+            f"{options.b}, without {np.count_nonzero(near)} near-duplicates"
+        )
+
+
+def write_without(
+    file: FeatureFile, near: NDArray[np.bool_], path: Path, *, of: FeatureFile
+) -> None:
+    """Write the rows of a file that are not ``near``, with what is known of its origin.
+
+    Parameters
+    ----------
+    file : FeatureFile
+    near : bool array of shape (n_rows,)
+        Which to leave out, over all splits.
+    path : Path
+        The file to write, which must not exist.
+    of : FeatureFile
+        Whose near-duplicates they are. Each split keeps its fingerprint, by which
+        ``public=`` refuses rows that the records of the fit have chosen.
+
+    Raises
+    ------
+    ExtractError
+        If no row is left.
+    FeatureFileError
+        If the file exists.
+    """
+    if np.all(near):
+        raise ExtractError(f"{file.path} must hold a row that is no near-duplicate.")
+    writer = FeatureWriter(
+        path,
+        n_features=file.n_features,
+        dtype=file.metadata["feature_dtype"],
+        arguments={"writer": "overlap --remove"},
+        overwrite=True,  # what an earlier call left
+    )
+    with writer:
+        first = 0
+        for name, split in file.items():
+            kept = np.flatnonzero(~near[first : first + len(split)])
+            for start in range(0, len(kept), BLOCK_ROWS):
+                rows = kept[start : start + BLOCK_ROWS]
+                groups = None if split.groups is None else split.groups[rows]
+                writer.append(name, split.X[rows], split.y[rows], groups=groups)
+            first += len(split)
+        left_out = {*RESERVED, "arguments"}
+        metadata = {k: v for k, v in file.metadata.items() if k not in left_out}
+        (made,) = {split.made for split in of.values()}
+        chosen = {name: {WITHOUT_DUPLICATES: made} for name in file}
+        writer.finish(metadata, class_names=file.class_names, split_metadata=chosen)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,6 +205,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--out", type=path_argument, metavar="FILE.json", help="write all pairs there"
+    )
+    parser.add_argument(
+        "--remove",
+        type=path_argument,
+        metavar="OUT.h5",
+        help="write B without its near-duplicates of A there",
     )
     return parser
 

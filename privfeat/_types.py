@@ -4,7 +4,7 @@ from typing import Any, Literal, get_args
 
 Adjacency = Literal["add_remove", "replace_one"]
 Unit = Literal["record", "user"]
-Accounting = Literal["exact", "zcdp", "pld"]
+Accounting = Literal["exact", "zcdp", "pld", "rdp"]
 Arithmetic = Literal["float64", "exact"]
 Loss = Literal["sigmoid", "softmax", "squared"]
 LossOption = Literal["auto", "softmax", "sigmoid", "squared"]

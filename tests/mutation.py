@@ -45,6 +45,8 @@ TESTS = {
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
     "accounting.pld": ("pld", "noise_levels", "calibration"),
+    "accounting.rdp": ("rdp", "noise_levels"),
+    "accounting.accountants": ("noise_levels", "rdp"),
     "bounds.clipping": (
         *("clipping", "../sums/test_statistics", "../sums/test_papers"),
         "../sums/arithmetic/test_kernels",

@@ -125,10 +125,11 @@ RULES = {
 ALSO_ALLOWED = {
     "privfeat/audit/one_run.py": {"jax_privacy"},
     "privfeat/core/accounting/pld.py": {"dp_accounting"},
+    "privfeat/core/accounting/rdp.py": {"dp_accounting"},
     "privfeat/core/statement/composition.py": {"dp_accounting"},
     "privfeat/core/ledger/postgres_store.py": {"psycopg", "sqlalchemy"},
     "privfeat/core/statement/event_json.py": {"dp_accounting"},
-    "privfeat/core/accounting/calibration.py": {"dp_accounting"},
+    "privfeat/core/accounting/accountants.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
     "privfeat/core/accounting/plan.py": {"dp_accounting"},
     "privfeat/core/statement/privacy_statement.py": {"dp_accounting"},

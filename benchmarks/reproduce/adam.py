@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from reproduce.accounting import renyi_rho
-from reproduce.problem import clipped_gradients
+from reproduce.problem import clipped_gradients, start_of
 
 LABEL, EPOCHS, BIAS = "DP-Adam", (1, 10, 100), -10.0
 DECAYS, TINY = (0.9, 0.999), 1e-8
@@ -30,12 +30,15 @@ def decades(n_iter):
     return {"learning_rate": (-0.5, 2.5), "lam": (-7.0, 0.0)}
 
 
-def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS):
-    """Return coefficients (K, m, d); ``lam / 2 norm(coef)**2`` is in the objective."""
+def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS, trained=False):
+    """Return coefficients (K, m, d); ``lam / 2 norm(coef)**2`` is in the objective.
+
+    A bias is part of the objective, if it is ``trained``, but not of the norm.
+    """
     clips = trials["clip_norm"]
     rates = trials["learning_rate"].astype(np.float32)[:, None, None]
     lams = trials["lam"].astype(np.float32)[:, None, None]
-    coefs = np.zeros((len(clips), problem.m, problem.d), np.float32)
+    coefs, bias = start_of(problem, len(clips), bias, trained)
     stddevs = (sigma / problem.n * clips)[:, None, None] if sigma else None
     first, second = np.zeros_like(coefs), np.zeros_like(coefs)
     for step in range(1, n_iter + 1):
@@ -43,7 +46,8 @@ def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS):
         if sigma:
             noise = rng.standard_normal(coefs.shape, dtype=np.float32)
             gradients += stddevs.astype(np.float32) * noise
-        gradients += lams * coefs
+        shrunk = coefs[:, :, :-1] if trained else coefs
+        gradients[:, :, : shrunk.shape[2]] += lams * shrunk
         first += np.float32(1 - DECAYS[0]) * (gradients - first)
         second += np.float32(1 - DECAYS[1]) * (gradients**2 - second)
         corrected = np.sqrt(second / np.float32(1 - DECAYS[1] ** step))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from reproduce.accounting import zcdp_rho
-from reproduce.problem import clipped_gradients, noisy_symmetric
+from reproduce.problem import clipped_gradients, noisy_symmetric, start_of
 
 LABEL, EPOCHS, BIAS = "DP-FC", (1, 10, 100), -10.0
 
@@ -30,7 +30,7 @@ def decades(n_iter):
     return {"learning_rate": (-1.5, 2.0), "lam": (-2.5, 2.0)}
 
 
-def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS):
+def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS, trained=False):
     """Return coefficients (K, m, d), in the mean form of the paper.
 
     Parameters
@@ -41,7 +41,7 @@ def fit(problem, trials, *, sigma, n_iter, rng, project=True, bias=BIAS):
     """
     clips, rates = trials["clip_norm"], trials["learning_rate"].astype(np.float32)
     inverses = _inverses(problem, trials, sigma, rng, project)
-    coefs = np.zeros((len(clips), problem.m, problem.d), np.float32)
+    coefs, bias = start_of(problem, len(clips), bias, trained)
     stddevs = (sigma / problem.n * clips)[:, None, None] if sigma else None
     for _ in range(n_iter):
         gradients = clipped_gradients(problem, coefs, clips, bias) / problem.n

@@ -31,6 +31,15 @@ class Problem:
         self.gram = lru_cache(self._gram)
         self.class_sums = lru_cache(self._class_sums)
 
+    @cached_property
+    def with_constant(self):
+        """The same rows with a last column of ones, whose coefficient is a bias."""
+        ones = [np.ones((len(rows), 1), np.float32) for rows in (self.X, self.X_test)]
+        rows = [
+            np.hstack(pair) for pair in zip((self.X, self.X_test), ones, strict=True)
+        ]
+        return Problem(rows[0], self.y, rows[1], self.y_test, self.m)
+
     def clipped(self, clip_norm, rows=slice(None)):
         """Return rows of norm at most ``clip_norm``."""
         factor = np.minimum(1, clip_norm / self.norms[rows]).astype(np.float32)
@@ -102,6 +111,21 @@ def clipped_gradients(problem, coefs, clip_norms, bias):
         residuals *= scale.astype(np.float32)[:, :, None]
         sums += residuals.reshape(len(rows), -1).T @ rows
     return sums.reshape(coefs.shape)
+
+
+def start_of(problem, n_trials, bias, trained):
+    """Return initial coefficients, and what is added to every logit.
+
+    Parameters
+    ----------
+    trained : bool
+        ``bias`` is where the last column's coefficients start (`with_constant`), as
+        the paper prints it; otherwise it is fixed, as in the authors' code.
+    """
+    coefs = np.zeros((n_trials, problem.m, problem.d), np.float32)
+    if trained:
+        coefs[:, :, -1] = bias
+    return coefs, 0.0 if trained else bias
 
 
 def sigmoid(logits, bias=0.0):

@@ -67,6 +67,7 @@ def tuned(
     epochs=None,
     n_classes=None,
     project=True,
+    bias="fixed",
     seed=0,
     known=(),
     on_cell=None,
@@ -90,6 +91,10 @@ def tuned(
     project : bool
         Make noisy matrices symmetric and positive semidefinite, as the authors' code
         does, instead of leaving them as printed.
+    bias : {"fixed", "trained", "none"}
+        Of DP-FC and DP-Adam: -10 in every logit, as in the authors' code; trained from
+        -10 on, in a column of ones, as the paper prints it; or none. The others have
+        none.
     seed : int
     known : sequence of Cell
         Of an earlier, interrupted run; they are kept and not run again.
@@ -120,13 +125,24 @@ def tuned(
                     continue
                 budget = trials if isinstance(trials, int) else trials[n_iter]
                 near = _neighbours(cells, name, n_iter, epsilon)
+                rows, options = _biased(method, problem, bias)
+                options["project"] = project
                 cell = _tune(
-                    method, problem, epsilon, delta, n_iter, budget, near, project, rng
+                    method, rows, epsilon, delta, n_iter, budget, near, options, rng
                 )
                 cells.append(cell)
                 if on_cell:
                     on_cell(cell)
     return cells
+
+
+def _biased(method, problem, bias):
+    """Return the rows that a method is fitted on, and its options of the bias."""
+    if not hasattr(method, "BIAS"):
+        return problem, {}
+    if bias == "trained":
+        return problem.with_constant, {"trained": True}
+    return problem, {"bias": {"fixed": method.BIAS, "none": 0.0}[bias]}
 
 
 def best_cells(cells):
@@ -150,11 +166,11 @@ def _neighbours(cells, name, n_iter, epsilon):
     return same[:1] + shorter
 
 
-def _tune(method, problem, epsilon, delta, n_iter, budget, near, project, rng):
+def _tune(method, problem, epsilon, delta, n_iter, budget, near, options, rng):
     began = time.perf_counter()
     private = not math.isinf(epsilon)
     sigma = method.noise_multiplier(epsilon, delta, n_iter) if private else 0.0
-    settings = {"sigma": sigma, "n_iter": n_iter, "project": project}
+    settings = {"sigma": sigma, "n_iter": n_iter, **options}
     clips = _clip_norms(problem) if private else [math.inf]
     tried, accuracies = [], []
     for part, spread in ROUNDS:

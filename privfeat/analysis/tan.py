@@ -163,9 +163,9 @@ def _binomials() -> tuple[NDArray[Any], ...]:
 def _renyi_epsilon(
     sampling_prob: float, noise_multiplier: float, n_iter: int, delta: float
 ) -> float:
-    """Return what `core.accounting.pld.rdp_epsilon` does, or a millionth more.
+    """Return the Rényi epsilon at whole orders; it needs no dp-accounting.
 
-    It needs no dp-accounting, which takes long to import.
+    `core.accounting.rdp.rdp_epsilon` has fractional orders too, and is no larger.
 
     Of whole order ``a`` the divergence of a step is ``log(sum_j C(a, j) (1 - q)^(a - j)
     q^j exp(j (j - 1) / (2 sigma^2))) / (a - 1)``: [2]_ Section 3.3. The weights sum to

@@ -49,7 +49,7 @@ def run(args: Namespace) -> None:
         n_classes = _count_classes(args, train)
         test = _open_test(args, train)
         if args.public is not None:
-            params["public"] = _open_public(args, train).X
+            params["public"] = _open_public(args, train)
         groups = _groups(args, train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params

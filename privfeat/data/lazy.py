@@ -79,7 +79,7 @@ class LazyFeatures(OnDisk):
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.has_groups = has_groups
-        self._made = made
+        self.made = made
         self._pid = -1  # of the process that opened the file
         self._closed = False
 
@@ -101,7 +101,7 @@ class LazyFeatures(OnDisk):
 
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
         known = (self.path, self.dataset, self.shape, self.dtype)
-        return LazyFeatures, (*known, self.has_groups, self._made)
+        return LazyFeatures, (*known, self.has_groups, self.made)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.
@@ -234,7 +234,7 @@ class LazyFeatures(OnDisk):
             )
         if self._pid != os.getpid():
             self._parts, self._files = open_parts(
-                self.path, self.dataset, self.shape, self.dtype, self._made
+                self.path, self.dataset, self.shape, self.dtype, self.made
             )
             self._pid = os.getpid()
         return self._parts

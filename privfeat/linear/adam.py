@@ -68,7 +68,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         Return the last iterate, or the mean of all.
     sampling_prob : float, default=1.0
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
-        sampling). Below 1 it needs ``accounting="pld"`` and add/remove.
+        sampling). Below 1 it needs ``accounting="pld"`` or ``"rdp"``, and add/remove.
     {class_weight}
     {prior}
     {public}

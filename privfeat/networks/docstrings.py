@@ -15,6 +15,9 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         Noise of every step instead of ``epsilon``.
     adjacency : {{"add_remove", "replace_one"}}, default="add_remove"
         Replace-one needs full batches.
+    accounting : {{"exact", "zcdp", "pld", "rdp"}}, optional
+        How noise converts to (epsilon, delta). Batches need ``"pld"``, the default, or
+        ``"rdp"``: a few percent more, in milliseconds. Full ones: ``"exact"``.
     epochs : float, default=10.0
         Steps are ``epochs * n_samples / expected_batch_size``, rounded up.
     n_iter : int, optional

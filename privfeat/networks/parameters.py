@@ -15,7 +15,7 @@ from privfeat._checks import (
     check_positive,
     check_real,
 )
-from privfeat._types import Adjacency, Unit
+from privfeat._types import ACCOUNTINGS, Accounting, Adjacency, Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
@@ -65,6 +65,7 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     delta: float = 1e-5
     noise_multiplier: float | None = None
     adjacency: Adjacency = "add_remove"
+    accounting: Accounting | None = None
     epochs: float = 10.0
     n_iter: int | None = None
     expected_batch_size: float | None = 256
@@ -100,6 +101,8 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         """Check the parameters that nothing else does; nothing is stored."""
         for name, allowed in _CHOICES.items():
             check_choice(name, getattr(self, name), allowed)
+        if self.accounting is not None:
+            check_choice("accounting", self.accounting, ACCOUNTINGS)
         for name, high in _COUNTS.items():
             check_int(name, getattr(self, name), low=1, high=high)
         for name, high in _OPTIONAL_COUNTS.items():
@@ -189,7 +192,7 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             epsilon=self.epsilon,
             delta=self.delta,
             noise_multiplier=self.noise_multiplier,
-            accounting="pld" if share < 1.0 else "exact",
+            accounting=self.accounting or ("pld" if share < 1.0 else "exact"),
             adjacency=self.adjacency,
         )
         return plan, n_iter, batch_size

@@ -22,7 +22,8 @@ def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
     sampling probabilities that it states, or from its selection.
     """
     from privfeat.core.accounting.conversions import gaussian_epsilon, rho_from_mu
-    from privfeat.core.accounting.pld import pld_epsilon, rdp_epsilon
+    from privfeat.core.accounting.pld import pld_epsilon
+    from privfeat.core.accounting.rdp import rdp_epsilon
     from privfeat.core.accounting.selection import selection_epsilon
 
     stated, delta, least = statement.epsilon, statement.delta, 1.0 - _ROUNDING
@@ -42,9 +43,11 @@ def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
             # Rényi divergences take milliseconds and give a little too much. Privacy
             # loss distributions take minutes if epsilon is far above the stated one.
             limit = 3.0 * stated + 5.0 if stated < 30.0 else math.inf
-            if rdp_epsilon(statement.event(), delta) > limit:
+            epsilon = rdp_epsilon(statement.event(), delta)
+            if epsilon > limit:
                 return False
-            epsilon = pld_epsilon(statement.event(), delta)
+            if statement.accounting != "rdp":
+                epsilon = pld_epsilon(statement.event(), delta)
         else:
             costs = [r.count / r.noise_multiplier**2 for r in statement.releases]
             mu = math.sqrt(math.fsum(costs))

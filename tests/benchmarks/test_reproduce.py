@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import dp_accounting
@@ -9,12 +10,14 @@ import numpy as np
 import optax
 import pytest
 import reproduce
+import reproduce_tables
 from dp_accounting.rdp import RdpAccountant
 from reproduce import accounting, adam, feature_covariance, least_squares, newton
 from reproduce.problem import Problem, clipped_gradients, noisy_symmetric
 from reproduce.search import METHODS, _parameters
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
+from privfeat.data import write_features
 
 N, D, M = 60, 5, 3
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
@@ -240,3 +243,43 @@ def test_tuned_goes_on_from_the_cells_of_a_file(data):
     cells = reproduce.tuned(*data, *data, epsilons=[8.0, 1.0], known=known, **options)
     assert cells[0] == first[0]
     assert [cell.epsilon for cell in cells] == [8.0, 1.0]
+
+
+@pytest.mark.parametrize("method", [feature_covariance, adam])
+def test_a_trained_bias_starts_where_the_fixed_one_stays(problem, method):
+    trials = table(clip_norm=[math.inf], learning_rate=[0.5], lam=[0.1])
+    rows = problem.with_constant
+    assert rows.X.shape == (N, D + 1)
+    assert np.all(rows.X[:, -1] == 1)
+    trained, fixed = (
+        method.fit(rows, trials, n_iter=1, bias=-10.0, trained=trained, **NOISELESS)
+        for trained in (True, False)
+    )
+    fixed[:, :, -1] -= 10.0
+    np.testing.assert_allclose(trained, fixed, rtol=1e-5, atol=1e-5)
+    # the decay of the weights leaves it: with no gradient left it would go to 0
+    free = method.fit(rows, trials, n_iter=9, bias=-1e4, trained=True, **NOISELESS)
+    assert np.all(free[:, :, -1] < -9e3)
+
+
+@pytest.mark.parametrize("bias", ["fixed", "trained", "none"])
+def test_tables_continue_and_know_their_bias(tmp_path, data, bias, monkeypatch):
+    X, y = data
+    write_features(
+        tmp_path / "a.h5", {"train": (X, y), "test": (X, y)}, class_names="abc"
+    )
+    words = f"--trials 5 --epochs 1 --epsilons 1 8 --bias {bias} --methods DP-FC"
+    out = tmp_path / "a.json"
+    argv = ["benchmarks/reproduce_tables.py", tmp_path / "a.h5", *words.split()]
+    monkeypatch.setattr(sys, "argv", [*map(str, argv), "--out", str(out)])
+    reproduce_tables.main()
+    first = json.loads(out.read_text())
+    assert list(first["cells"]) == ["DP-FC 1, 8", "DP-FC 1, 1"]
+    assert first["settings"]["bias"] == bias
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--methods", "DP-FC", "DP-LS"])
+    reproduce_tables.main()
+    second = json.loads(out.read_text())
+    assert len(second["cells"]) == 4
+    for name, cell in first["cells"].items():
+        assert second["cells"][name] == cell
+    assert len(second["tables"]["a"]["rows"]) == 2

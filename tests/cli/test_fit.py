@@ -68,6 +68,16 @@ def test_fit_passes_all_privacy_options(run, features, tmp_path):
     assert statement.accounting == "zcdp"
 
 
+def test_fit_samples_records_by_renyi_divergences(run, features, tmp_path):
+    options = "--estimator DPAdamLinear --accounting rdp --noise-multiplier 3".split()
+    sampling = ("--set", "sampling_prob=0.5", "--set", "n_iter=2")
+    files = ("--train", features, "--out", tmp_path / "m")
+    assert run("fit", *options, *sampling, *files)[0] == 0
+    statement = persistence.load_statement(tmp_path / "m")
+    assert (statement.accounting, statement.mu) == ("rdp", None)
+    assert "Rényi divergences" in run("statement", tmp_path / "m")[1]
+
+
 def test_fit_passes_the_arithmetic(run, features, tmp_path):
     arguments = ("--arithmetic", "exact", "--train", features, "--out", tmp_path / "m")
     assert run(*FIT, *arguments)[0] == 0

@@ -6,7 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+from privfeat.cli import main as privfeat_main
 from privfeat.data import open_features, write_features
+from privfeat.data.sharing import check_apart
 from privfeat_extract import overlap
 from privfeat_extract.cli import main
 from privfeat_extract.errors import say
@@ -58,6 +60,63 @@ def test_overlap_prints_counts_and_pairs(run, files, tmp_path):
         (["train", 7], ["train", 5]),
     ]
     assert all(0.9999 < pair["similarity"] <= 1.0 for pair in pairs)
+
+
+def test_remove_writes_the_rows_that_have_no_near_duplicate(run, files, tmp_path):
+    clean = tmp_path / "clean.h5"
+    status, out, err = run("overlap", *files, "--remove", clean)
+    assert status == 0
+    assert "clean.h5: 67 of 70 rows of " in out
+    assert "without 3 near-duplicates" in out
+    assert "which rows of B are missing tells" in err
+    with open_features(files[1]) as b, open_features(clean) as kept:
+        rows = np.delete(np.arange(70), [5, 6, 69])
+        assert np.array_equal(kept["train"].X[:], b["train"].X[rows])
+        assert np.array_equal(kept["train"].y, b["train"].y[rows])
+        kept.verify()
+        assert kept.metadata["feature_dtype"] == b.metadata["feature_dtype"]
+    assert "clean.h5: 0 of 67 rows" in run("overlap", files[0], clean)[1]
+    assert "must not exist" in run("overlap", *files, "--remove", clean)[2]
+
+
+def test_remove_keeps_origin_splits_and_users(run, files, tmp_path):
+    rng = np.random.default_rng(1)
+    rows, names = rng.normal(size=(9, 16)).astype(np.float16), ["cat", "dog"]
+    with open_features(files[0]) as a:
+        rows[2], rows[4:] = a["train"].X[3], a["train"].X[:5]
+    splits = {
+        "train": (rows[:4], np.arange(4) % 2, np.arange(4)),
+        "test": (rows[4:], np.zeros(5, int), np.zeros(5, int)),
+    }
+    b, clean = tmp_path / "c.h5", tmp_path / "clean.h5"
+    write_features(b, splits, class_names=names, metadata={"model": "m", "n": 3})
+    assert run("overlap", files[0], b, "--threshold", 0.99, "--remove", clean)[0] == 0
+    with open_features(clean) as kept:
+        assert list(kept) == ["train"]
+        assert kept["train"].groups.tolist() == [0, 1, 3]
+        assert kept["train"].X.dtype == np.float16
+        assert (kept.class_names, kept.origin["model"]) == (("cat", "dog"), "m")
+    for path in (files[0], b):  # nothing would be left
+        status, _, err = run("overlap", path, path, "--remove", tmp_path / "no.h5")
+        assert (status, (tmp_path / "no.h5").exists()) == (1, False)
+        assert "must hold a row that is no near-duplicate" in err
+
+
+def test_rows_that_the_records_of_a_fit_chose_are_not_public(
+    run, files, tmp_path, capsys
+):
+    clean = tmp_path / "clean.h5"
+    assert run("overlap", *files, "--remove", clean)[0] == 0
+    train = open_features(files[0])["train"].X
+    chosen, whole = (open_features(path)["train"] for path in (clean, files[1]))
+    with pytest.raises(ValueError, match="public must not be chosen by"):
+        check_apart(chosen, train)
+    check_apart(whole, train)
+    check_apart(chosen, whole.X)  # of these, other records chose them
+    argv = "fit --estimator DPFC --epsilon 1 --n-classes 2 --out".split()
+    fit = (*argv, tmp_path / "m", "--train", f"{files[0]}:train", "--public", clean)
+    assert privfeat_main([*map(str, fit)]) != 0
+    assert "public must not be chosen by" in capsys.readouterr().err
 
 
 def test_overlap_with_a_higher_threshold_finds_less(run, files):

@@ -180,12 +180,13 @@ def test_users_have_a_budget_of_their_own(tmp_path, three_classes):
     assert [charge.statement for charge in ledger.history] == [clf.privacy_]
 
 
-def test_sampled_fits_are_charged(ledger, three_classes):
+@pytest.mark.parametrize("accounting", ["pld", "rdp"])
+def test_sampled_fits_are_charged(ledger, three_classes, accounting):
     clf = DPAdamLinear(
         classes=range(3),
         n_iter=3,
         sampling_prob=0.5,
-        accounting="pld",
+        accounting=accounting,
         noise_multiplier=4.0,
         ledger=ledger,
     ).fit(*three_classes)

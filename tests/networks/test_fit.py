@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from privfeat import DPSGDClassifier, DPSGDRegressor
-from privfeat.core.accounting.pld import rdp_epsilon
+from privfeat.core.accounting.rdp import rdp_epsilon
 from privfeat.exceptions import UnsupportedEventError
 from tests.networks.tiny import TINY
 
@@ -198,3 +198,13 @@ def test_estimators_clone_and_copy(records):
     assert same_parameters(copy.deepcopy(fitted), fitted)
     assert not hasattr(clf, "parameters_")
     assert clf.get_params() == fitted.get_params()
+
+
+def test_accounting_is_that_of_the_plan(records):
+    clf = DPSGDClassifier(**TINY, accounting="rdp").fit(*records)
+    assert clf.privacy_.accounting == "rdp"
+    assert clf.privacy_.epsilon == rdp_epsilon(clf.privacy_.event(), 1e-5)
+    with pytest.raises(UnsupportedEventError, match="accounting='exact'"):
+        clf.set_params(accounting="exact").fit(*records)
+    with pytest.raises(ValueError, match="accounting must be"):
+        clf.set_params(accounting="renyi").fit(*records)

@@ -48,6 +48,16 @@ def test_mu_and_rho_must_not_be_there_for_sampled_records(sampled, name):
     assert not agrees_with_its_releases(replace(sampled, **{name: 1e6}))
 
 
+def test_epsilon_of_sampled_records_must_be_that_of_its_accounting(data, sampled):
+    params = {"noise_multiplier": 4.0, "sampling_prob": 0.5, "n_iter": 3}
+    clf = DPAdamLinear(**params, classes=range(3), accounting="rdp").fit(*data)
+    renyi = clf.privacy_
+    assert agrees_with_its_releases(renyi)
+    assert sampled.epsilon < renyi.epsilon
+    assert agrees_with_its_releases(replace(renyi, accounting="pld"))
+    assert not agrees_with_its_releases(replace(sampled, accounting="rdp"))
+
+
 def test_noise_too_small_to_be_computed_with_is_refused(exact):
     (record, *_) = exact.releases
     tiny = replace(record, noise_multiplier=1e-200)

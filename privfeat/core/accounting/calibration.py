@@ -1,6 +1,6 @@
 """From the queries of a fit and a budget to the noise of every release.
 
-`pld.plan_sampled` does this for fits that sample records.
+`accountants.plan_sampled` does this for fits that sample records.
 """
 
 import math
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from privfeat._checks import check_choice, check_positive, check_real
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
+from privfeat.core.accounting import accountants
 from privfeat.core.accounting import conversions as convert
-from privfeat.core.accounting import pld
 from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
@@ -49,9 +49,10 @@ def plan_releases(
         Total zCDP budget instead of ``epsilon``.
     noise_multiplier : float, optional
         Instead of ``epsilon``; a release of weight ``w`` gets it over ``sqrt(w)``.
-    accounting : {"exact", "zcdp", "pld"}
-        The exact curve of the composed Gaussian, the bound of Bun & Steinke, or
-        dp-accounting's privacy loss distribution (needed for sampled records).
+    accounting : {"exact", "zcdp", "pld", "rdp"}
+        The exact curve of the composed Gaussian, the bound of Bun & Steinke,
+        dp-accounting's privacy loss distribution, or its Rényi divergences. Sampled
+        records need one of the last two.
     adjacency : {"add_remove", "replace_one"}
     budget_split : mapping of query name to fraction of rho, optional
         Fractions > 0 that sum to 1. Default: each release in proportion to the weight
@@ -106,14 +107,18 @@ def plan_releases(
             free, adjacency, accounting, math.inf, delta, math.inf, math.inf
         )
     if sampled:
-        if accounting != "pld" or adjacency != "add_remove" or rho or budget_split:
+        known = accounting in accountants.SAMPLED and adjacency == "add_remove"
+        if not known or rho or budget_split:
             raise UnsupportedEventError(
-                "sampled records must use accounting='pld', adjacency='add_remove', no "
-                "budget_split, and a budget by epsilon or noise_multiplier, got "
+                "sampled records must use accounting='pld' or 'rdp', "
+                "adjacency='add_remove', no budget_split, and a budget by epsilon or "
+                "noise_multiplier, got "
                 f"accounting={accounting!r}, adjacency={adjacency!r}, rho={rho!r}, "
                 f"budget_split={budget_split!r}."
             )
-        return pld.plan_sampled(queries, epsilon, delta, noise_multiplier)
+        return accountants.plan_sampled(
+            queries, epsilon, delta, noise_multiplier, accounting
+        )
     # all releases that see every record are together one Gaussian release
     if noise_multiplier is not None:
         mu = math.sqrt(_total_weight(queries)) / noise_multiplier
@@ -121,7 +126,7 @@ def plan_releases(
         mu = convert.mu_from_rho(rho)
     else:
         assert epsilon is not None  # one of the three is set
-        mu = _mu_from_epsilon(epsilon, delta, accounting)
+        mu = accountants.mu_from_epsilon(epsilon, delta, accounting)
     low, high = convert.MU_RANGE
     if not low <= mu <= high:
         raise ValueError(
@@ -140,30 +145,9 @@ def plan_releases(
         )
         planned.append(PlannedRelease(query, multiplier))
     if epsilon is None:
-        epsilon = _epsilon_from_mu(mu, delta, accounting)
+        epsilon = accountants.epsilon_from_mu(mu, delta, accounting)
     rho = convert.rho_from_mu(mu)
     return ReleasePlan(tuple(planned), adjacency, accounting, epsilon, delta, rho, mu)
-
-
-def _mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> float:
-    if accounting == "exact":
-        return convert.gaussian_mu(epsilon, delta)
-    if accounting == "zcdp":
-        return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
-    from dp_accounting import GaussianDpEvent
-
-    noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
-    return 1.0 / noise_multiplier
-
-
-def _epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:
-    if accounting == "exact":
-        return convert.gaussian_epsilon(mu, delta)
-    if accounting == "zcdp":
-        return convert.zcdp_epsilon(convert.rho_from_mu(mu), delta)
-    from dp_accounting import GaussianDpEvent
-
-    return pld.finite_epsilon(GaussianDpEvent(1.0 / mu), delta)
 
 
 def budget_shares(

@@ -1,18 +1,11 @@
-"""Privacy loss distributions (PLD) of sampled records, by dp-accounting.
-
-And Rényi bounds of the same events, for comparison with papers.
-"""
+"""Privacy loss distributions (PLD) of sampled records, by dp-accounting."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-from jaxtyping import Float
-
 from privfeat.core.accounting.conversions import check_delta
-from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 if TYPE_CHECKING:
@@ -24,8 +17,6 @@ _GRID = 1e-4
 # it is. Measured from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in
 # either direction.
 _LOST_PER_STEP = 2.0**-51
-# Whole orders: for others dp-accounting sums a series that need not converge.
-_ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
 
 
 def pld_epsilon(event: "DpEvent", delta: float) -> float:
@@ -66,73 +57,60 @@ def pld_epsilons(event: "DpEvent", deltas: Iterable[float]) -> list[float]:
 
 def _lost(event: "DpEvent") -> float:
     """Return by how much the accountant may take a delta of ``event`` for too small."""
-    return _LOST_PER_STEP * _n_steps(event)
+    return _LOST_PER_STEP * sum(count for count, _ in parts_of(event))
 
 
-def _n_steps(event: "DpEvent") -> int:
+def parts_of(event: "DpEvent") -> Iterator[tuple[int, "DpEvent"]]:
+    """Yield what an event is composed of, each part with its number of steps."""
     from dp_accounting import ComposedDpEvent, SelfComposedDpEvent
 
     if isinstance(event, ComposedDpEvent):
-        return sum(map(_n_steps, event.events))
-    if isinstance(event, SelfComposedDpEvent):
-        return int(event.count) * _n_steps(event.event)
-    return 1
-
-
-def rdp_epsilon(event: "DpEvent", delta: float) -> float:
-    """Return the epsilon at ``delta`` by Rényi differential privacy, as in most papers.
-
-    A bound for comparison: fits are accounted by `pld_epsilon`, which is about 7 %
-    smaller and has the same neighbouring relation. Its orders are whole numbers, so it
-    is far too large above an epsilon of about 30. ``event`` may be that of a statement:
-    ``rdp_epsilon(clf.privacy_.event(), 1e-5)``.
-    """
-    from dp_accounting import rdp
-
-    divergences = rdp.RdpAccountant(_ORDERS).compose(event).rdp
-    return epsilon_of_divergences(np.array(_ORDERS), divergences, delta)
-
-
-def epsilon_of_divergences(
-    orders: Float[np.ndarray, " o"], divergences: Float[np.ndarray, " o"], delta: float
-) -> float:
-    """Return the epsilon at ``delta`` of Rényi divergences; ``inf`` if one is not > 0.
-
-    Of divergences that were rounded away dp-accounting would make an epsilon of 0.
-    """
-    from dp_accounting import rdp
-
-    if not np.all(divergences > 0.0):
-        return math.inf
-    epsilon = float(rdp.compute_epsilon(orders, divergences, check_delta(delta))[0])
-    return epsilon if epsilon >= 0.0 else math.inf  # NaN: fail closed
+        for part in event.events:
+            yield from parts_of(part)
+    elif isinstance(event, SelfComposedDpEvent):
+        for count, part in parts_of(event.event):
+            yield int(event.count) * count, part
+    else:
+        yield 1, event
 
 
 def pld_noise_multiplier(
     make_event: "Callable[[float], DpEvent]", epsilon: float, delta: float
 ) -> tuple[float, float]:
-    """Return the least noise at which ``make_event`` costs at most ``epsilon``.
+    """Return `least_noise` by `pld_epsilon`.
 
-    And its cost: the noise multiplier that is returned was tried. One that is a
-    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough it
-    is a ValueError; too many steps for so small a ``delta`` are an
-    UnsupportedEventError.
+    Too many steps for so small a ``delta`` are an UnsupportedEventError.
     """
-    from scipy.optimize import brentq
-
     if not _lost(make_event(1.0)) < check_delta(delta):
         raise UnsupportedEventError(
             "delta must be larger for so many steps of sampled records: floating point "
             f"loses up to {_lost(make_event(1.0)):.2g} of it, got {delta!r}. Pass a "
             "larger one, or fewer steps."
         )
+    return least_noise(make_event, epsilon, delta, pld_epsilon)
+
+
+def least_noise(
+    make_event: "Callable[[float], DpEvent]",
+    epsilon: float,
+    delta: float,
+    cost: "Callable[[DpEvent, float], float]",
+) -> tuple[float, float]:
+    """Return the least noise at which ``make_event`` costs at most ``epsilon``.
+
+    And its cost: the noise multiplier that is returned was tried. One that is a
+    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough it
+    is a ValueError.
+    """
+    from scipy.optimize import brentq
+
     costs: dict[float, float] = {}
 
     @cache
     def excess(log_noise: float) -> float:
         """Return the logarithm of cost over budget: almost a straight line."""
         noise = math.exp(log_noise)
-        costs[noise] = pld_epsilon(make_event(noise), delta)
+        costs[noise] = cost(make_event(noise), delta)
         return math.log(min(max(costs[noise] / epsilon, 1e-3), 1e3))
 
     # The cost falls at least as fast as the noise grows: a step by the excess is long
@@ -151,38 +129,3 @@ def pld_noise_multiplier(
     if excess(low) > 0.0:
         brentq(excess, low, high, xtol=4e-4, rtol=1e-9)
     return min(pair for pair in costs.items() if pair[1] <= epsilon)
-
-
-def finite_epsilon(event: "DpEvent", delta: float) -> float:
-    """Return `pld_epsilon`; raise UnsupportedEventError if it is not finite."""
-    epsilon = pld_epsilon(event, delta)
-    if not math.isfinite(epsilon):
-        raise UnsupportedEventError(
-            "accounting='pld' must find a finite epsilon for the budget, found none. "
-            "Pass a larger delta or noise_multiplier, or accounting='exact'."
-        )
-    return epsilon
-
-
-def plan_sampled(
-    queries: Sequence[Query],
-    epsilon: float | None,
-    delta: float,
-    noise_multiplier: float | None,
-) -> ReleasePlan:
-    """Plan releases of which at least one sees a Poisson sample of the records."""
-
-    def plan(noise_multiplier: float, spent: float) -> ReleasePlan:
-        planned = tuple(
-            PlannedRelease(query, noise_multiplier / math.sqrt(query.weight))
-            for query in queries
-        )
-        return ReleasePlan(planned, "add_remove", "pld", spent, delta, None, None)
-
-    def event(noise_multiplier: float) -> "DpEvent":
-        return plan(noise_multiplier, 0.0).event()  # epsilon is not known yet
-
-    if noise_multiplier is not None:
-        return plan(noise_multiplier, finite_epsilon(event(noise_multiplier), delta))
-    assert epsilon is not None  # one of the two is set by the caller
-    return plan(*pld_noise_multiplier(event, epsilon, delta))

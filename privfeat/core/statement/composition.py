@@ -9,7 +9,8 @@ import numpy as np
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
-from privfeat.core.accounting.pld import epsilon_of_divergences, pld_epsilon
+from privfeat.core.accounting.pld import pld_epsilon
+from privfeat.core.accounting.rdp import epsilon_of_divergences, rdp_epsilon
 from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.selection import (
     check_run_delta,
@@ -98,7 +99,8 @@ def compose(
     -----
     **Guarantee.** Gaussian fits compose to ``mu = sqrt(sum mu_i**2)`` without loss,
     [1]_. With sampled records the loss distributions compose (dp-accounting's PLD), and
-    with selections the Rényi divergences (its RDP, and ``selection_rdp``). Where
+    with selections, or if all sampled fits have ``accounting="rdp"``, the Rényi
+    divergences (its RDP, and ``selection_rdp``). Where
     ``delta`` is at least the sum of the deltas, the sum of the epsilons is a bound as
     well, [2]_. The smallest bound is returned. The caller must pass all statements.
 
@@ -160,6 +162,8 @@ def _compose(
 
     rest = ComposedDpEvent([fit.event() for fit in fits if fit.selection is None])
     if not selected:
+        if all(fit.accounting == "rdp" for fit in fits if fit.mu is None):
+            return rdp_epsilon(rest, delta), None, "Rényi divergences"
         return pld_epsilon(rest, delta), None, "privacy loss distributions"
     # for others dp-accounting sums a series that need not converge, where it samples
     sampled = len(mus) + len(selected) < len(fits)

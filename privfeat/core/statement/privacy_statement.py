@@ -42,7 +42,7 @@ class PrivacyStatement:
         zCDP and Gaussian-DP parameters; None when records were sampled, or runs
         selected.
     adjacency : {"add_remove", "replace_one"}
-    accounting : {"exact", "zcdp", "pld", "selection"}
+    accounting : {"exact", "zcdp", "pld", "rdp", "selection"}
     releases : tuple of ReleaseRecord
         With a selection, those of the selected run alone.
     public : tuple of str

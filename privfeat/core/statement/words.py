@@ -12,6 +12,7 @@ _METHODS = {
     "exact": "exact curve of the composed Gaussian mechanism (Balle & Wang 2018)",
     "zcdp": "zCDP, epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun & Steinke 2016)",
     "pld": "privacy loss distribution (dp-accounting)",
+    "rdp": "Rényi divergences, whole and fractional orders (dp-accounting)",
     "selection": "privacy profile of the best of a random number of Gaussian runs",
 }
 _NOISE: dict[Arithmetic, str] = {

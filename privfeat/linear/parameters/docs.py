@@ -17,10 +17,10 @@ BUDGET = """epsilon : float, optional
         multiplier is that of this part.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
         What neighbouring data sets are.
-    accounting : {"exact", "zcdp", "pld"}, default="exact"
+    accounting : {"exact", "zcdp", "pld", "rdp"}, default="exact"
         How noise converts to (epsilon, delta): the exact curve of the composed
         Gaussian, the zCDP bound that the papers use, or dp-accounting's privacy loss
-        distribution.
+        distribution or Rényi divergences.
     arithmetic : {"float64", "exact"}, default="float64"
         Continuous Gaussian noise in float64, or discrete Gaussian noise, drawn exactly
         from the operating system's random bits and added to whole numbers: then the low

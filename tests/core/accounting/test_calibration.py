@@ -116,7 +116,7 @@ def test_plan_refuses_a_budget_that_is_no_number(queries, name, value):
 @pytest.mark.validation
 @pytest.mark.parametrize("name", ["accounting", "adjacency"])
 @pytest.mark.parametrize(
-    ("value", "error"), [("", ValueError), ("rdp", ValueError), (None, TypeError)]
+    ("value", "error"), [("", ValueError), ("rpd", ValueError), (None, TypeError)]
 )
 def test_plan_refuses_an_unknown_choice(queries, name, value, error):
     with pytest.raises(error, match=f"{name} must be"):

@@ -57,7 +57,7 @@ def test_pld_plan_costs_its_epsilon_and_no_more():
     assert gaussian_epsilon(composed_mu(plan), 1e-5) == pytest.approx(2.0, rel=1e-2)
 
 
-@pytest.mark.parametrize("accounting", ["exact", "zcdp", "pld"])
+@pytest.mark.parametrize("accounting", ["exact", "zcdp", "pld", "rdp"])
 def test_rho_plan_spends_rho(queries, accounting):
     plan = plan_releases(queries, rho=0.2, accounting=accounting)
     assert composed_mu(plan) ** 2 / 2 == pytest.approx(0.2, rel=1e-9)
@@ -66,7 +66,7 @@ def test_rho_plan_spends_rho(queries, accounting):
     assert exact <= plan.epsilon * (1 + 1e-9) <= zcdp_epsilon(0.2, 1e-5) * (1 + 2e-9)
 
 
-@pytest.mark.parametrize("accounting", ["exact", "zcdp", "pld"])
+@pytest.mark.parametrize("accounting", ["exact", "zcdp", "pld", "rdp"])
 def test_noise_multiplier_plan_gives_it_to_every_release(queries, accounting):
     plan = plan_releases(queries, noise_multiplier=3.0, accounting=accounting)
     count = sum(query.count for query in queries)

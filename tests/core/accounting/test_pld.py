@@ -1,7 +1,5 @@
 import math
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from dp_accounting import (
     ComposedDpEvent,
@@ -10,7 +8,6 @@ from dp_accounting import (
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
     UnsupportedDpEvent,
-    rdp,
 )
 from dp_accounting.pld import PLDAccountant
 
@@ -21,7 +18,6 @@ from privfeat.core.accounting.pld import (
     pld_epsilon,
     pld_epsilons,
     pld_noise_multiplier,
-    rdp_epsilon,
 )
 from privfeat.exceptions import UnsupportedEventError
 
@@ -62,19 +58,6 @@ def test_pld_epsilon_refuses_an_unknown_event():
 def test_pld_epsilon_fails_closed(monkeypatch, divergence):
     monkeypatch.setattr(PLDAccountant, "get_epsilon", lambda *_: divergence)
     assert pld_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
-
-
-@pytest.mark.parametrize("divergence", [math.nan, -1.0])
-def test_rdp_epsilon_fails_closed(monkeypatch, divergence):
-    monkeypatch.setattr(rdp, "compute_epsilon", lambda *_: (divergence, 2.0))
-    assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
-
-
-@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
-def test_rdp_epsilon_of_a_gaussian_is_little_above_the_exact_curve(mu):
-    """The gap is that of the conversion from Rényi divergences: a few percent."""
-    exact = gaussian_epsilon(mu, 1e-5)
-    assert exact < rdp_epsilon(GaussianDpEvent(1.0 / mu), 1e-5) < 1.15 * exact
 
 
 @pytest.mark.parametrize(
@@ -167,18 +150,3 @@ def test_sampled_plans_refuse_a_delta_at_which_the_accountant_errs():
     query = Query("gradient", 1.0, count=1000, sampling_prob=0.5)
     with pytest.raises(ValueError, match="delta must be in"):
         plan_releases([query], noise_multiplier=60.0, delta=1e-10, accounting="pld")
-
-
-def test_rdp_epsilon_of_divergences_that_are_rounded_away_is_infinite():
-    """dp-accounting makes an epsilon of 0 of them."""
-    run = PoissonSampledDpEvent(5e-4, GaussianDpEvent(1e6))
-    assert rdp_epsilon(SelfComposedDpEvent(run, 2**31 - 1), 1e-10) == math.inf
-
-
-@pytest.mark.parametrize("divergence", [0.0, -1e-19, math.nan])
-def test_rdp_epsilon_takes_no_divergence_of_zero(monkeypatch, divergence):
-    accounted = SimpleNamespace(rdp=np.array([divergence]))
-    monkeypatch.setattr(
-        rdp, "RdpAccountant", lambda _: SimpleNamespace(compose=lambda _: accounted)
-    )
-    assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
