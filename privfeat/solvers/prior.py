@@ -215,7 +215,9 @@ class PriorWeight:
         """Update the belief by an estimate, a Newton step from ``at``."""
         step = max((estimate - self.at) ** 2 - variance, 0.0)
         variance = math.inf if self._blind else variance + self._doubt * step
-        gain = min(most, self._variance / (self._variance + variance))
+        together = self._variance + variance
+        # without noise what is settled is exact, and stays
+        gain = min(most, self._variance / together) if together else 0.0
         self._mean += gain * (estimate - self._mean)
         self._variance *= 1.0 - gain
         self.at = self.value = shrunk(self._mean, self._variance)

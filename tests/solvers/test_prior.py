@@ -67,6 +67,14 @@ def test_noise_leaves_the_belief(draws, with_gram):
     assert weight.value * unit > 2.0
 
 
+@pytest.mark.parametrize("with_gram", [True, False])
+def test_without_noise_a_prior_that_is_right_gets_its_weight(draws, with_gram):
+    """Two exact estimates in a row were a division by zero."""
+    rows, labels, prior = draws
+    found = followed(rows, labels, prior, with_gram=with_gram, stddev=0.0)
+    assert found.value == pytest.approx(TRUE, rel=0.3)
+
+
 def test_one_step_keeps_the_belief_without_a_gram_matrix(draws):
     rows, labels, prior = draws
     assert followed(rows, labels, prior, with_gram=False, n_steps=1).value > 0.0
