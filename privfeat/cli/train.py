@@ -174,7 +174,6 @@ def _read_file(
             "all images of a user together, or remove train/groups from it to protect "
             "each image on its own."
         )
-    X.read_once()  # while nothing is spent
     _report_empty_classes(path, names, y)
     test = None
     if has_test(path, "train/images", "test/images"):

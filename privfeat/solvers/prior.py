@@ -50,8 +50,8 @@ class PriorWeight:
     spread : float, optional
         Of scores at the believed weight. Default: 5.
     n_records : float, optional
-        Released. It stands for the trace of a matrix that is mostly noise; without it
-        the belief then stays.
+        Released, and taken for 1 where noise has left less. It stands for the trace of
+        a matrix that is mostly noise; without it the belief then stays.
 
     Attributes
     ----------
@@ -107,7 +107,8 @@ class PriorWeight:
             self._trace = float(np.trace(gram.value))
             if self._trace < 3.0 * noise:  # next to nothing but noise
                 self._blind = n_records is None
-                count = n_records or 0.0
+                # noise may leave less than no record: the count of one is least
+                count = 0.0 if n_records is None else max(n_records, 1.0)
                 self._trace = max(count * row_norm**2, noise if self._blind else 0.0)
             self._trace = max(self._trace, 1e-300)
             matrix = positive_part(gram) if gram.symmetric else gram.value
@@ -214,7 +215,9 @@ class PriorWeight:
         """Update the belief by an estimate, a Newton step from ``at``."""
         step = max((estimate - self.at) ** 2 - variance, 0.0)
         variance = math.inf if self._blind else variance + self._doubt * step
-        gain = min(most, self._variance / (self._variance + variance))
+        together = self._variance + variance
+        # without noise what is settled is exact, and stays
+        gain = min(most, self._variance / together) if together else 0.0
         self._mean += gain * (estimate - self._mean)
         self._variance *= 1.0 - gain
         self.at = self.value = shrunk(self._mean, self._variance)

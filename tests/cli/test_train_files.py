@@ -85,6 +85,8 @@ def test_train_refuses_a_file_before_the_charge(folder, capsys, plant):
         file["test/images"], file["test/labels"] = file["train/images"], [0] * 24
     assert command(folder, "--data", str(path), *charged) == 1
     assert "must not hold one dataset as" in capsys.readouterr().err
+    with h5py.File(path, "a") as file:
+        del file["test"]
     plant("read of images in a file", damaged)
     assert command(folder, "--data", str(path), *charged) == 1
     assert "one is damaged" in capsys.readouterr().err

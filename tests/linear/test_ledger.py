@@ -264,7 +264,7 @@ def test_a_fit_whose_end_cannot_be_noted_is_not_lost(ledger, three_classes, plan
 
     plant("mark that a fit is done", full)
     clf = DPLeastSquares(classes=range(3), ledger=ledger)
-    with pytest.warns(PrivacyWarning, match="keeps the charge") as caught:
+    with pytest.warns(PrivacyWarning, match="is paid for") as caught:
         clf.fit(*three_classes)
     assert clf.coef_.shape == (3, 4)
     assert {warning.filename for warning in caught} == {__file__}

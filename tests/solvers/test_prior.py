@@ -67,6 +67,14 @@ def test_noise_leaves_the_belief(draws, with_gram):
     assert weight.value * unit > 2.0
 
 
+@pytest.mark.parametrize("with_gram", [True, False])
+def test_without_noise_a_prior_that_is_right_gets_its_weight(draws, with_gram):
+    """Two exact estimates in a row were a division by zero."""
+    rows, labels, prior = draws
+    found = followed(rows, labels, prior, with_gram=with_gram, stddev=0.0)
+    assert found.value == pytest.approx(TRUE, rel=0.3)
+
+
 def test_one_step_keeps_the_belief_without_a_gram_matrix(draws):
     rows, labels, prior = draws
     assert followed(rows, labels, prior, with_gram=False, n_steps=1).value > 0.0
@@ -126,3 +134,20 @@ def test_matrix_that_is_nearly_exact_leaves_no_doubt(draws):
     exact = np.sum((prior @ gram.value) * prior)
     assert weight._own == pytest.approx(exact, rel=0.02)
     assert weight._doubt < 1e-3
+
+
+@pytest.mark.parametrize("n_records", [-30.0, 0.0])
+@pytest.mark.parametrize("loss", ["softmax", "squared"])
+def test_noise_may_leave_less_than_no_record(draws, n_records, loss):
+    """Curvature was then 1e-300, whose squares overflowed: the charged fit was lost."""
+    prior = draws[2]
+    gram = Release("gram", -10.0 * np.eye(6), 300.0, True)
+    options = {"loss": loss, "row_norm": 1.0, "gram": gram}
+    weight = PriorWeight(prior, n_records=n_records, **options)
+    believed, released = weight.value, Release("sums", 90.0 * prior, 300.0, False)
+    if loss == "softmax":
+        weight.update(released, np.zeros_like(prior))
+        weight.update(released, prior)
+    else:
+        assert np.all(np.isfinite(weight.least_squares(released, ridge=300.0)))
+    assert weight.value == pytest.approx(believed, rel=0.05)

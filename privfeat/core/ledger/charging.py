@@ -30,6 +30,7 @@ from privfeat._warnings import warn, warnings_shown
 from privfeat.core.accounting.folds import uncovered_choice
 from privfeat.core.ledger import rows
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.store import Transaction, damaged
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import current_team
 from privfeat.exceptions import LedgerError, PrivacyError
@@ -111,7 +112,7 @@ def _finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
         finish(ledger, number, tokens)
     except (LedgerError, MemoryError) as error:
         why = str(error) or type(error).__name__
-        warn(f"the ledger keeps the charge, but not that its fit is finished: {why}")
+        warn(f"a fit is paid for, but was not marked as finished in its ledger: {why}")
 
 
 @contextmanager
@@ -156,8 +157,7 @@ def newest_checkpoint(
     is a PrivacyError if another run has gone on from one of the checkpoints before.
     """
     with ledger._store.transaction(write=True) as found:
-        charge = rows.find_charges(found, ledger.budget)[number - 1]
-        _check_newest(ledger, charge, tokens)
+        charge = _newest(found, ledger, number, tokens)
         token = uuid.uuid4().hex
         rows.mark_fitted(found, ledger.budget, number, token)
         yield [token, charge.token]
@@ -169,9 +169,18 @@ def finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
     It is a PrivacyError unless the ``tokens`` are those of its newest checkpoint.
     """
     with ledger._store.transaction(write=True) as found:
-        charge = rows.find_charges(found, ledger.budget)[number - 1]
-        _check_newest(ledger, charge, tokens)
+        _newest(found, ledger, number, tokens)
         rows.mark_fitted(found, ledger.budget, number)
+
+
+def _newest(
+    found: Transaction, ledger: PrivacyLedger, number: int, tokens: Tokens
+) -> rows.Charge:
+    charges = rows.find_charges(found, ledger.budget)
+    if number > len(charges):  # an older state of it was put back
+        raise damaged(f"of {ledger.budget.dataset!r}", f"charge {number} is gone")
+    _check_newest(ledger, charges[number - 1], tokens)
+    return charges[number - 1]
 
 
 def _check_newest(ledger: PrivacyLedger, charge: rows.Charge, tokens: Tokens) -> None:

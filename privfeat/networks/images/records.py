@@ -14,7 +14,7 @@ from privfeat._checks import check_choice
 from privfeat._extras import require
 from privfeat._messages import without_data
 from privfeat.data import LazyFeatures
-from privfeat.data.images import FolderImages, LazyImages
+from privfeat.data.images import FolderImages, LazyImages, StoredImages
 from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, list_images, squared
 from privfeat.data.splits import not_classes
@@ -40,7 +40,7 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
         of numbers. Whole numbers must be bytes. `LazyImages` and `LazyFeatures` stay as
         they are: records that are read when they are indexed.
     whole : bool
-        Whether to read a feature file once, to refuse one that is damaged.
+        Whether to read an HDF5 file once, to refuse one that is damaged.
 
     Raises
     ------
@@ -52,6 +52,8 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
             raise ValueError("X must have at least 1 record, got 0.")
         if whole and isinstance(X, LazyFeatures):
             X.check_finite(slice(None))
+        if whole and isinstance(X, StoredImages):  # those of a folder were all decoded
+            X.read_once()
         return X
     if isinstance(X, str | os.PathLike):
         raise TypeError(

@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 
-from privfeat import BudgetExceededError, LedgerError, PrivacyError
+from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.accounting.folds import Uncovered
 from privfeat.core.ledger.charging import charged
 from privfeat.core.sums.processes import Team
@@ -44,7 +44,7 @@ def test_charged_warns_but_keeps_a_fit_that_cannot_be_marked(ledger, fit, plant)
 
     plant("mark that a fit is done", fail)
     with (
-        pytest.warns(PrivacyWarning, match="keeps the charge.*disk full"),
+        pytest.warns(PrivacyWarning, match="is paid for.*disk full"),
         charged(ledger, fit, estimator="DPFC"),
     ):
         pass
@@ -71,7 +71,7 @@ def test_filters_that_raise_warnings_lose_no_fit(ledger, fit, plant, error):
     of_the_disk, of_another_thread, unmarked = (str(one.message) for one in caught)
     assert of_the_disk == "of the disk"
     assert of_another_thread == "of another thread"
-    assert unmarked.endswith("but not that its fit is finished: disk full")
+    assert unmarked.endswith("not marked as finished in its ledger: disk full")
 
 
 def test_filters_that_ignore_warnings_stay_in_force(fit):
@@ -229,3 +229,16 @@ def test_charged_does_not_go_on_with_another_fit(ledger, fit, number, epsilon, n
     ):
         pytest.fail("the body ran")
     assert len(ledger.history) == 1
+
+
+def test_a_ledger_that_is_put_back_as_it_was_loses_no_fit(tmp_path, fit):
+    """An IndexError ended the fit."""
+    path = tmp_path / "ledger"
+    ledger = PrivacyLedger(path, dataset="a", epsilon=3.0, delta=1e-5)
+    before = path.read_bytes()
+    with (
+        pytest.warns(PrivacyWarning, match="is paid for.* charge 1 is gone"),
+        charged(ledger, fit, estimator="DPFC"),
+    ):
+        path.write_bytes(before)
+    assert not ledger.history

@@ -1,11 +1,19 @@
 """Fits on images that stay on disk: those in memory, of which few are read."""
 
+import math
+
 import h5py
 import numpy as np
 import pytest
 
-from privfeat import DPSGDClassifier
-from privfeat.data import LazyImages, open_features, open_images, write_features
+from privfeat import DPSGDClassifier, PrivacyLedger
+from privfeat.data import (
+    FeatureFileError,
+    LazyImages,
+    open_features,
+    open_images,
+    write_features,
+)
 from privfeat.networks import read_folder
 from privfeat.networks.images.records import as_records
 from tests.networks.tiny import TINY
@@ -130,3 +138,23 @@ def test_no_images_are_refused():
 
     with pytest.raises(ValueError, match="at least 1 record"):
         as_records(Empty((0, 4, 4, 3)))
+
+
+def test_damaged_file_of_images_is_refused_before_the_charge(tmp_path):
+    path, ledger = tmp_path / "a.h5", tmp_path / "ledger"
+    with h5py.File(path, "w") as file:
+        options = {"chunks": (5, 4, 4, 1), "compression": "gzip"}
+        shape = (20, 4, 4, 1)
+        chunk = file.create_dataset("train/images", shape, np.uint8, **options)
+        chunk[...] = np.arange(math.prod(shape)).reshape(shape) % 256
+        place = chunk.id.get_chunk_info(3)
+        file["train/labels"] = np.arange(20) % 2
+    content = bytearray(path.read_bytes())
+    content[place.byte_offset : place.byte_offset + place.size] = bytes(place.size)
+    path.write_bytes(content)
+    X, y, *_ = open_images(path)
+    budget = PrivacyLedger(ledger, dataset="a", epsilon=1.0, delta=1e-5)
+    clf = DPSGDClassifier(model="mlp", classes=[0, 1], epsilon=1.0, ledger=budget)
+    with pytest.raises(FeatureFileError, match="is gone or damaged"):
+        clf.fit(X, y)
+    assert not budget.history
