@@ -44,7 +44,7 @@ TESTS = {
     ),
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
-    "accounting.pld": ("pld", "noise_levels", "calibration"),
+    "accounting.pld": ("pld", "noise_levels", "calibration", "loss_grid"),
     "bounds.clipping": (
         *("clipping", "../sums/test_statistics", "../sums/test_papers"),
         "../sums/arithmetic/test_kernels",

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from privfeat._checks import check_real
 from privfeat.core.accounting.conversions import check_delta
+from privfeat.core.accounting.loss_grid import loss_grid, parts
 from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-_GRID = 1e-4
+# Above it, epsilon is no protection, and its loss distributions are huge.
+MAX_EPSILON = 1e4
 # What the Fourier transforms of dp-accounting may take from a delta, for each step: it
 # takes powers of numbers of size 1, whose rounding grows as the exponent, however large
 # it is. Measured from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in
 # either direction.
 _LOST_PER_STEP = 2.0**-51
+# From here on exp(-loss), and its product with a mass, may be rounded up to twice what
+# they are, each: epsilon is a logarithm over their sum.
+_UNDERFLOW, _UNDERFLOWN = 690.0, 2.0
 # Whole orders: for others dp-accounting sums a series that need not converge.
 _ORDERS = (*range(2, 33), 36, 40, 48, 64, 96, 128, 256, 512, 1024)
 
@@ -36,7 +42,8 @@ def pld_epsilon(event: "DpEvent", delta: float) -> float:
     The neighbouring relation is add/remove. Without sampling, the curve depends on
     sensitivity over noise alone: so it serves replace-one if noise multipliers are
     relative to the replace-one bound. An event that the accountant cannot bound is an
-    UnsupportedEventError.
+    UnsupportedEventError. An epsilon so large that its loss distribution cannot be
+    computed (`loss_grid`) is ``inf``.
     """
     (epsilon,) = pld_epsilons(event, [delta])
     return epsilon
@@ -48,17 +55,22 @@ def pld_epsilons(event: "DpEvent", deltas: Iterable[float]) -> list[float]:
     from dp_accounting.privacy_accountant import NeighboringRelation
 
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    accountant = pld.PLDAccountant(relation, value_discretization_interval=_GRID)
+    deltas, grid = [check_delta(delta) for delta in deltas], loss_grid(event)
+    accountant = pld.PLDAccountant(relation, value_discretization_interval=grid or 1.0)
     if not accountant.supports(event):
         raise UnsupportedEventError(
             f"event must be supported by the PLD accountant, got {event!r}."
         )
+    if grid is None:
+        return [math.inf] * len(deltas)
     composed = accountant.compose(event)
     lost, epsilons = _lost(event), []
-    for delta in map(check_delta, deltas):
-        epsilon = (
-            float(composed.get_epsilon(delta - lost)) if lost < delta else math.inf
-        )
+    for delta in deltas:
+        with np.errstate(over="ignore"):  # an epsilon of inf says it
+            epsilon = (
+                float(composed.get_epsilon(delta - lost)) if lost < delta else math.inf
+            )
+        epsilon += _UNDERFLOWN if epsilon > _UNDERFLOW else 0.0
         # NaN, or a negative divergence: fail closed
         epsilons.append(epsilon if epsilon >= 0.0 else math.inf)
     return epsilons
@@ -66,17 +78,7 @@ def pld_epsilons(event: "DpEvent", deltas: Iterable[float]) -> list[float]:
 
 def _lost(event: "DpEvent") -> float:
     """Return by how much the accountant may take a delta of ``event`` for too small."""
-    return _LOST_PER_STEP * _n_steps(event)
-
-
-def _n_steps(event: "DpEvent") -> int:
-    from dp_accounting import ComposedDpEvent, SelfComposedDpEvent
-
-    if isinstance(event, ComposedDpEvent):
-        return sum(map(_n_steps, event.events))
-    if isinstance(event, SelfComposedDpEvent):
-        return int(event.count) * _n_steps(event.event)
-    return 1
+    return _LOST_PER_STEP * sum(count for _, count in parts(event))
 
 
 def rdp_epsilon(event: "DpEvent", delta: float) -> float:
@@ -114,12 +116,20 @@ def pld_noise_multiplier(
     """Return the least noise at which ``make_event`` costs at most ``epsilon``.
 
     And its cost: the noise multiplier that is returned was tried. One that is a
-    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough it
-    is a ValueError; too many steps for so small a ``delta`` are an
-    UnsupportedEventError.
+    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough, or
+    ``epsilon`` is above 1e4, it is a ValueError; too many steps for so small a
+    ``delta`` are an UnsupportedEventError.
     """
     from scipy.optimize import brentq
 
+    remedy = "Pass a smaller one, or epsilon=inf for no privacy."
+    check_real(
+        *("epsilon", epsilon),
+        low=0.0,
+        high=MAX_EPSILON,
+        include_low=False,
+        remedy=remedy,
+    )
     if not _lost(make_event(1.0)) < check_delta(delta):
         raise UnsupportedEventError(
             "delta must be larger for so many steps of sampled records: floating point "
