@@ -2,6 +2,8 @@
 
 tan.py
     Total amount of noise of DP-SGD, and settings that share it (Sander et al. 2023).
+central_limit.py
+    Gaussian DP by the central limit, as some papers account: an approximation.
 planning.py, batches.py, public_trials.py
     What a budget buys before any private record is read.
 metrics.py, reliability.py

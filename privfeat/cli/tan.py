@@ -26,12 +26,16 @@ def add_parser(verbs: Any) -> None:
     add("--learning-rate", type=float, default=1.0, help=rate)
     factor = "how many times smaller the simulated batch is (default 64)"
     add("--factor", type=float, default=64.0, help=factor)
+    more = "show the cost with so many times the records (default 2)"
+    add("--data-factor", metavar="F", type=float, default=2.0, help=more)
 
 
 def run(args: Namespace) -> None:
     """Print everything that follows from the settings."""
+    from privfeat.analysis.central_limit import central_limit_epsilon
     from privfeat.analysis.planning import delta_warnings
     from privfeat.analysis.tan import TAN, constant_tan_settings, simulate
+    from privfeat.core.accounting.plan import ReleaseRecord
 
     if not 1 <= args.batch_size <= args.n:
         raise CommandError(
@@ -43,12 +47,16 @@ def run(args: Namespace) -> None:
     small = simulate(
         settings.sampling_prob, settings.noise_multiplier, args.steps, args.factor
     )
-    doubled = settings.with_more_data(2.0)
+    more = settings.with_more_data(args.data_factor)
+    less_delta = delta / args.data_factor
+    noise, prob = settings.noise_multiplier, settings.sampling_prob
+    steps = ReleaseRecord("gradient", args.steps, 1.0, noise, noise, prob)
     same = constant_tan_settings(args.batch_size, args.steps, args.learning_rate)
     found = {
         "epsilon": settings.epsilon(delta),
         "epsilon_rdp": settings.epsilon(delta, accountant="rdp"),
         "epsilon_closed_form": settings.closed_form_epsilon(delta),
+        "epsilon_central_limit": central_limit_epsilon([steps], delta),
         "delta": delta,
         "eta": settings.eta,
         "eta_step": settings.eta_step,
@@ -59,16 +67,21 @@ def run(args: Namespace) -> None:
             "noise_multiplier": small.settings.noise_multiplier,
             "n_iter": args.steps,
             "compute_saved": small.compute_saved,
+            "epsilon": small.settings.epsilon(delta),
         },
         "same_noise": [choice._asdict() for choice in same],
-        "twice_the_data": {"epsilon": doubled.epsilon(delta / 2), "delta": delta / 2},
+        "more_data": {
+            "factor": args.data_factor,
+            "epsilon": more.epsilon(less_delta),
+            "delta": less_delta,
+        },
         "warnings": [*settings.warnings(), *delta_warnings(delta, args.n)],
     }
     print(json.dumps(found, indent=2) if args.json else _text(found))
 
 
 def _text(found: dict[str, Any]) -> str:
-    small, twice = found["simulation"], found["twice_the_data"]
+    small, more = found["simulation"], found["more_data"]
     warnings = "".join(f"warning: {warning}\n" for warning in found["warnings"])
     rows = "".join(
         f"  {row['batch_size']:10d} {row['n_iter']:10d} {row['learning_rate']:14g}\n"
@@ -77,6 +90,8 @@ def _text(found: dict[str, Any]) -> str:
     return f"""\
 epsilon = {found["epsilon"]:.4g} at delta = {found["delta"]:.3g} \
 (loss distributions; by Rényi {found["epsilon_rdp"]:.4g})
+by the central limit {found["epsilon_central_limit"]:.4g} (Gaussian DP of some papers: \
+an approximation, often too small)
 closed form {found["epsilon_closed_form"]:.4g} (an estimate, no guarantee), \
 from eta = {found["eta"]:.4g}, in a step {found["eta_step"]:.3g}; \
 total amount of noise {found["total_noise"]:.4g}
@@ -84,9 +99,10 @@ privacy wall: Rényi over closed form = {found["overcharge"]:.2f} (near 1 is goo
 {warnings}\
 simulate on public data: batch size {small["batch_size"]:g}, \
 noise multiplier {small["noise_multiplier"]:.4g}, {small["n_iter"]} steps; \
-saves {100 * small["compute_saved"]:.1f} % of the compute
+saves {100 * small["compute_saved"]:.1f} % of the compute; \
+its own epsilon is {small["epsilon"]:.4g}
 settings with the same total amount of noise:
   batch size      steps  learning rate
 {rows}\
-twice the records, same batches: epsilon = {twice["epsilon"]:.4g} \
-at delta = {twice["delta"]:.3g}"""
+{more["factor"]:g} times the records, same batches: epsilon = {more["epsilon"]:.4g} \
+at delta = {more["delta"]:.3g}"""

@@ -20,7 +20,9 @@ def test_tan_prints_the_settings_of_the_paper(run):
 def test_tan_prints_json(run):
     found = json.loads(run(*IMAGENET, "--json")[1])
     assert found["epsilon_closed_form"] == pytest.approx(8.215, abs=1e-3)
-    assert found["twice_the_data"]["epsilon"] < 0.55 * found["epsilon"]
+    assert found["more_data"]["epsilon"] < 0.55 * found["epsilon"]
+    assert found["epsilon_central_limit"] < found["epsilon"]
+    assert found["simulation"]["epsilon"] > 4000
     (warning,) = found["warnings"]  # the paper's delta is 1.02 / n
     assert warning.startswith("delta should be well below one over")
 
@@ -33,3 +35,12 @@ def test_tan_warns_behind_the_wall(run):
 def test_tan_refuses_a_batch_of_more_than_all(fails):
     command = "tan --n 10 --batch-size 11 --noise-multiplier 2 --steps 5".split()
     assert "--batch-size must be in [1, 10]" in fails(*command)
+
+
+def test_tan_says_what_ten_times_the_records_cost(run):
+    """Sander et al. 2023, Table 5: 5,000 records, then all 50,000."""
+    few = "tan --n 5000 --batch-size 4096 --noise-multiplier 3 --steps 2500".split()
+    found = json.loads(run(*few, "--data-factor", 10, "--json")[1])
+    assert found["epsilon_closed_form"] == pytest.approx(150.3, rel=0.01)
+    # printed by Rényi, which proves more
+    assert 0.85 * 7.1 < found["more_data"]["epsilon"] < 7.1
