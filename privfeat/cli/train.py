@@ -85,7 +85,7 @@ def _run(args: Namespace, begun: list[Any]) -> None:
 
     params = estimators.parameters(args) | {"ledger": files.open_ledger(args)}
     warnings.filterwarnings("always", message="skipped ")
-    below, (X, y, names, paths), groups, test = _read(args)
+    below, (X, y, names, paths), groups, test = read_data(args)
     if args.groups is not None:
         if paths is None:
             raise CommandError(
@@ -109,7 +109,7 @@ def _run(args: Namespace, begun: list[Any]) -> None:
         models.save_model(args, clf, names, test)
 
 
-def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
+def read_data(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
     """Return the folder below DIR, its images, and those of ``test/`` if it is there.
 
     Images are in memory, or read as they are used; of an HDF5 file they have no names,
@@ -159,7 +159,7 @@ def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]
 def _read_file(
     args: Namespace, path: Path
 ) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
-    """Return the images of an HDF5 file, as `_read` does those of a folder."""
+    """Return the images of an HDF5 file, as `read_data` does those of a folder."""
     from privfeat.data.images import has_test, open_images
 
     X, y, names, groups = open_images(path)
