@@ -44,7 +44,7 @@ TESTS = {
     ),
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": ("calibration", "noise_levels"),
-    "accounting.pld": ("pld", "noise_levels", "calibration"),
+    "accounting.pld": ("pld", "noise_levels", "calibration", "loss_grid"),
     "accounting.rdp": ("rdp", "noise_levels"),
     "accounting.accountants": ("noise_levels", "rdp"),
     "bounds.clipping": (

@@ -124,6 +124,7 @@ RULES = {
 # Imports that single files may make beside those of their folder.
 ALSO_ALLOWED = {
     "privfeat/audit/one_run.py": {"jax_privacy"},
+    "privfeat/core/accounting/loss_grid.py": {"dp_accounting"},
     "privfeat/core/accounting/pld.py": {"dp_accounting"},
     "privfeat/core/accounting/rdp.py": {"dp_accounting"},
     "privfeat/core/statement/composition.py": {"dp_accounting"},

@@ -1,7 +1,10 @@
 """Practice tools. They draw no noise and charge no ledger; the fits that they run do.
 
-tan.py
-    Total amount of noise of DP-SGD, and settings that share it (Sander et al. 2023).
+tan.py, tan_search.py
+    Total amount of noise of DP-SGD, settings that share it, and which of them is best
+    on public records (Sander et al. 2023).
+central_limit.py
+    Gaussian DP by the central limit, as some papers account: an approximation.
 planning.py, batches.py, public_trials.py
     What a budget buys before any private record is read.
 metrics.py, reliability.py

@@ -18,6 +18,7 @@ from scipy.special import ndtr
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
 from privfeat.analysis.curves import measured_accuracy, measured_on
+from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.plan import PlannedRelease
 
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear", "DPNearestMean", "DPNewton")
@@ -72,8 +73,12 @@ class Outlook:
     epsilon, delta : float
     adjacency : {"add_remove", "replace_one"}
     estimators : tuple of EstimatorOutlook
-    doubled : tuple of EstimatorOutlook
-        The same with twice the records.
+    data_factor : float
+    more_data : tuple of EstimatorOutlook
+        The same with ``data_factor`` times the records, at the same budget.
+    same_noise_epsilon : float
+        With so many records, the epsilon at which scores are as noisy as with
+        ``n_samples`` at ``epsilon``: exact but for estimators that sample records.
     recommended : str
     reason : str
     """
@@ -85,7 +90,9 @@ class Outlook:
     delta: float
     adjacency: Adjacency
     estimators: tuple[EstimatorOutlook, ...]
-    doubled: tuple[EstimatorOutlook, ...]
+    data_factor: float
+    more_data: tuple[EstimatorOutlook, ...]
+    same_noise_epsilon: float
     recommended: str
     reason: str
 
@@ -114,6 +121,7 @@ def plan(
     delta: float = 1e-5,
     adjacency: Adjacency = "add_remove",
     estimators: Sequence[str] = ESTIMATORS,
+    data_factor: float = 2.0,
 ) -> Outlook:
     """Return the noise of every estimator and what to expect of it.
 
@@ -126,6 +134,8 @@ def plan(
         The budget; ``epsilon`` is finite.
     estimators : sequence of str
         Names of classifiers, with their default parameters.
+    data_factor : float
+        Shows what so many times the records would buy; > 0.
 
     Raises
     ------
@@ -144,6 +154,7 @@ def plan(
     check_int("n_features", n_features, low=1)
     check_int("n_classes", n_classes, low=2)
     check_positive("epsilon", epsilon, remedy="Without privacy there is no noise.")
+    data_factor = check_positive("data_factor", data_factor)
     for name in estimators:
         check_choice("estimator", name, ESTIMATORS)
     sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
@@ -151,13 +162,15 @@ def plan(
         _estimator_outlook(make(name, n_classes, *budget), *sizes)
         for name in estimators
     ]
-    halves = [row.score_noise / 2.0 for row in rows]
-    twice = [
+    noises = [row.score_noise / data_factor for row in rows]
+    more = tuple(
         replace(row, score_noise=noise, expected_loss=expected_loss(noise, n_classes))
-        for row, noise in zip(rows, halves, strict=True)
-    ]
+        for row, noise in zip(rows, noises, strict=True)
+    )
+    # scores are as noisy as sums are, over the number of records: by 1 / (n mu)
+    least = gaussian_epsilon(gaussian_mu(epsilon, delta) / data_factor, delta)
     best, reason = _recommend(rows, *sizes[::2], epsilon, adjacency)
-    return Outlook(*sizes, *budget, tuple(rows), tuple(twice), best, reason)
+    return Outlook(*sizes, *budget, tuple(rows), data_factor, more, least, best, reason)
 
 
 def expected_loss(

@@ -24,13 +24,14 @@ from privfeat.cli import (
     statement,
     tan,
     train,
+    workflow,
 )
 from privfeat.cli.shared import estimators, terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
-_OF_MODELS = (fit, train, predict, statement, audit, sanity, report)
+_OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
 _OF_BUDGETS = (budget, plan, tan, quickstart)
 
 

@@ -1,7 +1,7 @@
 """``privfeat plan``: what a budget buys, before private data is read.
 
 Print how noisy each estimator will be, roughly what that costs in accuracy, and what
-twice the data would buy. Reads no private record; with --public, tries the estimators
+more data would buy. Reads no private record; with --public, tries the estimators
 on public features with that noise.
 """
 
@@ -23,7 +23,7 @@ to learn from. Take more of them, or a larger epsilon."""
 _LOSSES = f"""
 expected loss of accuracy, relative, from the noise alone (rough: it assumes how far
 apart your classes are):
-  {"":15} {"noise in a score":>18} {"loss":>8} {"with twice the data":>22}"""
+  {"":15} {"noise in a score":>18} {"loss":>8} {"with more data":>16}"""
 
 
 def add_parser(verbs: Any) -> None:
@@ -38,6 +38,8 @@ def add_parser(verbs: Any) -> None:
         metavar="FILE[:SPLIT]",
         help="PUBLIC features of the same network, with labels: they get no protection",
     )
+    more = "show what so many times the records would buy (default 2)"
+    add("--data-factor", metavar="F", type=float, default=2.0, help=more)
     epochs = "for the table of batch sizes (default 10)"
     add("--epochs", type=float, default=10.0, help=epochs)
 
@@ -47,7 +49,8 @@ def run(args: Namespace) -> None:
     from privfeat.analysis.planning import plan
 
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
-    found = plan(args.n, args.d, args.classes, **budget)
+    sizes = (args.n, args.d, args.classes)
+    found = plan(*sizes, **budget, data_factor=args.data_factor)
     best, reason = found.recommended, found.reason
     # what can be refused is, before anything is printed
     public = None if args.public is None else _open_public(args)
@@ -94,11 +97,15 @@ def _print_noise(found: "Outlook") -> None:
                 f"{stddev:10.4g}, stddev / n {stddev / found.n_samples:.2g}"
             )
     print(_LOSSES)
-    for row, twice in zip(found.estimators, found.doubled, strict=True):
+    for row, more in zip(found.estimators, found.more_data, strict=True):
         print(
             f"  {row.estimator:15} {row.score_noise:18.4f} "
-            f"{percent(row.expected_loss):>8} {percent(twice.expected_loss):>22}"
+            f"{percent(row.expected_loss):>8} {percent(more.expected_loss):>16}"
         )
+    print(
+        f"more data: {found.data_factor:g} times the records; or the loss of now with "
+        f"them at epsilon {found.same_noise_epsilon:.3g}"
+    )
     if hopeless(found):
         print(_TOO_FEW)
     sys.stdout.flush()  # what follows takes longer

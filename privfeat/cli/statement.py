@@ -16,6 +16,8 @@ def add_parser(verbs: Any) -> None:
     add = options.verb(verbs, run, options.AS_JSON).add_argument
     model = "a folder that `fit` or `train` wrote; not needed with --schema"
     add("model", metavar="DIR", nargs="?", help=model)
+    about = "add about the epsilon of Gaussian DP by the central limit: no guarantee"
+    add("--gdp", action="store_true", help=about)
     add("--schema", action="store_true", help="print the JSON schema of statements")
 
 
@@ -30,4 +32,15 @@ def run(args: Namespace) -> None:
     from privfeat import persistence
 
     statement = persistence.load_statement(args.model)
+    if args.gdp and args.json:
+        raise CommandError("--gdp must not go with --json, since no statement uses it.")
     print(statement.to_json() if args.json else statement)
+    if args.gdp:
+        from privfeat.analysis.central_limit import central_limit_epsilon
+
+        about = central_limit_epsilon(statement.releases, statement.delta)
+        print(
+            f"By the central limit epsilon would be about {about:.4g} at delta = "
+            f"{statement.delta:g}: an\napproximation, often too small, to compare with "
+            "papers that account by it (Bu et al. 2023)."
+        )

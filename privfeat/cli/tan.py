@@ -2,20 +2,31 @@
 
 Print what the settings of a DP-SGD training cost, how to simulate it cheaply on public
 data, and what else has the same total amount of noise (Sander et al. 2023). Reads no
-data.
+private data. With --public, train the simulations of all that has the same noise, and
+say which is best, as in
+
+    privfeat tan --n 50000 --batch-size 4096 --noise-multiplier 3 --steps 2500
+    --learning-rate 4 --public IMAGES --model wrn_16_4 --out search.json
 """
 
 import json
+import math
 from argparse import Namespace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from privfeat.cli.shared import options
+from privfeat.cli.shared import estimators, files, options, terminal
 from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.train import read_data
+
+_STEP_FACTORS = [0.125, 0.25, 1.0, 4.0]
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    add = options.verb(verbs, run, options.AS_JSON).add_argument
+    parser = options.verb(verbs, run, options.AS_JSON, options.set_and_quiet())
+    add = parser.add_argument
     add("--n", type=int, required=True, help="number of records")
     add("--batch-size", type=int, required=True, help="expected size of a batch")
     noise = "stddev of the noise over the clip norm"
@@ -26,12 +37,27 @@ def add_parser(verbs: Any) -> None:
     add("--learning-rate", type=float, default=1.0, help=rate)
     factor = "how many times smaller the simulated batch is (default 64)"
     add("--factor", type=float, default=64.0, help=factor)
+    steps = "times the steps, of settings with the same noise (default 0.125 0.25 1 4)"
+    add("--step-factors", type=float, nargs="+", default=_STEP_FACTORS, help=steps)
+    more = "show the cost with so many times the records (default 2)"
+    add("--data-factor", metavar="F", type=float, default=2.0, help=more)
+    add = parser.add_argument_group("search, on public data").add_argument
+    data = "train on PUBLIC images, as `train --data` names them, or a feature file"
+    add("--public", metavar="DATA", help=data)
+    add("--model", default="mlp", help="the network, as for `train` (default mlp)")
+    side = "side to which the images of a folder are resized (default 32)"
+    add("--image-size", type=int, default=32, help=side)
+    add("--repeats", type=int, default=1, help="trainings of each (default 1)")
+    kept = "keep each result from when it is known; the same command goes on from there"
+    add("--out", metavar="FILE.json", help=kept)
 
 
 def run(args: Namespace) -> None:
     """Print everything that follows from the settings."""
+    from privfeat.analysis.central_limit import central_limit_epsilon
     from privfeat.analysis.planning import delta_warnings
     from privfeat.analysis.tan import TAN, constant_tan_settings, simulate
+    from privfeat.core.accounting.plan import ReleaseRecord
 
     if not 1 <= args.batch_size <= args.n:
         raise CommandError(
@@ -43,12 +69,18 @@ def run(args: Namespace) -> None:
     small = simulate(
         settings.sampling_prob, settings.noise_multiplier, args.steps, args.factor
     )
-    doubled = settings.with_more_data(2.0)
-    same = constant_tan_settings(args.batch_size, args.steps, args.learning_rate)
+    more = settings.with_more_data(args.data_factor)
+    less_delta = delta / args.data_factor
+    noise, prob = settings.noise_multiplier, settings.sampling_prob
+    steps = ReleaseRecord("gradient", args.steps, 1.0, noise, noise, prob)
+    reference = (args.batch_size, args.steps, args.learning_rate)
+    same = constant_tan_settings(*reference, step_factors=args.step_factors)
+    searched = {} if args.public is None else _search(args, same)
     found = {
         "epsilon": settings.epsilon(delta),
         "epsilon_rdp": settings.epsilon(delta, accountant="rdp"),
         "epsilon_closed_form": settings.closed_form_epsilon(delta),
+        "epsilon_central_limit": central_limit_epsilon([steps], delta),
         "delta": delta,
         "eta": settings.eta,
         "eta_step": settings.eta_step,
@@ -59,24 +91,100 @@ def run(args: Namespace) -> None:
             "noise_multiplier": small.settings.noise_multiplier,
             "n_iter": args.steps,
             "compute_saved": small.compute_saved,
+            "epsilon": small.settings.epsilon(delta),
         },
         "same_noise": [choice._asdict() for choice in same],
-        "twice_the_data": {"epsilon": doubled.epsilon(delta / 2), "delta": delta / 2},
+        "more_data": {
+            "factor": args.data_factor,
+            "epsilon": more.epsilon(less_delta),
+            "delta": less_delta,
+        },
+        **searched,
         "warnings": [*settings.warnings(), *delta_warnings(delta, args.n)],
     }
     print(json.dumps(found, indent=2) if args.json else _text(found))
 
 
-def _text(found: dict[str, Any]) -> str:
-    small, twice = found["simulation"], found["twice_the_data"]
-    warnings = "".join(f"warning: {warning}\n" for warning in found["warnings"])
-    rows = "".join(
-        f"  {row['batch_size']:10d} {row['n_iter']:10d} {row['learning_rate']:14g}\n"
-        for row in found["same_noise"]
+def _search(args: Namespace, candidates: list[Any]) -> dict[str, Any]:
+    """Train the simulations of what fits the records, and return what was found."""
+    from privfeat import DPSGDClassifier
+    from privfeat.analysis.tan import TAN
+    from privfeat.analysis.tan_search import simulate_settings
+
+    classes, data = _public(args)
+    # the rates of the candidates are for plain SGD
+    params = {"model": args.model, "classes": range(classes), "optimizer": "sgd"}
+    params |= estimators.parse_settings(args.set)
+    results = simulate_settings(
+        estimators.make_estimator(DPSGDClassifier(), params),
+        [one for one in candidates if one.batch_size <= args.n],
+        *data,
+        noise_multiplier=args.noise_multiplier,
+        factor=args.factor,
+        n_repeats=args.repeats,
+        path=None if args.out is None else Path(args.out),
+        progress=partial(terminal.progress, args),
     )
+    best = max(results, key=lambda one: one.accuracy).settings
+    cost = TAN(best.batch_size / args.n, args.noise_multiplier, best.n_iter)
+    delta = 1.0 / args.n if args.delta is None else args.delta
+    return {
+        "simulated": [
+            {**one.settings._asdict(), "accuracies": one.accuracies} for one in results
+        ],
+        "best": {**best._asdict(), "epsilon": cost.epsilon(delta), "delta": delta},
+    }
+
+
+def _public(args: Namespace) -> tuple[int, tuple[Any, ...]]:
+    """Return the number of classes, and records and labels to train and to test on."""
+    from privfeat.data import FeatureFileError, open_features
+
+    path = Path(args.public)
+    if path.is_file():
+        try:
+            names = open_features(path).class_names
+        except FeatureFileError:
+            names = None  # images, or what `read_data` refuses
+        if names is not None:
+            rows = (
+                files.open_split(f"{path}:{split}", split, one_label=True)
+                for split in ("train", "test")
+            )
+            return len(names), tuple(part for r in rows for part in (r.X[:], r.y))
+    given = {"data": args.public, "image_size": args.image_size}
+    read = Namespace(**given, grey=False, skip_bad=False, max_group_size=None)
+    _, (X, y, names, _), _, test = read_data(read)
+    if test is None:
+        raise CommandError(f"--public must hold a test split, got {args.public!r}.")
+    return len(names), (X, y, *test[:2])
+
+
+def _text(found: dict[str, Any]) -> str:
+    small, more = found["simulation"], found["more_data"]
+    warnings = "".join(f"warning: {warning}\n" for warning in found["warnings"])
+    known = {row["n_iter"]: row["accuracies"] for row in found.get("simulated", ())}
+    rows, best = "", ""
+    for row in found["same_noise"]:
+        scores = known.get(row["n_iter"], ())
+        accuracy = f"{math.fsum(scores) / len(scores):.4f}" if scores else ""
+        rows += (
+            f"  {row['batch_size']:10d} {row['n_iter']:10d} "
+            f"{row['learning_rate']:14g} {accuracy:>9}".rstrip()
+            + "\n"
+        )
+    if known:
+        chosen = found["best"]
+        best = (
+            f"best of the simulations: {chosen['n_iter']} steps of "
+            f"{chosen['batch_size']} records at rate {chosen['learning_rate']:g}; "
+            f"epsilon = {chosen['epsilon']:.4g} at delta = {chosen['delta']:.3g}\n"
+        )
     return f"""\
 epsilon = {found["epsilon"]:.4g} at delta = {found["delta"]:.3g} \
 (loss distributions; by Rényi {found["epsilon_rdp"]:.4g})
+by the central limit {found["epsilon_central_limit"]:.4g} (Gaussian DP of some papers: \
+an approximation, often too small)
 closed form {found["epsilon_closed_form"]:.4g} (an estimate, no guarantee), \
 from eta = {found["eta"]:.4g}, in a step {found["eta_step"]:.3g}; \
 total amount of noise {found["total_noise"]:.4g}
@@ -84,9 +192,10 @@ privacy wall: Rényi over closed form = {found["overcharge"]:.2f} (near 1 is goo
 {warnings}\
 simulate on public data: batch size {small["batch_size"]:g}, \
 noise multiplier {small["noise_multiplier"]:.4g}, {small["n_iter"]} steps; \
-saves {100 * small["compute_saved"]:.1f} % of the compute
+saves {100 * small["compute_saved"]:.1f} % of the compute; \
+its own epsilon is {small["epsilon"]:.4g}
 settings with the same total amount of noise:
-  batch size      steps  learning rate
-{rows}\
-twice the records, same batches: epsilon = {twice["epsilon"]:.4g} \
-at delta = {twice["delta"]:.3g}"""
+  batch size      steps  learning rate{"  accuracy" if known else ""}
+{rows}{best}\
+{more["factor"]:g} times the records, same batches: epsilon = {more["epsilon"]:.4g} \
+at delta = {more["delta"]:.3g}"""

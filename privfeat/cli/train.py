@@ -87,7 +87,7 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     if Path(str(params.get("weights"))).is_dir():
         params["weights"] = _parameters_of(params["weights"])
     warnings.filterwarnings("always", message="skipped ")
-    below, (X, y, names, paths), groups, test = _read(args)
+    below, (X, y, names, paths), groups, test = read_data(args)
     if args.groups is not None:
         if paths is None:
             raise CommandError(
@@ -128,7 +128,7 @@ def _parameters_of(folder: str) -> dict[str, Any]:
     return found
 
 
-def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
+def read_data(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
     """Return the folder below DIR, its images, and those of ``test/`` if it is there.
 
     Images are in memory, or read as they are used; of an HDF5 file they have no names,
@@ -178,7 +178,7 @@ def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]
 def _read_file(
     args: Namespace, path: Path
 ) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
-    """Return the images of an HDF5 file, as `_read` does those of a folder."""
+    """Return the images of an HDF5 file, as `read_data` does those of a folder."""
     from privfeat.data.images import has_test, open_images
 
     X, y, names, groups = open_images(path)

@@ -63,11 +63,23 @@ def test_expectation_is_near_what_digits_lose(digits, name, epsilon):
 
 def test_twice_the_data_halves_the_noise():
     found = plan(1000, 20, 5, epsilon=0.5)
-    for row, twice in zip(found.estimators, found.doubled, strict=True):
+    for row, twice in zip(found.estimators, found.more_data, strict=True):
         again = plan(2000, 20, 5, epsilon=0.5, estimators=[row.estimator])
         assert twice == again.estimators[0]
         assert twice.score_noise == pytest.approx(row.score_noise / 2)
         assert twice.expected_loss < row.expected_loss
+
+
+def test_more_data_keep_the_noise_of_scores_at_a_smaller_epsilon():
+    found = plan(1000, 20, 5, epsilon=0.5, data_factor=4.0)
+    again = plan(
+        4000, 20, 5, epsilon=found.same_noise_epsilon, estimators=["DPLeastSquares"]
+    )
+    noise = found.estimators[1].score_noise
+    assert again.estimators[0].score_noise == pytest.approx(noise, rel=1e-3)
+    assert found.more_data[1].score_noise == pytest.approx(noise / 4)
+    with pytest.raises(ValueError, match="data_factor must be"):
+        plan(1000, 20, 5, epsilon=0.5, data_factor=0.0)
 
 
 def test_recommendation_depends_on_memory():

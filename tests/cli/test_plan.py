@@ -9,12 +9,18 @@ def test_plan_says_noise_loss_and_what_to_use(run):
     status, out, _ = run(*PLAN)
     assert status == 0
     assert "DPFC              20 x gradient" in out
-    assert "with twice the data" in out
+    assert "2 times the records; or the loss of now with them at epsilon 0.4" in out
     assert "8192" in out
     last = out.rstrip().splitlines()[-1]
     assert last.startswith(
         "use DPFC: measured at as many records a class of banking77 "
     )
+
+
+def test_plan_says_what_more_records_buy(run):
+    status, out, _ = run(*PLAN, "--data-factor", 10)
+    assert status == 0
+    assert "10 times the records; or the loss of now with them at epsilon 0.0" in out
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -30,3 +30,12 @@ def test_statement_prints_the_schema(run):
 
 def test_statement_needs_a_model_or_the_schema(fails):
     assert "statement needs DIR" in fails("statement")
+
+
+def test_statement_adds_what_the_central_limit_says(run, fails, model):
+    status, out, _ = run("statement", model, "--gdp")
+    assert status == 0
+    assert out.startswith(str(persistence.load(model).privacy_))
+    assert "By the central limit epsilon would be about 20 " in out
+    both = ("statement", model, "--gdp", "--json")
+    assert "--gdp must not go with --json" in fails(*both)

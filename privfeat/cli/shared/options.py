@@ -104,6 +104,11 @@ def fitted() -> ArgumentParser:
     return parent
 
 
+def set_and_quiet() -> ArgumentParser:
+    """Return ``--set`` and ``--quiet``."""
+    return ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])
+
+
 def tested() -> ArgumentParser:
     """Return what a verb has that tests an estimator, by its name or of a model."""
     parent = ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])

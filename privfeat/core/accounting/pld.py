@@ -1,22 +1,30 @@
 """Privacy loss distributions (PLD) of sampled records, by dp-accounting."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from privfeat._checks import check_real
 from privfeat.core.accounting.conversions import check_delta
+from privfeat.core.accounting.loss_grid import loss_grid, parts
 from privfeat.exceptions import UnsupportedEventError
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-_GRID = 1e-4
+# Above it, epsilon is no protection, and its loss distributions are huge.
+MAX_EPSILON = 1e4
 # What the Fourier transforms of dp-accounting may take from a delta, for each step: it
 # takes powers of numbers of size 1, whose rounding grows as the exponent, however large
 # it is. Measured from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in
 # either direction.
 _LOST_PER_STEP = 2.0**-51
+# From here on exp(-loss), and its product with a mass, may be rounded up to twice what
+# they are, each: epsilon is a logarithm over their sum.
+_UNDERFLOW, _UNDERFLOWN = 690.0, 2.0
 
 
 def pld_epsilon(event: "DpEvent", delta: float) -> float:
@@ -27,7 +35,8 @@ def pld_epsilon(event: "DpEvent", delta: float) -> float:
     The neighbouring relation is add/remove. Without sampling, the curve depends on
     sensitivity over noise alone: so it serves replace-one if noise multipliers are
     relative to the replace-one bound. An event that the accountant cannot bound is an
-    UnsupportedEventError.
+    UnsupportedEventError. An epsilon so large that its loss distribution cannot be
+    computed (`loss_grid`) is ``inf``.
     """
     (epsilon,) = pld_epsilons(event, [delta])
     return epsilon
@@ -39,17 +48,22 @@ def pld_epsilons(event: "DpEvent", deltas: Iterable[float]) -> list[float]:
     from dp_accounting.privacy_accountant import NeighboringRelation
 
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    accountant = pld.PLDAccountant(relation, value_discretization_interval=_GRID)
+    deltas, grid = [check_delta(delta) for delta in deltas], loss_grid(event)
+    accountant = pld.PLDAccountant(relation, value_discretization_interval=grid or 1.0)
     if not accountant.supports(event):
         raise UnsupportedEventError(
             f"event must be supported by the PLD accountant, got {event!r}."
         )
+    if grid is None:
+        return [math.inf] * len(deltas)
     composed = accountant.compose(event)
     lost, epsilons = _lost(event), []
-    for delta in map(check_delta, deltas):
-        epsilon = (
-            float(composed.get_epsilon(delta - lost)) if lost < delta else math.inf
-        )
+    for delta in deltas:
+        with np.errstate(over="ignore"):  # an epsilon of inf says it
+            epsilon = (
+                float(composed.get_epsilon(delta - lost)) if lost < delta else math.inf
+            )
+        epsilon += _UNDERFLOWN if epsilon > _UNDERFLOW else 0.0
         # NaN, or a negative divergence: fail closed
         epsilons.append(epsilon if epsilon >= 0.0 else math.inf)
     return epsilons
@@ -57,21 +71,7 @@ def pld_epsilons(event: "DpEvent", deltas: Iterable[float]) -> list[float]:
 
 def _lost(event: "DpEvent") -> float:
     """Return by how much the accountant may take a delta of ``event`` for too small."""
-    return _LOST_PER_STEP * sum(count for count, _ in parts_of(event))
-
-
-def parts_of(event: "DpEvent") -> Iterator[tuple[int, "DpEvent"]]:
-    """Yield what an event is composed of, each part with its number of steps."""
-    from dp_accounting import ComposedDpEvent, SelfComposedDpEvent
-
-    if isinstance(event, ComposedDpEvent):
-        for part in event.events:
-            yield from parts_of(part)
-    elif isinstance(event, SelfComposedDpEvent):
-        for count, part in parts_of(event.event):
-            yield int(event.count) * count, part
-    else:
-        yield 1, event
+    return _LOST_PER_STEP * sum(count for _, count in parts(event))
 
 
 def pld_noise_multiplier(
@@ -99,11 +99,18 @@ def least_noise(
     """Return the least noise at which ``make_event`` costs at most ``epsilon``.
 
     And its cost: the noise multiplier that is returned was tried. One that is a
-    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough it
-    is a ValueError.
+    relative 1e-3 smaller costs more, unless it is below 1e-3. If 1e6 is not enough, or
+    ``epsilon`` is above 1e4, it is a ValueError.
     """
     from scipy.optimize import brentq
 
+    check_real(
+        *("epsilon", epsilon),
+        low=0.0,
+        high=MAX_EPSILON,
+        include_low=False,
+        remedy="Pass a smaller one, or epsilon=inf for no privacy.",
+    )
     costs: dict[float, float] = {}
 
     @cache

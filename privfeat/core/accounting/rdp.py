@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from privfeat.core.accounting import conversions as convert
-from privfeat.core.accounting.pld import parts_of
+from privfeat.core.accounting.loss_grid import parts
 from privfeat.exceptions import UnsupportedEventError
 
 if TYPE_CHECKING:
@@ -101,8 +101,9 @@ def divergences_of(
 def _sampled_steps(event: "DpEvent") -> int:
     from dp_accounting import PoissonSampledDpEvent
 
-    parts = parts_of(event)
-    return sum(n for n, part in parts if isinstance(part, PoissonSampledDpEvent))
+    return sum(
+        count for part, count in parts(event) if isinstance(part, PoissonSampledDpEvent)
+    )
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
