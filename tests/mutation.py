@@ -5,8 +5,8 @@ then its tests run, and one of them must fail. A mutant that all tests pass must
 ``accepted_mutants.json`` with the reason why it does not weaken privacy; a line without
 an arrow accepts every change of it.
 
-The tests of a mutant run in a fork of a process that has imported the libraries, so
-that a mutant takes seconds; no file is changed.
+The tests of a mutant run in a fork of a process that has imported the libraries, those
+first that found a mutant before, so that one takes seconds; no file is changed.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def mutants(source: str) -> Iterator[Mutant]:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    found = set()
+    found, same = set(), ast.dump(ast.parse(source))
     for name in OPERATORS:
         operator = get_operator(f"core/{name}")()
         for occurrence in range(10_000):
@@ -156,7 +156,9 @@ def mutants(source: str) -> Iterator[Mutant]:
                 break
             with contextlib.suppress(SyntaxError):
                 tree = compile(changed, name, "exec", ast.PyCF_ONLY_AST)
-                if changed not in found and not positional_only(tree):
+                if changed in found or ast.dump(tree) == same:  # 1e29 + 1 is 1e29
+                    continue
+                if not positional_only(tree):
                     found.add(changed)
                     yield Mutant(changed, change_between(source, changed))
 
@@ -195,8 +197,34 @@ def tests_of(module: str) -> list[Path]:
     return [*files, ROOT / "tests" / "core" / "test_immutable.py"]
 
 
+class Killers:
+    """A plugin of pytest: tests that failed before run first, the newest before all."""
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._reading, False)
+        self._names: list[str] = []
+
+    def update(self) -> None:
+        """Read which test failed in a fork, if one did."""
+        with contextlib.suppress(BlockingIOError):
+            self._names += os.read(self._reading, 2**16).decode().splitlines()
+
+    def pytest_collection_modifyitems(self, items):
+        places = {name: place for place, name in enumerate(self._names)}
+        items.sort(key=lambda item: -places.get(item.nodeid, -1))
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            os.write(self._writing, f"{report.nodeid}\n".encode())
+
+
+KILLERS = Killers()
+
+
 def killed(module: str, mutant: Mutant) -> bool:
     """Run the tests of a module against a mutant of it, in a fork of this process."""
+    KILLERS.update()
     child = os.fork()
     if child == 0:
         # An endless loop is noticed as well, and a busy machine is not.
@@ -222,7 +250,7 @@ def run_tests(module: str, mutant: Mutant) -> int:
     options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not postgres"]
     options += ["-k", IN_PROCESS]
     imported = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-    return int(pytest.main([*options, *imported, *files]))
+    return int(pytest.main([*options, *imported, *files], plugins=[KILLERS]))
 
 
 def import_libraries() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
@@ -90,6 +91,41 @@ def test_pairs_of_classes_are_covered_under_add_remove_alone():
     name = "sklearn.multiclass._fit_ovo_binary"
     assert call("sklearn.multiclass", "_fit_ovo_binary", None, "replace_one") == name
     assert call("sklearn.multiclass", "_fit_binary", None, "replace_one") is None
+
+
+def remedy_of(*callers):
+    """Ask in fits on rows without a mark, which these called: (module, function)."""
+
+    def ask(train=None):
+        return uncovered_choice("add_remove").remedy
+
+    for module, function in reversed([*callers, (VALIDATION, "_fit_and_score")]):
+        made = types.ModuleType(module)
+        made.ask = ask
+        exec(f"def {function}(train=None):\n    return ask()", vars(made))
+        ask = getattr(made, function)
+    return ask()
+
+
+@pytest.mark.parametrize(
+    ("callers", "remedy"),
+    [
+        ([], "Pass cv"),
+        ([("sklearn.model_selection._search", "fit")], "Pass cv"),
+        ([(VALIDATION, "cross_validate")], "Pass cv"),
+        ([("own.sklearn", "fit"), (VALIDATION, "validation_curve")], "Pass cv"),
+        ([(VALIDATION, "learning_curve")], "No folds cover this"),
+        ([(VALIDATION, "permutation_test_score")], "No folds cover this"),
+        ([("sklearn.ensemble._stacking", "_fit_and_score")], "No folds cover this"),
+        (
+            [("sklearn.model_selection._search_successive_halving", "fit")],
+            "No folds cover this",
+        ),
+        ([("sklearn.calibration", "fit")], "Use privfeat.TemperatureScaling"),
+    ],
+)
+def test_the_remedy_goes_by_all_that_is_around_the_fit(callers, remedy):
+    assert remedy_of(*callers).startswith(remedy)
 
 
 def test_every_caller_is_looked_at():
@@ -183,6 +219,15 @@ def test_what_changes_the_target_before_a_fit_must_learn_nothing():
     refused = "what StandardScaler learned from all of them"
     assert call_of(module, transformer_=LEARNING) == refused
     assert call_of("sklearn.multiclass", transformer_=LEARNING) is None
+
+
+@pytest.mark.parametrize("cv", [5, KFold(2)])
+def test_chains_that_will_fold_are_not_covered(cv):
+    module = "sklearn.multioutput"
+    assert call_of(module, cv=cv) == f"{module}.fit with cv"
+    assert call_of("sklearn.multiclass", cv=cv) is None
+    for other in (None, types.SimpleNamespace()):
+        assert call_of(module, cv=other) is None
 
 
 def as_job(work):

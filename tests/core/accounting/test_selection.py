@@ -137,6 +137,7 @@ def test_a_selection_has_no_epsilon_where_its_runs_are_drawn_too_coarsely(delta,
     assert math.exp(largest) * 1e-38 < 1e-9 * delta
     assert selection_epsilon(20.0, delta, runs) == math.inf
     assert or_infinite(largest, delta, 2) == math.inf
+    assert or_infinite(math.log(1e29 * delta), delta) == math.inf  # rounds against us
 
 
 def test_score_sensitivity_is_what_one_record_changes():

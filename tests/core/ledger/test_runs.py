@@ -67,6 +67,8 @@ def test_a_run_from_an_older_checkpoint_writes_none(ledger, charge, fit, tokens)
             body.append("written")
     with pytest.raises(PrivacyError, match="got an older one"):
         check_running(ledger, charge, tokens, statement=fit, estimator="b")
+    with pytest.raises(PrivacyError, match="got an older one"):
+        finish(ledger, charge, tokens)
     assert body == []
     assert tokens_of(ledger)[1] == newest
     check_running(ledger, charge, [newest], statement=fit, estimator="b")
