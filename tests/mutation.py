@@ -54,9 +54,7 @@ TESTS = {
     "bounds.grid": ("grid", "../sums/arithmetic/test_slices"),
     "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.user_clips": (
-        "user_clips",
-        "users",
-        "../sums/arithmetic/test_clipped_users",
+        *("user_clips", "users", "../sums/arithmetic/test_clipped_users"),
     ),
     "bounds.users": ("users", "../sums/arithmetic/test_clipped_users"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
@@ -71,8 +69,8 @@ TESTS = {
     ),
     "sums.arithmetic.residuals": (
         *("residuals", "sparse", "../test_statistics", "../test_weights"),
-        *("../../../solvers/test_regression",),
-        *("../../../linear/test_regressor", "../../../linear/test_corrections"),
+        *("../../../solvers/test_regression", "../../../linear/test_regressor"),
+        "../../../linear/test_corrections",
     ),
     "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
     "sums.calls": ("arithmetic/test_slices",),
