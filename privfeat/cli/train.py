@@ -84,6 +84,8 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     from privfeat.data.users import read_users
 
     params = estimators.parameters(args) | {"ledger": files.open_ledger(args)}
+    if Path(str(params.get("weights"))).is_dir():
+        params["weights"] = _parameters_of(params["weights"])
     warnings.filterwarnings("always", message="skipped ")
     below, (X, y, names, paths), groups, test = _read(args)
     if args.groups is not None:
@@ -107,6 +109,23 @@ def _run(args: Namespace, begun: list[Any]) -> None:
             clf.fit(X, y, groups=groups)
     if first:
         models.save_model(args, clf, names, test)
+
+
+def _parameters_of(folder: str) -> dict[str, Any]:
+    """Return the parameters of a saved network, for another to start from."""
+    from privfeat import persistence
+    from privfeat.networks.images.records import TO_UNIT_RANGE
+
+    model = persistence.load(folder)
+    if not hasattr(model, "parameters_"):
+        raise CommandError(f"weights must be those of a network, got {folder!r}.")
+    if model.pixel_scale_.shape != TO_UNIT_RANGE.shape:
+        raise CommandError(
+            "weights must be of a network that saw bytes as numbers in [-1, 1], got "
+            f"{folder!r}, which began with those of timm. Pass floats in Python."
+        )
+    found: dict[str, Any] = model.parameters_
+    return found
 
 
 def _read(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:

@@ -12,7 +12,9 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     delta : float, default=1e-5
         In [1e-9, 1).
     noise_multiplier : float, optional
-        Noise of every step instead of ``epsilon``.
+        Noise of every step instead of ``epsilon``. 0 clips without noise, to find what
+        clipping costs (Kurakin et al. 2022, section 3.3): **not private**. The
+        statement says that epsilon is infinite, and a ledger refuses it.
     adjacency : {{"add_remove", "replace_one"}}, default="add_remove"
         Replace-one needs full batches.
     epochs : float, default=10.0
@@ -31,14 +33,26 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
         the mean norm of its gradients, released together with the gradient. Best with
         ``clip_style="layerwise"``. See `privfeat.networks.training.adaptive`.
-    clip_norm : float or tuple of (start, norm), default=1.0
+    clip_norm : float, tuple of (start, norm), or mapping of name to norm, default=1.0
         Bound on a record's gradient, in [1e-6, 1e6]. A schedule names norms and the
-        shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``.
+        shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``. A mapping
+        bounds each part of ``clip_style``, by the longest beginning of its name:
+        ``{{"": 0.1, "head": 1.0}}``. Noise is in proportion to the norm of all bounds.
     clip_factor : {{"abadi", "automatic", "normalize", "global"}}, default="abadi"
         See `privfeat.networks.engine.clipping`.
     clip_style : {{"flat", "layerwise", "blockwise"}}, default="flat"
         One norm for the whole gradient, or one for each layer or block, each bounded by
         ``clip_norm`` over the square root of their number.
+    norm_beta : float, default=2.0
+        For adaptive clipping, in [1, 1000]: norms count up to this multiple of the
+        bound, the ``beta`` of van der Veen et al. 2018 (``clip_norm`` is their
+        ``alpha``).
+    norm_share : float, default=0.1
+        For adaptive clipping, in [1e-4, 0.15]: the part of the squared sensitivity that
+        norms get. The noise of gradients grows by ``1 / sqrt(1 - norm_share)``.
+    initial_clip_norm : float, optional
+        For adaptive clipping: the first bound of every part, in [1e-6, 1e6]. Default:
+        ``clip_norm`` times the mean norm on random inputs.
     engine : {{"auto", "fast", "reference"}}, default="auto"
         ``"auto"`` is fast for named networks, and with ``trust_model`` for those that
         are made of ``privfeat.networks.layers``. ``"reference"`` shows the network one
@@ -58,8 +72,17 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     warmup_steps : int, default=0
         Steps of linear increase before the schedule.
     weight_decay : float, default=0.0
+    momentum : float, optional
+        What ``"sgd"``, ``"heavy_ball"`` and ``"nesterov"`` keep of the sum of past
+        gradients, in [0, 1]. Default 0, 0.9 and 0.9.
+    dampening : float, default=0.0
+        What ``"sgd"`` and ``"heavy_ball"`` with momentum leave out of each gradient but
+        the first, in [0, 1], as in PyTorch.
     ema_decay : float, optional
         Keep the exponential moving average of the parameters, in [0, 1].
+    average_from : float, optional
+        Instead, keep the plain mean of the parameters over the steps after this share
+        of the fit, in [0, 1]: Polyak-Ruppert averaging.
     augmentation : str, default="none"
         ``"none"``, ``"crop_flip"``, ``"crop_jitter"``, ``"resized_crop"`` or
         ``"simclr"``: see `privfeat.networks.images.augment`. For images.
@@ -68,13 +91,17 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     n_votes : int, default=1
         Views of each record whose scores are averaged for a prediction; 1 is the record
         itself.
-    frozen : tuple of str, or int, default=()
+    frozen : tuple of str, int or "all_but_head", default=()
         Beginnings of names of parameters that stay as they are; or how many groups of
         blocks do, with all that comes before them: 0 to 4 for a ViT, a ResNet or a
         MobileNetV2, of which 4 trains the head, and the last norm if there is one.
-    weights : path, optional
+        ``"all_but_head"`` trains the logits alone.
+    weights : path or mapping of name to array, optional
         A ``.safetensors`` file of timm for ``vit_*``, ``resnet50``, ``nf_resnet50`` or
-        ``mobilenetv2_100``, public: see `load_timm_weights`.
+        ``mobilenetv2_100``, public: see `load_timm_weights`. Or ``parameters_`` of a
+        model of this library, of which a head of another size is replaced: they become
+        public, what a private fit has cost for them stays what it was, and bytes are
+        mapped to [-1, 1].
     max_group_size : int, optional
         For the privacy of users, together with ``groups`` in ``fit``: how many records
         of a user count, >= 1, others being dropped at random. The noise does not grow
@@ -97,6 +124,12 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         several processes the first alone uses it.
     checkpoint_every : int, default=100
         Steps between checkpoints; there is one at the end as well.
+    on_step : callable, optional
+        Called as ``on_step(step, model)`` after each step, from 1 on: ``model`` is what
+        ``fit`` would return there, made of releases alone, so that curves of it on
+        public records cost nothing. What it computes from private ones is a release
+        that no statement covers. What it returns is not used; what it raises ends the
+        fit, whose budget is spent. Of several processes the first alone calls it.
     random_state : int, RandomState or None, default=None
         None takes entropy of the operating system. An integer is for tests: not
         private.

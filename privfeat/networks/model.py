@@ -1,13 +1,13 @@
 """The base class of networks: one private fit, and scores."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from functools import partial
 from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ from privfeat.estimation.problem import Problem
 from privfeat.networks.engine.batches import BatchSum, sum_of_batch
 from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
-from privfeat.networks.engine.clipping import check_phases
+from privfeat.networks.engine.clipping import shares_of
 from privfeat.networks.engine.network import Network, check_scores, check_separate
 from privfeat.networks.images.augment import Views, to_inputs, voted
 from privfeat.networks.images.records import (
@@ -31,7 +31,6 @@ from privfeat.networks.images.records import (
     blank,
     pixel_scale,
 )
-from privfeat.networks.models import build
 from privfeat.networks.parameters import DPSGDParameters
 from privfeat.networks.team import check_same_training
 from privfeat.networks.training.adaptive import BOUNDS, with_adaptive_bounds
@@ -40,10 +39,10 @@ from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.resuming import finished_run, run_to_end
 from privfeat.networks.training.together import first_of
 from privfeat.networks.training.units import Units, fitting_microbatch, single_records
-from privfeat.networks.weights import load_timm_weights
+from privfeat.networks.weights import network_of
 
 # A radius that no gradient reaches: clipping is off without privacy.
-_UNCLIPPED = ((0.0, 2.0**60),)
+_UNCLIPPED = ((0.0, 2.0**60),), None
 _PREDICTED_AT_ONCE = 64
 _VOUCHED = "that the network treats every record by itself (trust_model=True)"
 
@@ -111,14 +110,18 @@ class DPSGDModel(DPSGDParameters, ABC):
             "pixel_scale_": pixel_scale(self.model, self.weights),
         }
         with kept_compiled_code():
-            network = self._network(shape, problem.n_outputs, keys)
+            network = network_of(
+                self.model, shape, problem.n_outputs, keys, self.weights
+            )
             frozen = network.frozen_names(self.frozen)
             units, microbatch = self._units(
                 network, records, problem, fitted["pixel_scale_"], users, keys
             )
             n_units = units.number_in(team)
             plan, n_iter, batch_size = self._plan(n_units)
-            fitted["n_iter_"], private = n_iter, plan.private
+            fitted["n_iter_"] = n_iter
+            # without noise a fit may clip still: only epsilon=inf turns both off
+            clips = plan.private or self.epsilon is None
             vouched = units.engine == "fast" and not isinstance(self.model, str)
             fit = private_fit(
                 self,
@@ -139,22 +142,23 @@ class DPSGDModel(DPSGDParameters, ABC):
                 classes_read=problem.classes_read,
             )
             initial, factor, style = network.initial, self.clip_factor, self.clip_style
-            phases = check_phases(self.clip_norm)
-            if not private:
-                factor, style, phases = "abadi", "flat", _UNCLIPPED
             names = tuple(name for name in initial if name not in frozen)
+            phases, shares = shares_of(self.clip_norm, names, style)
+            if not clips:
+                factor, style, (phases, shares) = "abadi", "flat", _UNCLIPPED
             how = self._loss, style, units.engine, names
+            what = BatchSum(*how, factor, clips, shares)
             trainer = Trainer(
-                clipped_sum=sum_of_batch(network, BatchSum(*how, factor, private)),
+                clipped_sum=sum_of_batch(network, what),
                 units=units,
                 optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
                 names=names,
                 expected_batch_size=batch_size,
                 microbatch_size=int(microbatch),
                 clip_phases=phases,
-                private=private,
+                exact=clips,
                 n_iter=n_iter,
-                ema_decay=self.ema_decay,
+                average=self._average(),
                 keys=keys,
                 team=team,
             )
@@ -162,10 +166,11 @@ class DPSGDModel(DPSGDParameters, ABC):
                 given = problem, records, network
                 check_same_training(trainer, self, seed, fit.statement, *given)
             like = blank(records), targets[:1]
-            if private and self.clipping == "adaptive":
-                parts = record_parts(network, *how)
+            if clips and self.clipping == "adaptive":
+                parts = record_parts(network, *how), factor, style
+                sizes = problem.n_outputs, self._norm_bounds()
                 trainer, initial = with_adaptive_bounds(
-                    trainer, parts, factor, style, initial, *like, problem.n_outputs
+                    trainer, *parts, initial, *like, *sizes
                 )
             start = trainer.start(first_of(team, initial, "initial parameters"), *like)
             parameters = run_to_end(self, trainer, start, fit, fitted)
@@ -199,6 +204,10 @@ class DPSGDModel(DPSGDParameters, ABC):
         self._check_parameters()
         return self._plan(n_units)[0]
 
+    def _so_far(self, parameters: Any, fitted: dict[str, Any]) -> Self:
+        """Return a copy with the parameters of a step, for ``on_step``."""
+        return copy(self)._with_model(dict(parameters), fitted)
+
     def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
         """Set the attributes of a fit."""
         parameters.pop(BOUNDS, None)
@@ -214,23 +223,6 @@ class DPSGDModel(DPSGDParameters, ABC):
     @abstractmethod
     def _loss(scores: Any, targets: Any, /) -> Any:
         """Return the loss of each record."""
-
-    def _network(
-        self, input_shape: tuple[int, ...], n_outputs: int, keys: KeyStream | None
-    ) -> Network:
-        """Return the network; without keys its parameters are only placeholders."""
-        if isinstance(self.model, nnx.Module):
-            return Network(self.model)
-        rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
-        recipe = None
-        if isinstance(self.model, str):
-            module = build(self.model, input_shape, n_outputs, rngs=rngs)
-            recipe = (self.model, *input_shape, n_outputs)
-        else:
-            module = self.model(input_shape, n_outputs, rngs=rngs)
-        if self.weights is not None and keys is not None:
-            module, recipe = load_timm_weights(module, self.weights), None
-        return Network(module, recipe)
 
     def _units(
         self,
@@ -273,7 +265,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         vote = partial(voted, augmentation=self.augmentation, n_votes=int(self.n_votes))
         leaves = {name: jnp.asarray(leaf) for name, leaf in self.parameters_.items()}
         with kept_compiled_code():
-            network = self._network(self.input_shape_, self.n_outputs_, None)
+            network = network_of(self.model, self.input_shape_, self.n_outputs_)
 
             @jax.jit
             def forward(leaves: Any, inputs: Any) -> Any:

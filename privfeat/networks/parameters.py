@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -19,13 +19,16 @@ from privfeat._types import Adjacency, Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
+from privfeat.core.bounds.grid import CLIP_RANGE
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.networks.engine.choice import Engine
-from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_phases
+from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_clip_norm
 from privfeat.networks.images.augment import Augmentation
+from privfeat.networks.training.adaptive import NormBounds
+from privfeat.networks.training.averages import Average
 from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import (
@@ -70,9 +73,12 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     expected_batch_size: float | None = 256
     microbatch_size: int | None = None
     clipping: Clipping = "fixed"
-    clip_norm: float | tuple[tuple[float, float], ...] = 1.0
+    clip_norm: float | tuple[tuple[float, float], ...] | Mapping[str, float] = 1.0
     clip_factor: ClipFactor = "abadi"
     clip_style: ClipStyle = "flat"
+    norm_beta: float = 2.0
+    norm_share: float = 0.1
+    initial_clip_norm: float | None = None
     engine: Engine = "auto"
     trust_model: bool = False
     optimizer: str | Optimizer | None = None
@@ -80,12 +86,15 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     schedule: Schedule = "constant"
     warmup_steps: int = 0
     weight_decay: float = 0.0
+    momentum: float | None = None
+    dampening: float = 0.0
     ema_decay: float | None = None
+    average_from: float | None = None
     augmentation: Augmentation = "none"
     n_copies: int = 1
     n_votes: int = 1
-    frozen: tuple[str, ...] | int = ()
-    weights: str | os.PathLike[str] | None = None
+    frozen: tuple[str, ...] | int | str = ()
+    weights: str | os.PathLike[str] | Mapping[str, Any] | None = None
     max_group_size: int | None = None
     local_epochs: int = 1
     local_batch_size: int | None = None
@@ -93,6 +102,7 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     ledger: PrivacyLedger | None = None
     checkpoint_dir: str | os.PathLike[str] | None = None
     checkpoint_every: int = 100
+    on_step: Callable[[int, Any], object] | None = None
     random_state: Any = None
     verbose: int = 0
 
@@ -108,24 +118,24 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
         if self.expected_batch_size is not None:
             check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
-        check_phases(self.clip_norm)
-        if self.clipping == "adaptive" and isinstance(self.clip_norm, tuple):
-            raise ValueError(
-                "clip_norm must be a number for clipping='adaptive', got "
-                f"{self.clip_norm!r}. Pass the multiple of the mean norm, such as 1."
-            )
+        self._check_clipping()
         check_bool("trust_model", self.trust_model)
-        if self.ema_decay is not None:
-            check_real("ema_decay", self.ema_decay, low=0.0, high=1.0)
-        if isinstance(self.frozen, str) or not isinstance(
+        self._average()
+        if self.frozen != "all_but_head" and not isinstance(
             self.frozen, tuple | Integral
         ):
             raise TypeError(
-                "frozen must be a tuple of beginnings of parameter names, or a number "
-                f"of groups of blocks, got {self.frozen!r}."
+                "frozen must be a tuple of beginnings of parameter names, a number of "
+                f"groups of blocks, or 'all_but_head', got {self.frozen!r}."
             )
-        if not isinstance(self.weights, str | os.PathLike | None):
-            raise TypeError(f"weights must be None or a path, got {self.weights!r}.")
+        if not isinstance(self.weights, str | os.PathLike | Mapping | None):
+            kind = type(self.weights).__name__
+            raise TypeError(
+                "weights must be None, a path, or the parameters_ of another fit, got "
+                f"{kind}."
+            )
+        if self.on_step is not None and not callable(self.on_step):
+            raise TypeError(f"on_step must be callable, got {self.on_step!r}.")
         if self.weights is not None and isinstance(self.model, nnx.Module):
             raise TypeError(
                 "weights must be None for a model that is a module, which has its own. "
@@ -134,6 +144,43 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         self._check_local()
         check_int("verbose", self.verbose, low=0)
         check_folder(self.checkpoint_dir, self.checkpoint_every)
+
+    def _check_clipping(self) -> None:
+        """Check how gradients are bounded."""
+        check_clip_norm(self.clip_norm, self.clip_style)
+        check_real("norm_beta", self.norm_beta, low=1.0, high=1e3)
+        check_real("norm_share", self.norm_share, low=1e-4, high=0.15)
+        if self.initial_clip_norm is not None:
+            low, high = CLIP_RANGE
+            check_real("initial_clip_norm", self.initial_clip_norm, low=low, high=high)
+        if self.clipping != "adaptive" and self._norm_bounds() != NormBounds():
+            raise ValueError(
+                "clipping must be 'adaptive' for norm_beta, norm_share or "
+                f"initial_clip_norm, got {self.clipping!r}."
+            )
+        if self.clipping == "adaptive" and isinstance(self.clip_norm, tuple | Mapping):
+            raise ValueError(
+                "clip_norm must be a number for clipping='adaptive', got "
+                f"{self.clip_norm!r}. Pass the multiple of the mean norm, such as 1."
+            )
+
+    def _norm_bounds(self) -> NormBounds:
+        """Return how bounds follow the norms."""
+        return NormBounds(self.norm_beta, self.norm_share, self.initial_clip_norm)
+
+    def _average(self) -> Average | None:
+        """Return which average of the parameters is kept, checked."""
+        if self.average_from is None:
+            if self.ema_decay is None:
+                return None
+            return Average(check_real("ema_decay", self.ema_decay, low=0.0, high=1.0))
+        if self.ema_decay is not None:
+            raise ValueError(
+                f"ema_decay must be None with average_from, got {self.ema_decay!r}. "
+                "Pass one of them: each is an average."
+            )
+        start = check_real("average_from", self.average_from, low=0.0, high=1.0)
+        return Average(0.0, start)
 
     def _check_local(self) -> None:
         """Check the parameters that only a fit with groups has a use for."""
@@ -184,11 +231,18 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         share = batch_size / n_units
         bound = sensitivity.clipped_gradient(1.0, self.adjacency)
         query = Query(GRADIENT, bound, count=n_iter, sampling_prob=share)
+        epsilon, noise = self.epsilon, self.noise_multiplier
+        if (
+            epsilon is None
+            and noise is not None
+            and not check_real("noise_multiplier", noise, low=0.0, high=1e6)
+        ):
+            epsilon, noise = math.inf, None  # without noise there is no other
         plan = plan_releases(
             [query],
-            epsilon=self.epsilon,
+            epsilon=epsilon,
             delta=self.delta,
-            noise_multiplier=self.noise_multiplier,
+            noise_multiplier=noise,
             accounting="pld" if share < 1.0 else "exact",
             adjacency=self.adjacency,
         )
@@ -211,5 +265,7 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             weight_decay=self.weight_decay,
             n_records=n_units,
             draw_key=keys.draw,
+            momentum=self.momentum,
+            dampening=self.dampening,
         )
         return with_plain_state(made)

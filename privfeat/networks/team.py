@@ -47,6 +47,7 @@ def check_same_training(
     instead: dict[str, Any] = {
         "weights": estimator.weights is not None,
         "checkpoint_dir": None,
+        "on_step": None,
     }
     if not isinstance(estimator.model, str):
         instead["model"] = _operations(network, leaves, np.zeros((1, *shape), "f"))

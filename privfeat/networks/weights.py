@@ -1,19 +1,106 @@
-"""Public pretrained weights of timm for the networks that timm has as well."""
+"""The network of an estimator, and public weights that it starts from."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from numpy.typing import NDArray
 
 from privfeat._extras import require
+from privfeat.core.noise.keys import KeyStream
+from privfeat.networks.engine.network import Network
 from privfeat.networks.layers.basic import by_name
+from privfeat.networks.models import build
 from privfeat.networks.timm_names import TWINS
 
 Weights = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def network_of(
+    model: Any,
+    input_shape: tuple[int, ...],
+    n_outputs: int,
+    keys: KeyStream | None = None,
+    weights: Weights | None = None,
+) -> Network:
+    """Return the network that a name, a function or a module makes.
+
+    Parameters
+    ----------
+    model : str, callable or nnx.Module
+    input_shape : tuple of int
+    n_outputs : int
+    keys : KeyStream, optional
+        For the initial parameters. None: they are only placeholders.
+    weights : path or mapping, optional
+        What they are instead: a path as for `load_timm_weights`, a mapping as for
+        `load_parameters`. For no module.
+    """
+    if isinstance(model, nnx.Module):
+        return Network(model)
+    rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
+    recipe = None
+    if isinstance(model, str):
+        module = build(model, input_shape, n_outputs, rngs=rngs)
+        recipe = (model, *input_shape, n_outputs)
+    else:
+        module = model(input_shape, n_outputs, rngs=rngs)
+    if weights is not None and keys is not None:
+        if isinstance(weights, Mapping):
+            module = load_parameters(module, weights)
+        else:
+            module = load_timm_weights(module, weights)
+        recipe = None
+    return Network(module, recipe)
+
+
+def load_parameters(network: nnx.Module, weights: Mapping[str, Any]) -> nnx.Module:
+    """Give a network the ``parameters_`` of another fit, all but a head of other size.
+
+    Parameters
+    ----------
+    network : nnx.Module
+        Changed.
+    weights : mapping of name to array
+        Of a network that differs in the number of outputs at most. They become public:
+        what they were trained on is protected by nothing here. If that was private, it
+        is protected by the statement of that fit, as before.
+
+    Returns
+    -------
+    network : nnx.Module
+        The same. A head of another number of outputs stays fresh.
+
+    Raises
+    ------
+    ValueError
+        If names or shapes are not those of the network, or a value is not finite.
+    """
+    state = nnx.state(network)
+    leaves = by_name(nnx.to_flat_state(state))
+    if weights.keys() != leaves.keys():
+        name = min(weights.keys() ^ leaves.keys())
+        raise ValueError(
+            "weights must be those of a network of this kind and size, got "
+            f"{name!r} on one side alone."
+        )
+    for name, leaf in leaves.items():
+        value = np.asarray(weights[name])
+        if value.dtype.kind != "f" or not np.all(np.isfinite(value)):
+            raise ValueError(f"weights must be finite real numbers, not in {name!r}.")
+        if value.shape == leaf[...].shape:
+            leaf[...] = jnp.asarray(value, leaf[...].dtype)
+        elif not name.startswith(Network(network).head):
+            raise ValueError(
+                f"weights must have the shape {leaf[...].shape} for {name!r}, got "
+                f"{value.shape}. Pass records of the shape that they were made for."
+            )
+    nnx.update(network, state)
+    return network
 
 
 def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:

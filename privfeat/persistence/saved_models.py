@@ -78,7 +78,10 @@ PARAMETERS = {
 # What a fit did before it had a parameter, where that is not the default.
 _USERS_BEFORE = {"user_bound": "count"}
 _BEFORE = {"DPLeastSquaresRegressor": _USERS_BEFORE | {"n_iter": 1}}
-NOT_WRITTEN = ("random_state", "ledger", "checkpoint_dir", "weights", "public")
+NOT_WRITTEN = (
+    *("random_state", "ledger", "checkpoint_dir", "weights", "public"),
+    "on_step",
+)
 OPTIONAL = {
     *("classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"),
     *("class_weight_", "moments_"),

@@ -27,14 +27,15 @@ def test_reading_classes_and_seeding_warn(records):
         {name: value}
         for name in (
             "n_iter", "epochs", "expected_batch_size", "microbatch_size", "clip_norm",
-            "learning_rate", "ema_decay", "n_copies", "n_votes", "delta",
-            "noise_multiplier",
+            "learning_rate", "ema_decay", "average_from", "momentum", "n_copies",
+            "n_votes", "delta", "noise_multiplier",
         )
         for value in (np.nan, -1, True, "x")
     ]
     + [
         {"clip_factor": "no"}, {"clip_style": "no"}, {"engine": "no"},
         {"optimizer": "no"}, {"schedule": "no"}, {"model": "no"}, {"frozen": "layers"},
+        {"on_step": "print"},        {"ema_decay": 0.5, "average_from": 0.5},
         {"frozen": ("",)}, {"augmentation": "no"},
         {"augmentation": "crop_flip"}, {"expected_batch_size": 31},
         {"weight_decay": np.nan}, {"warmup_steps": 5}, {"model": "wrn_16_4"},

@@ -13,7 +13,7 @@ from privfeat.networks.engine.clipped_sums import (
     clipped_sum,
     record_parts,
 )
-from privfeat.networks.engine.clipping import ClipFactor, ClipStyle
+from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, Shares
 from privfeat.networks.engine.network import Network, Parameters
 
 _AXIS = "records"
@@ -27,7 +27,8 @@ class BatchSum(NamedTuple):
     engine: UsedEngine
     trainable: tuple[str, ...]
     factor: ClipFactor
-    private: bool
+    exact: bool
+    shares: Shares = None
 
 
 def sum_of_batch(network: Network, what: BatchSum) -> Callable[..., Parameters]:
@@ -43,7 +44,8 @@ def sum_of_batch(network: Network, what: BatchSum) -> Callable[..., Parameters]:
 
 def _made(network: Network, what: BatchSum) -> Callable[..., Parameters]:
     parts = record_parts(network, what.loss, what.style, what.engine, what.trainable)
-    return over_devices(clipped_sum(parts, what.factor, private=what.private))
+    own = clipped_sum(parts, what.factor, exact=what.exact, shares=what.shares)
+    return over_devices(own)
 
 
 # Of fits with other networks, or parameters of the sum, so many are kept.

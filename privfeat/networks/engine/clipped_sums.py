@@ -24,8 +24,9 @@ from privfeat.core.sums.batches import UNIT, on_grid
 from privfeat.networks.engine.clipping import (
     ClipFactor,
     ClipStyle,
+    Shares,
     clip_factors,
-    part_radius,
+    equal_share,
     parts_of,
 )
 from privfeat.networks.engine.network import Network, Parameters
@@ -166,12 +167,15 @@ def clipped_sum(
     parts_of_batch: Callable[..., RecordParts],
     factor: ClipFactor = "abadi",
     *,
-    private: bool = True,
+    exact: bool = True,
+    shares: Shares = None,
 ) -> Callable[..., Parameters]:
     """Return ``f(parameters, inputs, targets, valid, clip_norm) -> clipped sum``.
 
-    It is a `compiled_sum`. With privacy its result is of whole numbers, in units of
-    ``clip_norm * UNIT``; without, of floats. Sensitive.
+    It is a `compiled_sum`. If ``exact``, its result is of whole numbers, in units of
+    ``clip_norm * UNIT``; otherwise of floats. Sensitive. Each part of a gradient is
+    bounded by its share of the clip norm, from `clipping.shares_of`; None for equal
+    ones.
 
     Notes
     -----
@@ -183,10 +187,11 @@ def clipped_sum(
     def sum_of(
         found: RecordParts, parameters: Parameters, clip_norm: Float[Array, ""]
     ) -> Parameters:
-        radius = clip_norm * part_radius(1.0, len(found.norms))
-        scale = 1.0 / (UNIT * clip_norm) if private else jnp.ones_like(clip_norm)
-        radii, scales = (dict.fromkeys(found.norms, each) for each in (radius, scale))
-        entry = on_grid if private else as_it_is
+        own = dict(shares or dict.fromkeys(found.norms, equal_share(len(found.norms))))
+        radii = {part: clip_norm * own[part] for part in found.norms}
+        scale = 1.0 / (UNIT * clip_norm) if exact else jnp.ones_like(clip_norm)
+        scales = dict.fromkeys(found.norms, scale)
+        entry = on_grid if exact else as_it_is
         return found.clipped_sum(radii, scales, factor, entry)
 
     return compiled_sum(parts_of_batch, sum_of)

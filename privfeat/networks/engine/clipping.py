@@ -12,8 +12,16 @@ Every factor bounds the norm of what is left by a radius ``R``:
 
 **Several parts.** When the parts ``r`` of a gradient (one per layer, or per block) are
 bounded by radii ``R_r``, the whole has norm at most ``sqrt(sum R_r^2)``,
-since parts are orthogonal coordinates. `part_radius` gives every one of ``m`` parts
+since parts are orthogonal coordinates. `equal_share` gives every one of ``m`` parts
 ``clip_norm / sqrt(m)``, so the sensitivity is ``clip_norm`` in every style.
+
+**A bound for each part** (Bu et al. 2023, section 2.2). Users may choose every ``R_r``.
+Let ``C = sqrt(sum R_r^2)``, over the parts that are trained. By the bound above, a
+record's clipped gradient ``g`` has norm at most ``C``: ``norm(g)^2 = sum norm(g_r)^2 <=
+sum R_r^2``. So the sum moves by at most ``C`` when a record is added, and by ``2 C``
+when one is replaced: in units of ``C``, in which noise is drawn, by 1 and 2, as with
+one bound. `shares_of` gives ``C``, rounded up, and ``R_r / C``: the squares of these
+shares sum to at most 1. The bounds are public: chosen without a look at the records.
 
 **Rounding.** Norms are computed in float32. Whatever the network, the relative error of
 a squared norm is below ``2**-9``, of a norm below ``2**-10`` (`contributions.summed`):
@@ -39,8 +47,8 @@ slot would move records that a neighbour only shifts: a test compares slots, bit
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -50,6 +58,8 @@ from privfeat.core.bounds.grid import CLIP_RANGE
 
 ClipFactor = Literal["abadi", "automatic", "normalize", "global"]
 ClipStyle = Literal["flat", "layerwise", "blockwise"]
+# The bound on each part of a gradient over that on the whole.
+Shares: TypeAlias = tuple[tuple[str, float], ...] | None
 
 CLIP_FACTORS: tuple[ClipFactor, ...] = get_args(ClipFactor)
 CLIP_STYLES: tuple[ClipStyle, ...] = get_args(ClipStyle)
@@ -58,6 +68,7 @@ MARGIN = 2.0**-8
 _STABILIZER = 0.01
 _TINY = 1e-30
 _SMALLEST = 2.0**-40
+_ROUND_UP = 1.0 + 2.0**-40  # covers the rounding of the norm and of the shares
 
 
 def clip_factors(
@@ -101,9 +112,80 @@ def parts_of(names: tuple[str, ...], style: ClipStyle) -> dict[str, list[str]]:
     return parts
 
 
-def part_radius(clip_norm: float, n_parts: int) -> float:
-    """Return the radius of each of ``n_parts`` parts for a whole of ``clip_norm``."""
-    return clip_norm / math.sqrt(n_parts)
+def equal_share(n_parts: int) -> float:
+    """Return the radius of each of ``n_parts`` parts for a whole of 1."""
+    return 1.0 / math.sqrt(n_parts)
+
+
+def shares_of(
+    clip_norm: Any, names: tuple[str, ...], style: ClipStyle
+) -> tuple[tuple[tuple[float, float], ...], Shares]:
+    """Return the phases of a clip norm, and the share of each part, None for equal.
+
+    Parameters
+    ----------
+    clip_norm : float, tuple or mapping of str to float
+        A mapping holds, for each part of the gradient, its bound ``R_r`` under the
+        longest beginning of its name.
+    names : tuple of str
+        Of the trained parameters.
+    style : {"flat", "layerwise", "blockwise"}
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `check_clip_norm`, and if a mapping has no bound for a part, or one for none.
+
+    Examples
+    --------
+    >>> names = ("hidden/kernel", "hidden/bias", "head/kernel")
+    >>> ((_, whole),), shares = shares_of({"": 3.0, "head": 4.0}, names, "layerwise")
+    >>> round(whole, 3), [(part, round(share, 3)) for part, share in shares]
+    (5.0, [('hidden', 0.6), ('head', 0.8)])
+    """
+    if not isinstance(clip_norm, Mapping):
+        return check_phases(clip_norm), None
+    bounds = dict(clip_norm)  # which nobody else can change
+    check_clip_norm(bounds, style)
+    radii, used = {}, set()
+    for part in parts_of(names, style):
+        found = max(filter(part.startswith, bounds), key=len, default=None)
+        if found is None:
+            raise ValueError(
+                f"clip_norm must have a bound for {part!r}, got {bounds!r}. Add it, or "
+                "'' for all that have no other."
+            )
+        used.add(found)
+        radii[part] = float(bounds[found])
+    if unused := bounds.keys() - used:
+        raise ValueError(
+            f"clip_norm must name parts that are trained, got {min(unused)!r}. They "
+            f"are {', '.join(radii)}."
+        )
+    whole = math.hypot(*radii.values()) * _ROUND_UP
+    return ((0.0, whole),), tuple((part, r / whole) for part, r in radii.items())
+
+
+def check_clip_norm(clip_norm: Any, style: ClipStyle) -> None:
+    """Raise TypeError or ValueError unless it is one for `shares_of`, of any network.
+
+    A number, a schedule (see `check_phases`), or bounds in [1e-6, 1e6] by name, for
+    which the style must not be ``"flat"``.
+    """
+    if not isinstance(clip_norm, Mapping):
+        check_phases(clip_norm)
+        return
+    low, high = CLIP_RANGE
+    for name, radius in clip_norm.items():
+        if not isinstance(name, str):
+            raise TypeError(f"names in clip_norm must be strings, got {name!r}.")
+        check_real(f"clip_norm of {name!r}", radius, low=low, high=high)
+    if style == "flat" or not clip_norm:
+        raise ValueError(
+            "clip_style must be 'layerwise' or 'blockwise' for bounds by name, and "
+            f"clip_norm hold one, got {style!r} and {clip_norm!r}. Pass them, or a "
+            "number."
+        )
 
 
 def check_phases(clip_norm: Any) -> tuple[tuple[float, float], ...]:

@@ -50,6 +50,9 @@ class Network:
     group_sizes : tuple of int
         Numbers of entries of ``blocks`` that make a group; of the module, if it has
         groups.
+    head : str
+        The beginning of the names of the last layer's parameters: ``head_name`` of the
+        module, or ``"head"``, and a slash.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Network:
             )
         refuse_shared_state(module)
         self.group_sizes: tuple[int, ...] = getattr(module, "group_sizes", ())
+        self.head = f"{getattr(module, 'head_name', 'head')}/"
         self._graph, state = nnx.split(module)
         self._leaves = list(nnx.to_flat_state(state))
         leaves = by_name(self._leaves).items()
@@ -93,10 +97,11 @@ class Network:
         ]
         return found
 
-    def frozen_names(self, frozen: tuple[str, ...] | int) -> frozenset[str]:
+    def frozen_names(self, frozen: tuple[str, ...] | int | str) -> frozenset[str]:
         """Return the parameters that stay: by beginnings of names, or by groups.
 
         A number of groups takes what comes before the blocks as well; 0 takes nothing.
+        ``"all_but_head"`` leaves the last layer.
 
         Raises
         ------
@@ -104,7 +109,9 @@ class Network:
             If ``frozen`` is neither, or more than the network has groups, or leaves
             nothing.
         """
-        if not isinstance(frozen, tuple):
+        if frozen == "all_but_head":
+            names = {name for name in self.initial if not name.startswith(self.head)}
+        elif not isinstance(frozen, tuple):
             low, high = 0, len(self.group_sizes)
             n_groups = check_int("frozen", frozen, low=low, high=high)
             kept = sum(self.group_sizes[:n_groups])

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -106,10 +106,10 @@ def pixel_scale(model: Any, weights: Any) -> NDArray[np.float32]:
     """Return mean and deviation of bytes that public weights were made for.
 
     Of shape (2, 3), one of each channel; without such weights (2, 1), by which bytes
-    become numbers in [-1, 1].
+    become numbers in [-1, 1]. So they do with parameters of another fit: a mapping.
     """
     known = KNOWN_NETWORKS.get(model) if isinstance(model, str) else None
-    if weights is None or known is None:
+    if weights is None or isinstance(weights, Mapping) or known is None:
         return TO_UNIT_RANGE
     return np.array([known.mean, known.std], np.float32) * np.float32(255.0)
 

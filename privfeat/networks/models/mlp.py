@@ -26,6 +26,11 @@ class MLP(nnx.Module):
             Dense(before, after, rngs=rngs) for before, after in pairwise(sizes)
         )
 
+    @property
+    def head_name(self) -> str:
+        """The name of the last layer, which the other networks call ``head``."""
+        return f"layers/{len(self.layers) - 1}"
+
     def __call__(self, x: Float[Array, "n ..."]) -> Float[Array, "n m"]:
         """Return the scores."""
         x = x.reshape(x.shape[0], -1)

@@ -1,16 +1,17 @@
 """Clip bounds that follow the norms of the gradients: van der Veen et al. 2018, 2.2.
 
 The gradient has ``m`` parts, such as layers (`engine.clipping`). In step ``t`` part
-``l`` is bounded by ``C_l``, and norms are counted up to ``K_l = 2 C_l``; the next bound
-is ``clip_norm`` times the released mean of ``min(norm, K_l)``, over the expected number
-of records. The first bounds are mean norms on random inputs: they cost nothing.
+``l`` is bounded by ``C_l``, and norms are counted up to ``K_l = beta C_l``; the next
+bound is ``alpha`` (``clip_norm``) times the released mean of ``min(norm, K_l)``, over
+the expected number of records. The first bounds are ``alpha`` times mean norms on
+random inputs, or ``initial_clip_norm``: they cost nothing.
 
 **One release a step.** What a step releases of the drawn records is the vector
 
     sqrt((1 - f)/m) sum_i clip(g_il, C_l)/C_l,    sqrt(f/m) sum_i min(n_il, K_l)/K_l
 
 over all parts ``l``, with ``n_il`` the norm of part ``l`` of record ``i``'s gradient
-and ``f = NORM_SHARE``, under one noise of one stddev.
+and ``f = norm_share``, under one noise of one stddev.
 
 **Sensitivity.** 1 under add/remove, 2 under replace-one, as without adaptive bounds.
 
@@ -19,7 +20,9 @@ each part, a vector of norm at most ``sqrt((1 - f)/m)`` and a number in
 ``[0, sqrt(f/m)]``; the squares sum to at most ``m ((1 - f)/m + f/m) = 1``. Two records
 differ by at most twice that. Rounding to whole numbers (`core.sums.batches`) adds at
 most ``2**-9``, and the margins of the gradients, by which the clip is lowered, take
-more: ``0.9 (2**-8 - 2**-10 - 2**-10.8) > 2**-9``.
+more: ``(1 - f) (2**-8 - 2**-10 - 2**-10.8) > 2**-9`` for ``f <= 0.15``, with room for
+what is of second order. Neither ``alpha`` nor ``beta`` nor the first bounds, all of
+them public, are used.
 
 **Why not two queries.** Norms and gradients are of the *same* Poisson sample. Two
 sampled releases would be accounted as if their samples were independent, which reports
@@ -35,7 +38,7 @@ records, not over the number that was drawn, which is secret.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,10 +61,35 @@ from privfeat.networks.training.optimizers import Optimizer
 # Bounds travel among the parameters, so that they are kept and restored with them. No
 # attribute of a network is called this.
 BOUNDS = "@bounds"
-# Part of the squared sensitivity that norms get: gradients get 5 % more noise for it.
-NORM_SHARE = 0.1
-_BETA = 2.0
 _NOISE_INPUTS = 32
+
+
+class NormBounds(NamedTuple):
+    """How bounds follow the norms. Public.
+
+    Attributes
+    ----------
+    beta : float
+        Up to which multiple of the bound a norm counts.
+    norm_share : float
+        Part of the squared sensitivity that norms get, at most 0.15. At 0.1 gradients
+        get 5 % more noise for it.
+    initial : float or None
+        The first bound of every part. None: ``alpha`` times the mean norm on random
+        inputs.
+    """
+
+    beta: float = 2.0
+    norm_share: float = 0.1
+    initial: float | None = None
+
+    def shares(self, n_parts: int) -> tuple[float, float]:
+        """Return the largest share that a part's gradient, and its norm, may have."""
+        of_norms = self.norm_share / n_parts
+        return math.sqrt(1.0 / n_parts - of_norms), math.sqrt(of_norms)
+
+
+_DEFAULT = NormBounds()
 
 
 def with_adaptive_bounds(
@@ -73,6 +101,7 @@ def with_adaptive_bounds(
     records: NDArray[Any],
     targets: NDArray[Any],
     n_outputs: int,
+    how: NormBounds,
 ) -> tuple[Trainer, Parameters]:
     """Return a trainer whose bounds follow the norms, and what it starts with.
 
@@ -87,19 +116,23 @@ def with_adaptive_bounds(
     records, targets : arrays of length 1
         Only their shapes and types are used.
     n_outputs : int
+    how : NormBounds
     """
-    batch = _noise_batch(trainer.keys, records.shape[1:], targets, n_outputs)
-    batch, valid = trainer.units.alone(*batch), jnp.ones(_NOISE_INPUTS, bool)
-    alpha = trainer.clip_phases[0][1]
-    norms = jax.jit(lambda *args: jnp.stack([*parts_of_batch(*args).norms.values()]))
-    means = alpha * np.asarray(norms(initial, *batch, valid), np.float64).mean(axis=1)
-    bounds = np.clip(np.nan_to_num(means, nan=1.0), *CLIP_RANGE)
-    parts = parts_of(trainer.names, style).values()
+    parts, alpha = parts_of(trainer.names, style).values(), trainer.clip_phases[0][1]
+    if how.initial is not None:
+        bounds = np.full(len(parts), how.initial)
+    else:
+        batch = _noise_batch(trainer.keys, records.shape[1:], targets, n_outputs)
+        batch, valid = trainer.units.alone(*batch), jnp.ones(_NOISE_INPUTS, bool)
+        norms = jax.jit(lambda *a: jnp.stack([*parts_of_batch(*a).norms.values()]))
+        found = np.asarray(norms(initial, *batch, valid), np.float64)
+        means = np.nan_to_num(alpha * found.mean(axis=1), nan=1.0)
+        bounds = np.clip(means, *CLIP_RANGE)
     places = {name: place for place, names in enumerate(parts) for name in names}
     adapted = replace(
         trainer,
-        clipped_sum=adaptive_sum(parts_of_batch, factor),
-        optimizer=adaptive_optimizer(trainer.optimizer, places, alpha),
+        clipped_sum=adaptive_sum(parts_of_batch, factor, how),
+        optimizer=adaptive_optimizer(trainer.optimizer, places, alpha, how),
         names=(*trainer.names, BOUNDS),
         clip_phases=((0.0, 1.0),),
     )
@@ -107,7 +140,9 @@ def with_adaptive_bounds(
 
 
 def adaptive_sum(
-    parts_of_batch: Callable[..., RecordParts], factor: ClipFactor
+    parts_of_batch: Callable[..., RecordParts],
+    factor: ClipFactor,
+    how: NormBounds = _DEFAULT,
 ) -> Callable[..., Parameters]:
     """Return what `clipped_sum` does, with the bounds among the parameters.
 
@@ -120,10 +155,12 @@ def adaptive_sum(
         found: RecordParts, parameters: Parameters, clip_norm: Float[Array, ""]
     ) -> Parameters:
         bounds = dict(zip(found.norms, parameters[BOUNDS], strict=True))
-        of_gradients, of_norms = (share / UNIT for share in _shares(len(bounds)))
+        of_gradients, of_norms = (share / UNIT for share in how.shares(len(bounds)))
         scales = {part: of_gradients / bound for part, bound in bounds.items()}
         total = found.clipped_sum(bounds, scales, factor)
-        norms = [found.norms[part] / (_BETA * bound) for part, bound in bounds.items()]
+        norms = [
+            found.norms[part] / (how.beta * bound) for part, bound in bounds.items()
+        ]
         limited = jnp.minimum(jnp.stack(norms, axis=1), 1.0)
         counted = jnp.where(found.usable[:, None], limited, 0.0) * of_norms
         return total | {BOUNDS: added(counted, on_grid)}
@@ -132,7 +169,10 @@ def adaptive_sum(
 
 
 def adaptive_optimizer(
-    inner: Optimizer, places: dict[str, int], alpha: float
+    inner: Optimizer,
+    places: dict[str, int],
+    alpha: float,
+    how: NormBounds = _DEFAULT,
 ) -> Optimizer:
     """Return an optimizer that undoes the scaling, and moves the bounds as well.
 
@@ -144,6 +184,7 @@ def adaptive_optimizer(
         Which bound holds for each parameter.
     alpha : float
         The bound as a multiple of the mean norm.
+    how : NormBounds
     """
 
     def trained(parameters: Any) -> Any:
@@ -151,22 +192,17 @@ def adaptive_optimizer(
 
     def update(updates: Any, state: Any, parameters: Any) -> Any:
         bounds = parameters[BOUNDS]
-        of_gradients, of_norms = _shares(bounds.size)
+        of_gradients, of_norms = how.shares(bounds.size)
         gradients = {
             name: updates[name] * (bounds[place] / of_gradients)
             for name, place in places.items()
         }
         moves, state = inner.update(gradients, state, trained(parameters))
-        wanted = alpha * _BETA * bounds * updates[BOUNDS] / of_norms
+        wanted = alpha * how.beta * bounds * updates[BOUNDS] / of_norms
         moved = jnp.clip(wanted, bounds / 2.0, bounds * 2.0)
         return moves | {BOUNDS: jnp.clip(moved, *CLIP_RANGE) - bounds}, state
 
     return optax.GradientTransformation(lambda p: inner.init(trained(p)), update)
-
-
-def _shares(n_parts: int) -> tuple[float, float]:
-    """Return the largest share that a part's gradient, and its norm, may have."""
-    return math.sqrt((1.0 - NORM_SHARE) / n_parts), math.sqrt(NORM_SHARE / n_parts)
 
 
 def _noise_batch(

@@ -23,6 +23,7 @@ from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.layers.contributions import widened
+from privfeat.networks.training.averages import Average
 from privfeat.networks.training.optimizers import Optimizer
 from privfeat.networks.training.together import sampled
 from privfeat.networks.training.units import Units
@@ -42,7 +43,7 @@ class TrainState:
     parameters : dict of name to array
     optimizer : pytree
     average : dict of name to array, or None
-        Exponential moving average of the parameters.
+        Of the parameters after every step, or after the last ones.
     """
 
     step: int
@@ -69,10 +70,10 @@ class Trainer:
     microbatch_size : int
     clip_phases : sequence of (start, clip_norm)
         Start as a share of all steps, from 0 upwards.
-    private : bool
-        Whether gradients are clipped, and their sums exact.
+    exact : bool
+        Whether gradients are clipped and rounded, so that their sums are exact.
     n_iter : int
-    ema_decay : float or None
+    average : Average or None
     keys : KeyStream
     team : Team
         The processes that train together.
@@ -96,9 +97,9 @@ class Trainer:
     expected_batch_size: float
     microbatch_size: int
     clip_phases: Sequence[tuple[float, float]]
-    private: bool
+    exact: bool
     n_iter: int
-    ema_decay: float | None
+    average: Average | None
     keys: KeyStream
     team: Team
 
@@ -117,12 +118,12 @@ class Trainer:
         ValueError
             If sums of so many parameters, or records at a time, are not exact.
         """
-        if self.private:
+        if self.exact:
             size = sum(parameters[name].size for name in self.names)
             check_batches(size, self.microbatch_size)
         self._rehearse(parameters, records, targets)
         moving = {name: parameters[name] for name in self.names}
-        average = dict(moving) if self.ema_decay is not None else None
+        average = None if self.average is None else dict(moving)
         optimizer = self.optimizer.init(moving)
         try:
             jax.eval_shape(partial(_update, self.optimizer), moving, optimizer, moving)
@@ -190,10 +191,9 @@ class Trainer:
         moving = {name: state.parameters[name] for name in self.names}
         moving, optimizer = _update(self.optimizer, gradient, state.optimizer, moving)
         average = state.average
-        if average is not None and self.ema_decay is not None:
-            # a young average forgets faster, so that it is not of the first values
-            decay = min(float(self.ema_decay), (1.0 + state.step) / (10.0 + state.step))
-            average = optax.incremental_update(moving, average, 1.0 - decay)
+        if average is not None and self.average is not None:
+            weight = self.average.weight(state.step, self.n_iter)
+            average = optax.incremental_update(moving, average, weight)
         return TrainState(state.step + 1, state.parameters | moving, optimizer, average)
 
     def _exact(
@@ -201,7 +201,7 @@ class Trainer:
     ) -> ExactSum:
         """Return the sum of this process's clipped gradients, over the clip norm."""
         size = sum(parameters[name].size for name in self.names)
-        total = BatchTotal(self.private, size, self.microbatch_size, clip_norm)
+        total = BatchTotal(self.exact, size, self.microbatch_size, clip_norm)
         key = self.keys.draw()  # one a step: draws do not depend on physical batches
         if self.team.rows == "own":  # whose numbers others have as well
             key = jax.random.fold_in(key, self.team.index)

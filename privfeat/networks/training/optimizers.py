@@ -12,13 +12,11 @@ from privfeat._checks import check_choice, check_int, check_positive, check_real
 Optimizer: TypeAlias = optax.GradientTransformation
 Schedule = Literal["constant", "cosine"]
 
-_MOMENTUM = 0.9
+# Those that go along a sum of past gradients, with what they keep of it by default.
+_MOMENTA = {"heavy_ball": 0.9, "nesterov": 0.9, "sgd": 0.0}
 _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "adam": optax.adam,
-    "heavy_ball": lambda rate: optax.sgd(rate, momentum=_MOMENTUM),
-    "nesterov": lambda rate: optax.sgd(rate, momentum=_MOMENTUM, nesterov=True),
     "rmsprop": optax.rmsprop,
-    "sgd": optax.sgd,
 }
 
 
@@ -32,13 +30,15 @@ def make_optimizer(
     weight_decay: float,
     n_records: int,
     draw_key: Callable[[], Any],
+    momentum: float | None = None,
+    dampening: float = 0.0,
 ) -> Optimizer:
     """Return the optax optimizer that the parameters of an estimator describe.
 
     Parameters
     ----------
     optimizer : str or optax optimizer
-        Momentum is 0.9. ``"sgld"`` is stochastic gradient Langevin dynamics of the mean
+        ``"sgld"`` is stochastic gradient Langevin dynamics of the mean
         loss (Welling & Teh 2011): to a step of rate ``r`` it adds noise of variance
         ``2 r / n_records``, so that without clipping or other noise its parameters are
         drawn from the posterior at small rates. That noise is beside the mechanism's
@@ -53,23 +53,33 @@ def make_optimizer(
         Public.
     draw_key : callable
         Returns a key that nothing else uses.
+    momentum, dampening : float
+        Of ``"sgd"``, ``"heavy_ball"`` and ``"nesterov"``, in [0, 1]: the ``m`` and
+        ``d`` of `_descent`. Without a momentum 0, 0.9 and 0.9.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of range, or an optax object is given with a rate.
+        If a parameter is out of range or not one of the optimizer's, or an optax object
+        is given with a rate.
     """
     check_choice("schedule", schedule, get_args(Schedule))
     warmup_steps = check_int("warmup_steps", warmup_steps, low=0, high=n_iter)
     weight_decay = check_real("weight_decay", weight_decay, low=0.0, high=1e6)
+    if momentum is not None:
+        momentum = check_real("momentum", momentum, low=0.0, high=1.0)
+    dampening = check_real("dampening", dampening, low=0.0, high=1.0)
     if isinstance(optimizer, optax.GradientTransformation):
+        _refuse_momentum(type(optimizer).__name__, momentum, dampening)
         if learning_rate is not None or weight_decay:
             raise ValueError(
                 "learning_rate must be None and weight_decay 0 for an optax optimizer, "
                 f"got {learning_rate!r} and {weight_decay!r}. It has its own."
             )
         return optimizer
-    check_choice("optimizer", optimizer, (*_FACTORIES, "adamw", "sgld"))
+    check_choice("optimizer", optimizer, (*_FACTORIES, *_MOMENTA, "adamw", "sgld"))
+    if optimizer not in _MOMENTA or (optimizer == "nesterov" and dampening):
+        _refuse_momentum(optimizer, momentum, dampening)
     peak = 1e-3 if learning_rate is None else learning_rate
     peak = check_positive("learning_rate", peak)
     if schedule == "constant":
@@ -85,7 +95,39 @@ def make_optimizer(
     decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
     if optimizer == "sgld":
         return optax.chain(*decay, _langevin(rate, n_records, draw_key()))
+    if optimizer in _MOMENTA:
+        kept = _MOMENTA[optimizer] if momentum is None else momentum
+        descent = _descent(rate, kept, dampening, nesterov=optimizer == "nesterov")
+        return optax.chain(*decay, descent)
     return optax.chain(*decay, _FACTORIES[optimizer](rate))
+
+
+def _descent(
+    rate: Any, momentum: float, dampening: float, *, nesterov: bool
+) -> Optimizer:
+    """Return ``-r b``, with ``b = m b + (1 - d) g``, and ``b = g`` in the first step.
+
+    That is SGD of PyTorch, with the ``m`` and ``d`` that Sander et al. 2023 (section
+    4.2) search over; with ``nesterov`` ``-r (g + m b)``. Without ``m`` there is no
+    ``b``, and ``d`` does nothing, as there.
+    """
+    if not momentum:
+        return optax.sgd(rate)
+    descent = optax.sgd(rate, momentum=momentum, nesterov=nesterov)
+    if not dampening:
+        return descent
+    weight = optax.join_schedules([lambda _: 1.0, lambda _: 1.0 - dampening], [1])
+    return optax.chain(optax.scale_by_schedule(weight), descent)
+
+
+def _refuse_momentum(optimizer: str, momentum: float | None, dampening: float) -> None:
+    """Raise ValueError unless momentum and dampening are left as they are."""
+    if momentum is not None or dampening:
+        raise ValueError(
+            "momentum must be None and dampening 0 unless optimizer is 'sgd' or "
+            "'heavy_ball' (for 'nesterov' dampening alone), got "
+            f"{momentum!r} and {dampening!r} for {optimizer!r}. Leave them out."
+        )
 
 
 def with_plain_state(optimizer: Optimizer) -> Optimizer:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from hashlib import sha256
@@ -30,6 +31,7 @@ _NOT_COMPARED = (
     "checkpoint_dir",
     "checkpoint_every",
     "ledger",
+    "on_step",
     "random_state",
     "verbose",
 )
@@ -76,10 +78,12 @@ def run_to_end(
         if found is not None:
             state, kept = found
             charge |= {"number": kept["charge"]}
-        kept_step, position, is_kept = first_of(
-            team,
-            [state.step, kept["position"] if found else 0, checkpoints is not None],
-            "checkpoint",
+        position, shown = (
+            kept["position"] if found else 0,
+            estimator.on_step is not None,
+        )
+        kept_step, position, is_kept, is_shown = first_of(
+            team, [state.step, position, checkpoints is not None, shown], "checkpoint"
         )
         if kept_step:
             arrays = state.parameters, state.optimizer, state.average
@@ -87,8 +91,8 @@ def run_to_end(
             trainer.keys.skip_to(int(position))
         options = {"charged": not kept_step, "first": team.index == 0}
         told = partial(announced, estimator, fit.statement, **options)
-        shown = agreed(team, "say what the fit costs", told)
-        with fit.drawing(**charge) as mechanism, shown:
+        telling = agreed(team, "say what the fit costs", told)
+        with fit.drawing(**charge) as mechanism, telling:
             mechanism.count_as_drawn(GRADIENT, state.step)
             numbers = steps("gradients", n_iter, done=state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
@@ -96,10 +100,19 @@ def run_to_end(
                 if is_kept and (last or state.step % estimator.checkpoint_every == 0):
                     keep = partial(_keep, checkpoints, state, trainer, fit.charge, last)
                     by_first(team, "write a checkpoint", keep)
+                if is_shown:
+                    show = partial(_show, estimator, state, fitted)
+                    by_first(team, "call on_step", show)
             parameters = state.parameters | (state.average or {})
             parameters = first_of(team, parameters, "trained parameters")
             _check_finite(parameters)
     return parameters
+
+
+def _show(estimator: Any, state: TrainState, fitted: dict[str, Any]) -> None:
+    """Call ``on_step`` with what the releases so far have made of the network."""
+    arrays = state.parameters | (state.average or {})
+    estimator.on_step(state.step, estimator._so_far(arrays, fitted))
 
 
 def _keep(
@@ -176,6 +189,11 @@ def _parameters_as_text(estimator: Any) -> str:
 
 def _described(name: str, value: Any) -> Any:
     """Return a parameter as JSON; of an object only the class."""
+    if name == "weights" and isinstance(value, Mapping):  # public, and large
+        digest = sha256()
+        for key in sorted(value):
+            digest.update(key.encode() + np.ascontiguousarray(value[key]).tobytes())
+        return digest.hexdigest()
     try:
         return encode(name, value)
     except TypeError:

@@ -1,6 +1,7 @@
 """Every factor, style and engine keeps one record's part within the clip norm."""
 
 import itertools
+import math
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,9 +12,11 @@ from privfeat.networks.engine.clipping import (
     CLIP_STYLES,
     check_phases,
     clip_factors,
+    equal_share,
     part_of,
-    part_radius,
+    shares_of,
 )
+from privfeat.networks.engine.network import Network
 
 
 @pytest.mark.parametrize("factor", CLIP_FACTORS)
@@ -62,6 +65,39 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm(
         assert largest > 0.29  # the bound is reached
 
 
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_one_record_moves_each_part_by_at_most_its_own_bound(
+    engine, small_mlp, make_batch, make_sum, norm_of
+):
+    """Brute force, for bounds chosen by name: the whole stays within their norm."""
+    names, bounds = tuple(Network(small_mlp).initial), {"": 3e-3, "layers/1": 0.4}
+    ((_, whole),), shares = shares_of(bounds, names, "layerwise")
+    assert whole == pytest.approx(math.hypot(3e-3, 0.4))
+    assert math.hypot(*(share for _, share in shares)) <= 1.0
+    options = {"factor": "normalize", "style": "layerwise", "shares": shares}
+    batch = make_batch((5,), n=1)
+    compute = make_sum(small_mlp, batch, engine, clip_norm=whole, **options)
+    for scale in (1e-2, 1.0, 10.0):
+        found = compute(make_batch((5,), n=1, scale=scale))
+        assert 0.98 * whole < norm_of(found) <= whole
+        for part, share in shares:
+            own = {n: leaf for n, leaf in found.items() if n.startswith(f"{part}/")}
+            assert norm_of(own) <= share * whole
+
+
+@pytest.mark.parametrize(
+    ("bounds", "style"),
+    [
+        ({"head": 1.0}, "layerwise"), ({"": 1.0, "body": 1.0}, "layerwise"),
+        ({"": 1.0}, "flat"), ({}, "layerwise"), ({"": np.nan}, "layerwise"),
+        ({"": 0.0}, "blockwise"), ({0: 1.0}, "layerwise"),
+    ],
+)  # fmt: skip
+def test_bounds_by_name_must_be_of_all_parts_and_no_other(bounds, style):
+    with pytest.raises((TypeError, ValueError), match="clip_"):
+        shares_of(bounds, ("hidden/kernel", "head/kernel"), style)
+
+
 def test_without_the_clip_the_bound_breaks(
     small_mlp, make_batch, sum_of, norm_of, plant
 ):
@@ -81,7 +117,7 @@ def test_parts_are_layers_or_blocks():
 
 def test_radii_of_parts_make_the_clip_norm():
     for n_parts in (1, 2, 7):
-        radii = np.full(n_parts, part_radius(2.5, n_parts))
+        radii = np.full(n_parts, 2.5 * equal_share(n_parts))
         assert np.linalg.norm(radii) == pytest.approx(2.5)
 
 

@@ -22,9 +22,9 @@ def network(seed=0, n_outputs=2, recipe=("mlp", 3, 2)):
     return Network(module, recipe)
 
 
-def made(of, style="flat", engine="fast", factor="abadi", private=True):
+def made(of, style="flat", engine="fast", factor="abadi", exact=True, shares=None):
     names = tuple(of.initial)
-    what = BatchSum(cross_entropy, style, engine, names, factor, private)
+    what = BatchSum(cross_entropy, style, engine, names, factor, exact, shares)
     return sum_of_batch(of, what)
 
 
@@ -38,7 +38,8 @@ def test_equal_networks_have_one_sum():
         {"style": "layerwise"},
         {"engine": "reference"},
         {"factor": "automatic"},
-        {"private": False},
+        {"exact": False},
+        {"shares": (("", 0.5),)},
         {"of": network(n_outputs=3, recipe=("mlp", 3, 3))},
     ],
 )

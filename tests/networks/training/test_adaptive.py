@@ -18,7 +18,7 @@ from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
 from privfeat.networks.training.adaptive import (
     BOUNDS,
-    NORM_SHARE,
+    NormBounds,
     adaptive_optimizer,
     adaptive_sum,
 )
@@ -28,13 +28,14 @@ from tests.networks.tiny import TINY, UNOPTIMIZED
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 ADAPTIVE = TINY | {"clipping": "adaptive", "clip_style": "layerwise"}
 N_LAYERS = 4  # of the mlp
+DEFAULT = NormBounds()
 
 
 @pytest.fixture
 def moves(rngs):
     """Return what single records of all sizes and labels add to a release."""
 
-    def compute(style="layerwise", factor="abadi"):
+    def compute(style="layerwise", factor="abadi", how=DEFAULT):
         network = Network(build("mlp", (5,), 3, rngs=rngs))
         names = tuple(network.initial)
         parts = record_parts(network, cross_entropy, style, "fast", names)
@@ -47,7 +48,7 @@ def moves(rngs):
             valid = jnp.ones(1, bool)
             return parameters, inputs, jnp.array([label]), valid, jnp.float32(1.0)
 
-        lowered = adaptive_sum(parts, factor).lower(*arguments(1.0, 0))
+        lowered = adaptive_sum(parts, factor, how).lower(*arguments(1.0, 0))
         compiled = lowered.compile(compiler_options=UNOPTIMIZED)
         return [
             flatten(compiled(*arguments(size, label)), (*names, BOUNDS)) * UNIT
@@ -67,11 +68,38 @@ def test_one_record_adds_at_most_one_to_the_release(moves, factor, style):
     n_parts = N_LAYERS if style == "layerwise" else 1
     of_norms = np.stack(found)[:, -n_parts:]
     assert of_norms.min() >= 0.0
-    assert of_norms.max() == pytest.approx(math.sqrt(NORM_SHARE / n_parts), rel=1e-5)
+    assert of_norms.max() == pytest.approx(
+        math.sqrt(NormBounds().norm_share / n_parts), rel=1e-5
+    )
     if factor == "normalize":
         assert max(map(np.linalg.norm, found)) > 0.98  # the bound is reached
     gaps = [np.linalg.norm(one - other) for one in found for other in found]
     assert max(gaps) <= 2.0
+
+
+@pytest.mark.parametrize("how", [NormBounds(1.0, 0.15), NormBounds(30.0, 1e-4)])
+def test_no_norm_share_or_beta_lets_a_record_add_more(moves, how):
+    found = moves("layerwise", "normalize", how)
+    assert 0.98 < max(map(np.linalg.norm, found)) <= 1.0
+    most = np.stack(found)[:, -N_LAYERS:].max()
+    assert most == pytest.approx(how.shares(N_LAYERS)[1], rel=2e-2)
+
+
+def test_the_first_bounds_may_be_given(records, plant):
+    """Without a step, and so without a release, they are what the fit starts from."""
+    starts = []
+    original = plant.genuine("release of a sum")
+
+    def release(self, name, exact, **options):
+        starts.append(np.linalg.norm(exact.value[:-1]))
+        return original(self, name, exact, **options)
+
+    plant("release of a sum", release)
+    X, y = records
+    params = TINY | {"n_iter": 1, "expected_batch_size": None, "clipping": "adaptive"}
+    for initial in (1e-6, 1e6):
+        DPSGDClassifier(**params | {"initial_clip_norm": initial}).fit(X, y)
+    assert starts[0] > 1.0 > 1e-3 > starts[1] > 0.0
 
 
 def test_norms_that_are_not_limited_break_the_bound(moves, monkeypatch):
@@ -114,7 +142,7 @@ def test_bounds_become_the_multiple_of_the_mean_norm():
     parameters = {"a": jnp.zeros(2), "b": jnp.zeros(1)}
     parameters[BOUNDS] = jnp.array([0.01, 40.0])
     state = optimizer.init(parameters)
-    unit = math.sqrt(NORM_SHARE / 2)
+    unit = math.sqrt(NormBounds().norm_share / 2)
     for _ in range(20):
         limits = 2.0 * np.asarray(parameters[BOUNDS])
         mean = {"a": jnp.ones(2), "b": jnp.ones(1)}
@@ -127,7 +155,7 @@ def test_bounds_become_the_multiple_of_the_mean_norm():
 def test_gradients_come_back_in_their_own_units():
     optimizer = adaptive_optimizer(optax.sgd(1.0), {"a": 0, "b": 1}, alpha=1.0)
     parameters = {"a": jnp.zeros(2), "b": jnp.zeros(1), BOUNDS: jnp.array([0.5, 8.0])}
-    unit = math.sqrt((1.0 - NORM_SHARE) / 2)
+    unit = math.sqrt((1.0 - NormBounds().norm_share) / 2)
     mean = {"a": jnp.full(2, unit / 0.5), "b": jnp.full(1, unit / 8.0)}
     mean[BOUNDS] = jnp.array([-1e9, 1e9])  # noise may be anything
     updates, _ = optimizer.update(mean, optimizer.init(parameters), parameters)
@@ -148,9 +176,18 @@ def test_regressors_adapt_too(records):
 
 
 @pytest.mark.parametrize(
-    "params", [{"clipping": "no"}, {"clip_norm": ((0.0, 0.1), (0.5, 1.0))}]
+    "params",
+    [
+        {"clipping": "no"},
+        {"clip_norm": ((0.0, 0.1), (0.5, 1.0))},
+        {"clip_norm": {"": 1.0}},
+        {"clipping": "fixed", "norm_beta": 3.0},
+        {"norm_beta": 0.5, "clipping": "adaptive"},
+        {"norm_share": 0.2},
+        {"initial_clip_norm": np.nan},
+    ],
 )
 def test_bad_parameters_are_refused(records, released, params):
-    with pytest.raises(ValueError, match="clip"):
+    with pytest.raises(ValueError, match=r"clip|norm"):
         DPSGDClassifier(**ADAPTIVE | params).fit(*records)
     assert not released

@@ -207,7 +207,7 @@ def test_updates_of_any_network_are_summed_in_float32(dtype):
     )
     slots = jnp.ones((4, 2), bool), jnp.zeros((4, 1, 2), int)
     found = jax.eval_shape(
-        clipped_sums.clipped_sum(parts, private=False),
+        clipped_sums.clipped_sum(parts, exact=False),
         network.initial,
         UserInputs(jnp.ones((4, 2, 1, 3)), *slots),
         jnp.zeros((4, 2), int),

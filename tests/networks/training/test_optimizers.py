@@ -34,6 +34,40 @@ def test_optimizers_take_the_steps_of_their_names():
     assert first_step("sgd", weight_decay=0.5) == pytest.approx(-0.15)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "momentum", "dampening"),
+    [("sgd", 0.5, 0.9), ("heavy_ball", 1.0, 0.1), ("nesterov", 0.7, 0.0)],
+)
+def test_momentum_and_dampening_are_those_of_pytorch(optimizer, momentum, dampening):
+    """The formula of `torch.optim.SGD`: the first gradient counts in full."""
+    how = {"momentum": momentum, "dampening": dampening}
+    transform = make_optimizer(optimizer, **SETTINGS | how)
+    state, kept = transform.init({"w": jnp.zeros(1)}), None
+    for gradient in (0.5, -2.0, 1.0, 3.0):
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = transform.update({"w": jnp.array([gradient])}, state)
+        kept = (
+            gradient if kept is None else momentum * kept + gradient * (1 - dampening)
+        )
+        along = gradient + momentum * kept if optimizer == "nesterov" else kept
+        assert float(moves["w"][0]) == pytest.approx(-0.1 * along, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "how"),
+    [
+        ("adam", {"momentum": 0.5}),
+        (optax.sgd(0.3), {"dampening": 0.5, "learning_rate": None}),
+        ("nesterov", {"dampening": 0.5}),
+        ("sgd", {"momentum": 1.5}),
+        ("sgd", {"momentum": 0.5, "dampening": np.nan}),
+    ],
+)
+def test_momentum_of_other_optimizers_is_refused(optimizer, how):
+    with pytest.raises(ValueError, match=r"momentum|dampening"):
+        make_optimizer(optimizer, **SETTINGS | how)
+
+
 def test_langevin_noise_has_the_variance_of_its_rate():
     transform = make_optimizer("sgld", **SETTINGS)
     parameters = {"w": jnp.zeros(20_000)}
