@@ -84,8 +84,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         Instead, keep the plain mean of the parameters over the steps after this share
         of the fit, in [0, 1]: Polyak-Ruppert averaging.
     augmentation : str, default="none"
-        ``"none"``, ``"crop_flip"``, ``"crop_jitter"``, ``"resized_crop"`` or
-        ``"simclr"``: see `privfeat.networks.images.augment`. For images.
+        ``"none"``, ``"crop_flip"``, ``"crop_jitter"``, ``"resized_crop"``, ``"simclr"``
+        or ``"simclr_blur"``: see `privfeat.networks.images.augment`. For images.
     n_copies : int, default=1
         Views of each record whose gradients are averaged before they are clipped.
     n_votes : int, default=1

@@ -2,7 +2,8 @@
 
 Sander et al. 2023, appendix C, compares ``"resized_crop"`` ("RRC"), ``"crop_jitter"``
 ("ours") and ``"simclr"`` (Chen et al. 2020, appendix A, for small images: colours at
-strength one half, no blur). `color_jitter` holds what changes colours.
+strength one half, no blur; ``"simclr_blur"`` is that for larger ones, with blur).
+`color_jitter` holds what changes colours.
 """
 
 from collections.abc import Callable
@@ -20,12 +21,15 @@ from privfeat.networks.images import color_jitter
 from privfeat.networks.images.color_jitter import Image, RandomKey
 from privfeat.networks.images.records import TO_UNIT_RANGE
 
-Augmentation = Literal["none", "crop_flip", "crop_jitter", "resized_crop", "simclr"]
+Augmentation = Literal[
+    "none", "crop_flip", "crop_jitter", "resized_crop", "simclr", "simclr_blur"
+]
 AUGMENTATIONS: tuple[Augmentation, ...] = get_args(Augmentation)
 View: TypeAlias = Callable[[RandomKey, Image], Image]
 _PAD = 20
 _AREAS = (0.08, 1.0)
 _ASPECTS = (3.0 / 4.0, 4.0 / 3.0)
+_BLURS = (0.1, 2.0)  # stddevs, in pixels
 
 
 def to_inputs(
@@ -74,6 +78,8 @@ def augmented(
       whole, and flipped or not.
     - ``"simclr"``: a resized crop whose colours change with probability 0.8, and are
       lost with probability 0.2.
+    - ``"simclr_blur"``: the same, blurred with probability one half, over a tenth of
+      its side, by a Gaussian of 0.1 to 2 pixels.
     """
     if augmentation == "none":
         return jnp.repeat(images[:, None], n_copies, axis=1)
@@ -155,6 +161,32 @@ def simclr(key: RandomKey, image: Image) -> Image:
     )
 
 
+def simclr_blur(key: RandomKey, image: Image) -> Image:
+    """Return what `simclr` does, in half of all cases blurred."""
+    of_view, of_choice, of_width = jax.random.split(key, 3)
+    view = simclr(of_view, image)
+    width = jax.random.uniform(of_width, (), minval=_BLURS[0], maxval=_BLURS[1])
+    return jnp.where(jax.random.bernoulli(of_choice), blurred(view, width), view)
+
+
+def blurred(image: Image, width: Float[Array, ""]) -> Image:
+    """Return the image under a Gaussian of stddev ``width``, a tenth of a side wide.
+
+    At least three pixels are averaged; beyond the edge are those at the edge.
+    """
+    for axis in (0, 1):
+        reach = max(image.shape[axis] // 20, 1)
+        weights = jnp.exp(-0.5 * (jnp.arange(-reach, reach + 1) / width) ** 2)
+        margin = [(reach, reach) if place == axis else (0, 0) for place in range(3)]
+        wide, size = jnp.pad(image, margin, mode="edge"), image.shape[axis]
+        shifted = [
+            jax.lax.slice_in_dim(wide, start, start + size, axis=axis)
+            for start in range(2 * reach + 1)
+        ]
+        image = jnp.tensordot(weights / jnp.sum(weights), jnp.stack(shifted), 1)
+    return image
+
+
 def _flipped(key: RandomKey, image: Image) -> Image:
     return jnp.where(jax.random.bernoulli(key), image[:, ::-1], image)
 
@@ -164,4 +196,5 @@ _VIEWS: dict[Augmentation, View] = {
     "crop_jitter": crop_jitter,
     "resized_crop": resized_crop,
     "simclr": simclr,
+    "simclr_blur": simclr_blur,
 }

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from privfeat.networks.images import color_jitter
-from privfeat.networks.images.augment import AUGMENTATIONS, Views, resized_crop, voted
+from privfeat.networks.images.augment import (
+    AUGMENTATIONS,
+    Views,
+    blurred,
+    resized_crop,
+    voted,
+)
 
 
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS[1:])
@@ -43,6 +49,19 @@ def test_a_resized_crop_is_a_stretched_rectangle():
         steps = np.diff(cut[1:-1], axis=0)
         assert 0.0 < steps.min() <= steps.max() <= 2.0 / 15 + 1e-5
         np.testing.assert_allclose(steps, steps[0, 0], atol=1e-5)
+
+
+def test_blur_is_the_gaussian_of_its_width():
+    """A point becomes the product of two normalized Gaussians, a ramp stays itself."""
+    point = jnp.zeros((45, 41, 1)).at[20, 20, 0].set(1.0)
+    spread = np.asarray(blurred(point, jnp.float32(1.5)))[:, :, 0]
+    line = np.exp(-0.5 * (np.arange(-2, 3) / 1.5) ** 2)
+    line /= line.sum()
+    np.testing.assert_allclose(spread[18:23, 18:23], np.outer(line, line), atol=1e-6)
+    assert spread.sum() == pytest.approx(1.0, abs=1e-5)
+    ramp = jnp.arange(9.0)[:, None, None] * jnp.ones((1, 9, 1))
+    still = np.asarray(blurred(ramp, jnp.float32(0.7)))
+    np.testing.assert_allclose(still[1:-1], ramp[1:-1], atol=1e-5)
 
 
 def test_colours_change_as_told():
