@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -36,6 +37,7 @@ from privfeat.networks.team import check_same_training
 from privfeat.networks.training.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.networks.training.federated import whole_users
 from privfeat.networks.training.loop import Trainer
+from privfeat.networks.training.memory import largest_microbatch
 from privfeat.networks.training.resuming import finished_run, run_to_end
 from privfeat.networks.training.together import first_of
 from privfeat.networks.training.units import Units, fitting_microbatch, single_records
@@ -162,10 +164,13 @@ class DPSGDModel(DPSGDParameters, ABC):
                 keys=keys,
                 team=team,
             )
+            like = blank(records), targets[:1]
+            if self.microbatch_size == "largest":
+                found = largest_microbatch(trainer, initial, *like)
+                trainer = replace(trainer, microbatch_size=found)
             if team.size > 1:
                 given = problem, records, network
                 check_same_training(trainer, self, seed, fit.statement, *given)
-            like = blank(records), targets[:1]
             if clips and self.clipping == "adaptive":
                 parts = record_parts(network, *how), factor, style
                 sizes = problem.n_outputs, self._norm_bounds()

@@ -71,7 +71,7 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     epochs: float = 10.0
     n_iter: int | None = None
     expected_batch_size: float | None = 256
-    microbatch_size: int | None = None
+    microbatch_size: int | Literal["largest"] | None = None
     clipping: Clipping = "fixed"
     clip_norm: float | tuple[tuple[float, float], ...] | Mapping[str, float] = 1.0
     clip_factor: ClipFactor = "abadi"
@@ -113,7 +113,9 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         for name, high in _COUNTS.items():
             check_int(name, getattr(self, name), low=1, high=high)
         for name, high in _OPTIONAL_COUNTS.items():
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None and not (
+                name == "microbatch_size" and getattr(self, name) == "largest"
+            ):
                 check_int(name, getattr(self, name), low=1, high=high)
         check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
         if self.expected_batch_size is not None:
@@ -191,6 +193,10 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             raise ValueError(
                 "max_group_size must be given for local_epochs, local_batch_size "
                 "or local_learning_rate, got None. Pass it, and groups to fit."
+            )
+        if self.max_group_size is not None and self.microbatch_size == "largest":
+            raise ValueError(
+                "microbatch_size must be None or a number with groups, got 'largest'."
             )
         if self.max_group_size is not None and (
             self.engine == "fast" or self.optimizer == "sgld"

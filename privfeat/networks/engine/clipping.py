@@ -15,7 +15,7 @@ bounded by radii ``R_r``, the whole has norm at most ``sqrt(sum R_r^2)``,
 since parts are orthogonal coordinates. `equal_share` gives every one of ``m`` parts
 ``clip_norm / sqrt(m)``, so the sensitivity is ``clip_norm`` in every style.
 
-**A bound for each part** (Bu et al. 2023, section 2.2). Users may choose every ``R_r``.
+**A bound for each part** (Bu et al. 2023, equation 4.4). Users may choose each ``R_r``.
 Let ``C = sqrt(sum R_r^2)``, over the parts that are trained. By the bound above, a
 record's clipped gradient ``g`` has norm at most ``C``: ``norm(g)^2 = sum norm(g_r)^2 <=
 sum R_r^2``. So the sum moves by at most ``C`` when a record is added, and by ``2 C``

@@ -75,7 +75,7 @@ def single_records(
 def fitting_microbatch(
     network: Network,
     tape: Tape,
-    microbatch_size: int | None,
+    microbatch_size: int | str | None,
     n_views: int,
     n_gradients: int = 1,
 ) -> int:
@@ -88,13 +88,19 @@ def fitting_microbatch(
     proved for, or above 32 on a CPU, where sums of more are slower, is lowered to that.
     """
     n_devices = jax.local_device_count()
-    if microbatch_size is None:
+    if isinstance(microbatch_size, str | None):
         outputs = sum(math.prod(shape) for shape in tape.shapes.values())
         size = sum(leaf.size for leaf in network.initial.values())
         per_unit = 4 * (3 * outputs * n_views + n_gradients * size)
         fitting = min(max(_BYTES // per_unit, 1), _LARGEST)
-        microbatch_size = n_devices * 2 ** (int(fitting).bit_length() - 1)
-    most = LARGEST_BATCH // n_devices
-    if jax.default_backend() == "cpu":
-        most = min(most, _LARGEST)
-    return max(min(-(-microbatch_size // n_devices), most), 1) * n_devices
+        each = 2 ** (int(fitting).bit_length() - 1)
+    else:
+        each = -(-microbatch_size // n_devices)
+    return int(min(each, most_on_a_device())) * n_devices
+
+
+def most_on_a_device() -> int:
+    """Return how many units a device may work on at once."""
+    most = LARGEST_BATCH // jax.local_device_count()
+    on_cpu = jax.default_backend() == "cpu"
+    return max(min(most, _LARGEST) if on_cpu else most, 1)

@@ -1,0 +1,75 @@
+"""The largest physical batch that memory holds: found by sizes alone, which are public.
+
+Van der Veen et al. 2018, section 2.1, sums a large batch over such parts; their size
+changes memory and time alone.
+"""
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.networks.engine.network import Parameters
+from privfeat.networks.training.loop import Trainer
+from privfeat.networks.training.units import most_on_a_device
+
+# Of what is free: other code, and what compilers do not count, need some as well.
+_SHARE = 0.8
+
+
+def largest_microbatch(
+    trainer: Trainer,
+    parameters: Parameters,
+    records: NDArray[Any],
+    targets: NDArray[Any],
+) -> int:
+    """Return how many records fit, by what the compiled sum of so many needs.
+
+    Half as many are tried after each that does not fit, from what sums are proved for,
+    or 32 on each CPU, down to one on each device. Of ``records`` and ``targets``, of
+    length 1, shapes and types alone are used. Nothing is computed.
+    """
+    n_devices, limit = jax.local_device_count(), free_bytes()
+    fitting = most_on_a_device()
+    while fitting > 1:
+        needed = bytes_needed(
+            trainer, fitting * n_devices, parameters, records, targets
+        )
+        if needed <= limit:
+            break
+        fitting //= 2
+    return fitting * n_devices
+
+
+def bytes_needed(
+    trainer: Trainer,
+    n_records: int,
+    parameters: Parameters,
+    records: NDArray[Any],
+    targets: NDArray[Any],
+) -> int:
+    """Return what each device needs for the clipped sum of so many records."""
+    stored = np.zeros((n_records, *records.shape[1:]), records.dtype)
+    numbers, key = np.zeros(n_records, np.intp), jax.random.key(0)
+    prepared = jax.eval_shape(
+        lambda numbers, key: trainer.units.prepare(stored, numbers, key), numbers, key
+    )
+    labels = jnp.zeros((n_records, *targets.shape[1:]), targets.dtype)
+    given = parameters, prepared, labels, jnp.ones(n_records, bool), jnp.float32(1.0)
+    with jax.default_matmul_precision("highest"):
+        made: Any = trainer.clipped_sum
+        found = made.lower(*given).compile().memory_analysis()
+    sizes = found.argument_size_in_bytes, found.output_size_in_bytes
+    return int(sum(sizes) + found.temp_size_in_bytes)
+
+
+def free_bytes() -> float:
+    """Return the memory that is left for each device, less a margin."""
+    stats = jax.local_devices()[0].memory_stats() or {}
+    if "bytes_limit" in stats:
+        return _SHARE * float(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return _SHARE * free / jax.local_device_count()
