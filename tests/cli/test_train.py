@@ -31,6 +31,28 @@ def test_train_saves_a_model_that_predicts(folder, capsys):
     assert "takes images" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_train_starts_from_a_saved_network(folder, capsys):
+    """With parameters of every kind that a line of a shell can hold."""
+    settings = {
+        "weights": folder / "public", "frozen": "all_but_head", "optimizer": "sgd",
+        "momentum": 0.5, "dampening": 0.1, "average_from": 0.5,
+        "clip_style": "layerwise", "clip_norm": "{'layers/3': 0.5}",
+    }  # fmt: skip
+    more = [word for n, v in settings.items() for word in ("--set", f"{n}={v}")]
+    public = "--noise-multiplier", "0", "--out", str(folder / "public")
+    assert command(folder, *public) == 0
+    assert "No privacy" in capsys.readouterr().out
+    assert command(folder, *more) == 0
+    first, second = load(folder / "public"), load(folder / "model")
+    assert first.privacy_.epsilon == np.inf > second.privacy_.epsilon
+    for name, leaf in first.parameters_.items():
+        kept = np.array_equal(leaf, second.parameters_[name])
+        assert kept == (not name.startswith("layers/3/"))
+    assert second.clip_norm == {"layers/3": 0.5}
+    assert second.weights is None
+
+
 def test_train_refuses_what_it_cannot_use(folder, capsys):
     for more, word in (
         (["--set", "no_such=1"], "no_such"),

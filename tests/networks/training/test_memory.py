@@ -31,12 +31,14 @@ def chosen(records, plant):
     return fit
 
 
+@pytest.mark.slow
 def test_it_is_the_largest_that_fits(chosen):
     size, needs = chosen(300_000.0, expected_batch_size=None)
     assert 1 < size < 32
     assert needs[size] <= 300_000 < needs[2 * size]
 
 
+@pytest.mark.slow
 def test_one_record_is_taken_where_none_fits_and_few_where_all_do(chosen):
     assert chosen(1.0)[0] == 1
     assert chosen(1e15)[0] == memory.most_on_a_device()
