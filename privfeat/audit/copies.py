@@ -9,13 +9,14 @@ from privfeat.exceptions import PrivacyWarning
 
 
 def fit_copy(estimator: Any, *data: Any, **params: Any) -> Any:
-    """Return a fitted clone that charges no ledger and keeps no checkpoint.
+    """Return a fitted clone that charges no ledger, and keeps and shows no step.
 
     ``data`` is what ``fit`` takes; None is left out. ``params`` are set where the
     estimator has them. Warnings of weak privacy mean nothing to such a fit.
     """
     model = clone(estimator, safe=False)
-    for name, value in ({"ledger": None, "checkpoint_dir": None} | params).items():
+    apart = {"ledger": None, "checkpoint_dir": None, "on_step": None}
+    for name, value in (apart | params).items():
         if hasattr(model, name):
             setattr(model, name, value)
     with without_warnings(PrivacyWarning):

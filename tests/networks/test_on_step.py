@@ -89,3 +89,20 @@ def test_the_plain_mean_is_of_the_steps_after_its_start(watched):
     for name, leaf in clf.parameters_.items():
         both = [plain[step].parameters_[name] for step in (3, 4)]
         np.testing.assert_allclose(leaf, np.mean(both, axis=0), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_of_several_processes_the_first_alone_calls_it(records, together):
+    called, params = [], TINY | {"expected_batch_size": None, "n_iter": 2}
+
+    def fit(index):
+        def on_step(step, model):
+            called.append((index, step))
+
+        return DPSGDClassifier(**params | {"on_step": on_step}).fit(*records)
+
+    alone = DPSGDClassifier(**params).fit(*records)
+    for found in together(fit):
+        for name, leaf in alone.parameters_.items():
+            assert np.array_equal(found.parameters_[name], leaf)
+    assert called == [(0, 1), (0, 2)]

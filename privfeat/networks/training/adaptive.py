@@ -85,8 +85,8 @@ class NormBounds(NamedTuple):
 
     def shares(self, n_parts: int) -> tuple[float, float]:
         """Return the largest share that a part's gradient, and its norm, may have."""
-        of_norms = self.norm_share / n_parts
-        return math.sqrt(1.0 / n_parts - of_norms), math.sqrt(of_norms)
+        f = self.norm_share
+        return math.sqrt((1.0 - f) / n_parts), math.sqrt(f / n_parts)
 
 
 _DEFAULT = NormBounds()

@@ -194,6 +194,8 @@ def _described(name: str, value: Any) -> Any:
         for key in sorted(value):
             digest.update(key.encode() + np.ascontiguousarray(value[key]).tobytes())
         return digest.hexdigest()
+    if isinstance(value, Mapping):
+        value = dict(value)
     try:
         return encode(name, value)
     except TypeError:
