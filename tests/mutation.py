@@ -3,10 +3,8 @@
 The operators of cosmic-ray change one thing at a time in a module of ``privfeat/core``;
 then its tests run, and one of them must fail. A mutant that all tests pass must be in
 ``accepted_mutants.json`` with the reason why it does not weaken privacy; a line without
-an arrow accepts every change of it.
-
-The tests of a mutant run in a fork of a process that has imported the libraries, those
-first that found a mutant before, so that one takes seconds; no file is changed.
+an arrow accepts every change of it. The tests run in a fork of a process that has the
+libraries, those first that found a mutant before; no file is changed.
 """
 
 import argparse
@@ -245,8 +243,8 @@ def run_tests(module: str, mutant: Mutant) -> int:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not postgres"]
-    options += ["-k", IN_PROCESS]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-k", IN_PROCESS]
+    options += ["-m", "not slow and not postgres"]
     imported = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
     return int(pytest.main([*options, *imported, *files], plugins=[KILLERS]))
 

@@ -76,7 +76,7 @@ def run_show(args: Namespace) -> None:
 def run_history(args: Namespace) -> None:
     """Print one line for each fit and one for each of its releases."""
     from privfeat import PrivacyLedger
-    from privfeat.core.accounting.rounding import rounded_down, rounded_up
+    from privfeat.core.statement.rounding import rounded_down, rounded_up
 
     charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
     if args.json:
@@ -114,7 +114,7 @@ def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"
 
 def _describe(ledger: "PrivacyLedger") -> str:
     """Return budget, spent and left of a data set, a line each."""
-    from privfeat.core.accounting.rounding import rounded_down, rounded_up
+    from privfeat.core.statement.rounding import rounded_down, rounded_up
 
     budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
     rho = "" if spent.rho is None else f", rho = {rounded_up(spent.rho)}"

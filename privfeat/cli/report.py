@@ -47,7 +47,7 @@ def add_parser(verbs: Any) -> None:
 def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
-    from privfeat.core.accounting.rounding import rounded_up
+    from privfeat.core.statement.rounding import rounded_up
     from privfeat.persistence.saved_models import read_model
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, check_packages, render_html

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from privfeat._progress import hidden, progress
-from privfeat.core.accounting.rounding import rounded_down, rounded_up
 from privfeat.core.ledger.budget import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 
 
 def announced(

@@ -10,8 +10,8 @@ from scipy.special import ndtr, ndtri
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import gaussian_delta
 from privfeat.core.accounting.pld import pld_epsilons
-from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_up
 
 __all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
 

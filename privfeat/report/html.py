@@ -13,8 +13,8 @@ import numpy as np
 
 from privfeat._extras import require
 from privfeat.core.accounting.plan import ReleaseRecord
-from privfeat.core.accounting.rounding import rounded_down, rounded_up
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.report.guarantee import (
     epsilon_delta_curve,

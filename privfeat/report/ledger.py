@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from privfeat.core.accounting.rounding import rounded_down, rounded_up
 from privfeat.core.ledger.budget import left_of, spent_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 
 __all__ = ["LedgerSummary", "summarize"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privfeat.core.accounting.rounding import rounded_up
+from privfeat.core.statement.rounding import rounded_up
 from privfeat.report import html
 from privfeat.report.html import FitReport, render_html
 from tests.report.conftest import state

@@ -11,13 +11,13 @@ from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
 from privfeat.core.accounting.pld import pld_epsilon
 from privfeat.core.accounting.rdp import epsilon_of_divergences, rdp_epsilon
-from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.selection import (
     check_run_delta,
     or_infinite,
     selection_rdp,
 )
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_up
 from privfeat.exceptions import UnsupportedEventError
 
 _ROUND_UP = 1.0 + 1e-12

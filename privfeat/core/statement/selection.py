@@ -8,9 +8,9 @@ from privfeat._checks import check_choice, check_real
 from privfeat._types import Adjacency
 from privfeat.core.accounting.conversions import MU_RANGE
 from privfeat.core.accounting.plan import ReleasePlan
-from privfeat.core.accounting.rounding import rounded_up
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import SLACK, selection_epsilon
+from privfeat.core.statement.rounding import rounded_up
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from privfeat._types import Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.plan import ReleaseRecord
-from privfeat.core.accounting.rounding import rounded_down, rounded_up
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.core.statement.selection import Selection
 
 _METHODS = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfeat.core.accounting.rounding import rounded_down, rounded_up
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 
 
 @given(
