@@ -31,9 +31,12 @@ def warnings_shown() -> Iterator[None]:
     import numpy as np
 
     scope = _Scope()
+    # those of other fits stand for filters that are there as well: to repeat them would
+    # double the list for each fit that runs at once
     shown = [
         ("default" if action == "error" else action, _Within(scope, text), *rest)
-        for action, text, *rest in cast("list[Any]", warnings.filters)
+        for action, text, *rest in list(cast("list[Any]", warnings.filters))
+        if not isinstance(text, _Within)
     ]
     cast("list[Any]", warnings.filters)[:0] = shown
     told: Any = {
