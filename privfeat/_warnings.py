@@ -25,16 +25,27 @@ def warnings_shown() -> Iterator[None]:
     """Show what filters would raise as errors, of whatever package, in all threads.
 
     A fit that was charged must not be lost to a warning: that its code could not be
-    kept on a full disk, say.
+    kept on a full disk, say. Nor to what ``numpy.seterr`` would raise in this thread:
+    others begin with the settings of NumPy.
     """
+    import numpy as np
+
     scope = _Scope()
+    # those of other fits stand for filters that are there as well: to repeat them would
+    # double the list for each fit that runs at once
     shown = [
         ("default" if action == "error" else action, _Within(scope, text), *rest)
-        for action, text, *rest in cast("list[Any]", warnings.filters)
+        for action, text, *rest in list(cast("list[Any]", warnings.filters))
+        if not isinstance(text, _Within)
     ]
     cast("list[Any]", warnings.filters)[:0] = shown
+    told: Any = {
+        kind: "warn" if how != "ignore" and kind != "under" else "ignore"
+        for kind, how in np.geterr().items()
+    }
     try:
-        yield
+        with np.errstate(**told):
+            yield
     finally:
         scope.is_open = False  # another thread may put back a copy of the filters
         filters = cast("list[Any]", warnings.filters)

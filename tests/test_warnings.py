@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from contextlib import ExitStack
 
 import pytest
 from sklearn.utils.parallel import Parallel, delayed
@@ -53,3 +54,15 @@ def test_a_pattern_matches_what_the_filter_matches(whole):
                 assert bool(found) == shown.match(text) == (text == "one")
         assert not re.match(shown.pattern, "one")
         assert not shown.match("one")
+
+
+def test_filters_do_not_double_with_each_fit_that_runs_at_once():
+    """Twenty-four threads had 2**24 times the filters, and did not come back."""
+    with warnings.catch_warnings(), ExitStack() as fits:
+        warnings.simplefilter("error")
+        before = len(warnings.filters)
+        for n_fits in range(2, 14):
+            fits.enter_context(warnings_shown())
+            assert len(warnings.filters) <= n_fits * before
+        with pytest.warns(UserWarning, match="shown"):
+            warnings.warn("shown", stacklevel=1)

@@ -3,6 +3,7 @@
 import warnings
 from threading import Thread
 
+import numpy as np
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
@@ -72,6 +73,18 @@ def test_filters_that_raise_warnings_lose_no_fit(ledger, fit, plant, error):
     assert of_the_disk == "of the disk"
     assert of_another_thread == "of another thread"
     assert unmarked.endswith("not marked as finished in its ledger: disk full")
+
+
+@pytest.mark.parametrize("in_ledger", [True, False])
+def test_errors_that_numpy_was_told_to_raise_lose_no_fit(ledger, fit, in_ledger):
+    """Underflow of a number that is next to nothing ended charged fits."""
+    with (
+        np.errstate(all="raise"),
+        charged(ledger if in_ledger else None, fit, estimator="DPFC"),
+    ):
+        assert np.exp(np.float64(-1000.0)) == 0.0
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            assert np.float64(1.0) / np.float64(0.0) == np.inf
 
 
 def test_filters_that_ignore_warnings_stay_in_force(fit):
