@@ -73,7 +73,7 @@ TESTS = {
         *("../../../solvers/test_regression",),
         *("../../../linear/test_regressor", "../../../linear/test_corrections"),
     ),
-    "sums.arithmetic.sparse": ("sparse", "clipped_users"),
+    "sums.arithmetic.sparse": ("sparse", "../../../linear/test_user_sums"),
     "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
     "sums.calls": ("arithmetic/test_slices",),
     "sums.devices": ("devices", "arithmetic/test_slices"),
