@@ -56,6 +56,7 @@ TESTS = {
     ),
     "bounds.users": ("users", "../sums/arithmetic/test_clipped_users"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
+    "bounds.sparse": ("sparse", "canonical_rows"),
     "sums.arithmetic.choice": ("kernels", "slices", "sparse"),
     "sums.arithmetic.gram": (
         *("kernels", "slices", "../test_records"),
@@ -70,6 +71,7 @@ TESTS = {
         *("../../../solvers/test_regression", "../../../linear/test_regressor"),
         "../../../linear/test_corrections",
     ),
+    "sums.arithmetic.sparse": ("sparse", "../../../linear/test_user_sums"),
     "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
     "sums.calls": ("arithmetic/test_slices",),
     "sums.devices": ("devices", "arithmetic/test_slices"),
@@ -90,6 +92,7 @@ TESTS = {
     "ledger.privacy_ledger": (*LEDGER, "store", "file/test_shared_disk"),
     "ledger.budget": ("budget", *LEDGER),
     "noise.draws": ("draws", "threefish"),
+    "noise.gaussian_mechanism": ("gaussian_mechanism", "mechanism_refusals"),
     "private_fit": ("private_fit", "weak_choices"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privfeat.data import FeatureFileError, open_images
-from privfeat.data.images import FolderImages, StoredImages
+from privfeat.data.images import FolderImages, StoredImages, has_test
 from privfeat.data.pixels import BadImageError
 
 Image = pytest.importorskip("PIL.Image")
@@ -242,3 +242,17 @@ def test_what_is_no_file_is_refused(tmp_path):
     for name in ("a.h5", "none.h5"):
         with pytest.raises(FeatureFileError, match="must be an HDF5 file with images"):
             open_images(tmp_path / name)
+
+
+def test_a_test_of_the_training_images_is_refused(tmp_path, pixels):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["train"] = pixels
+        assert not has_test(path, "train", "test")
+        file["test"] = pixels
+    assert has_test(path, "train", "test")
+    with h5py.File(path, "r+") as file:
+        del file["test"]
+        file["test"] = file["train"]  # another name of the same dataset
+    with pytest.raises(FeatureFileError, match="must not hold one dataset as 'train'"):
+        has_test(path, "train", "test")

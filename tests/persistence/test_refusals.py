@@ -112,6 +112,13 @@ def test_load_refuses_a_center_of_another_shape(folder, shape):
         load(folder)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (99,), (3, 1)])
+def test_load_refuses_class_weights_of_another_shape(folder, shape):
+    rewrite_arrays(folder, class_weight_=np.ones(shape))
+    with pytest.raises(ModelFileError, match="not one for each class"):
+        load(folder)
+
+
 class Payload:
     """Makes a file when unpickled."""
 

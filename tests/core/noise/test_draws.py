@@ -1,3 +1,6 @@
+from fractions import Fraction
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +11,7 @@ from privfeat.core.accounting.calibration import MIN_DELTA
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.noise import draws as noise
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.noise.threefish import blocks
+from tests.core.noise.threefish import threefish_256
 
 
 @pytest.fixture
@@ -81,10 +84,9 @@ def test_gaussian_reaches_thirteen_standard_deviations():
 def test_gaussian_is_made_of_the_words_of_its_key(keys, size):
     """Each number of two words that no other has: a block gives two."""
     key = keys.draw_noise_key()
-    n_blocks = noise.n_blocks_for(2 * size)
-    with jax.enable_x64(True):
-        words = np.array(jax.jit(blocks, static_argnums=1)(key, n_blocks))
-    high, low = words.reshape(2, -1).tolist()
+    places = range(noise.n_blocks_for(2 * size))
+    words = [threefish_256(key.tolist(), [place, 0, 0, 0]) for place in places]
+    high, low = np.array(words, np.uint64).T.reshape(2, -1).tolist()
     numbers = [first << 64 | last for first, last in zip(high, low, strict=True)]
     drawn = noise.gaussian(key, (size, 1), 2.0)
     expected = 2.0 * normal(*numbers)[:size, None]
@@ -105,6 +107,15 @@ def test_the_ends_of_the_noise_weigh_less_than_any_delta():
     )
     assert max(alone, shared) < MIN_DELTA / 1000
     assert gaussian_epsilon(largest_shift, 1e-3) > 20.0
+
+
+def test_number_of_runs_is_drawn_from_256_bits(keys):
+    """From the first words of as many blocks, as a number of 80 digits below 1."""
+    key = keys.draw_noise_key()
+    drawn = noise.number_of_runs(key, SimpleNamespace(count_at=lambda uniform: uniform))
+    blocks = [threefish_256(key.tolist(), [place, 0, 0, 0]) for place in range(4)]
+    bits = sum(block[0] << 64 * (3 - place) for place, block in enumerate(blocks))
+    assert round(Fraction(drawn) * 2**256) == bits
 
 
 def test_gaussian_draws_in_float64(keys):

@@ -8,6 +8,7 @@ import pytest
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.totals import ExactSum
@@ -51,3 +52,16 @@ def test_mechanism_has_less_noise_for_symmetric_matrices_alone(plan, shape, arit
     with pytest.raises(PrivacyError, match="gram must be a symmetric matrix"):
         mechanism.release("gram", exact, symmetric=True)
     assert mechanism.release("gram", exact).value.shape == shape
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_mechanism_has_the_noise_of_clipped_users_for_their_sums_alone(epsilon):
+    plan = plan_releases([Query("gram", 2.0, count=2, clipped=True)], epsilon=epsilon)
+    mechanism = GaussianMechanism(plan, KeyStream(3))
+    total = np.ones(3, np.int64), 2.0**-20, None
+    mechanism.release("gram", ExactSum(*total, UserClip(1.0, 4, 1)))
+    if plan.private:
+        with pytest.raises(PrivacyError, match="gram must be clipped by user"):
+            mechanism.release("gram", ExactSum(*total))
+    else:
+        mechanism.release("gram", ExactSum(*total))

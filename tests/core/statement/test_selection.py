@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from importlib import resources
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -15,6 +16,7 @@ from dp_accounting.dp_event import (
 
 from privfeat import PrivacyStatement
 from privfeat.core.accounting.run_count import RunCount
+from privfeat.core.accounting.selection import SLACK, selection_epsilon
 from privfeat.core.statement.selection import Selection
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
@@ -118,3 +120,37 @@ def test_statement_of_a_selection_does_not_read_without_it(statement):
 def test_no_selection_contradicts_itself(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         dataclasses.replace(SELECTION, **wrong)
+
+
+def test_the_cost_of_a_selection_covers_the_rounding_of_its_runs():
+    """Half the slack above their mu: `selection_mu` leaves room for as much."""
+
+    def cost(slack):
+        return selection_epsilon(0.2 * (1.0 + slack * SLACK), 1e-5, SELECTION.runs)
+
+    for enough in (cost(0.5), 2.0, math.inf):
+        SELECTION.check_cost(enough, 1e-5)
+    for too_little in (cost(0.4), cost(0.0), 0.0):
+        with pytest.raises(PrivacyError, match="epsilon must be that of the best"):
+            SELECTION.check_cost(too_little, 1e-5)
+    for run_mu in (2e6, math.inf):
+        with pytest.raises(PrivacyError, match="epsilon must be that of the best"):
+            dataclasses.replace(SELECTION, run_mu=run_mu).check_cost(1e9, 1e-5)
+
+
+def plan_of(mu, private=True, adjacency="add_remove"):
+    return SimpleNamespace(mu=mu, private=private, adjacency=adjacency)
+
+
+def test_a_run_draws_plans_within_its_mu_and_their_rounding():
+    SELECTION.check_run(plan_of(0.2 * (1.0 + 0.5 * SLACK)), "add_remove")
+    free = dataclasses.replace(SELECTION, run_mu=math.inf)
+    free.check_run(plan_of(math.inf, private=False), "add_remove")
+    for refused in (
+        plan_of(0.2 * (1.0 + 0.6 * SLACK)),
+        plan_of(None),
+        plan_of(0.1, private=False),
+        plan_of(0.1, adjacency="replace_one"),
+    ):
+        with pytest.raises(PrivacyError, match=r"a run must draw plans of mu = 0\.2"):
+            SELECTION.check_run(refused, "add_remove")

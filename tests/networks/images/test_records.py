@@ -55,6 +55,10 @@ def test_images_are_read_by_class(tmp_path):
     assert labels.tolist() == [0, 1]
     assert images.shape == (2, 4, 4, 1)
     assert images[:, 0, 0, 0].tolist() == [10, 200]
+    # a few small images need not stay on disk
+    chosen = read_folder(tmp_path, size=4, mode="L", lazy=None).images
+    np.testing.assert_array_equal(chosen, images)
+    assert type(chosen) is np.ndarray
 
 
 @pytest.mark.parametrize("path", ["images/train", Path("images")])
@@ -75,6 +79,13 @@ def test_images_are_read_upright_and_sixteen_bits_in_full(tmp_path):
     images = read_folder(tmp_path, size=4, mode="L").images[..., 0]
     np.testing.assert_array_equal(images[0, 0], [0, 85, 170, 255])
     np.testing.assert_array_equal(images[1], images[0].T)
+
+
+def test_folders_of_splits_are_no_classes(tmp_path):
+    for name in ("train/cat", "test/cat"):
+        (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"the name of a split\. Pass the folder of"):
+        read_folder(tmp_path, size=4)
 
 
 def test_a_bad_image_is_named_and_can_be_skipped(tmp_path):
