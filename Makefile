@@ -6,6 +6,7 @@
 # make test-browser  the report in Chromium (Debian: apt install chromium), of which nothing is downloaded
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
+# make docs         the site, in site/, without network; fails on a warning or a dead link
 # make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one)
 # make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
@@ -30,7 +31,7 @@ PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres and not browser
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes gpu coverage mutation results-quick clean
+.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes docs gpu coverage mutation results-quick clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -76,6 +77,9 @@ SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 test-shapes: $(FULL_STAMP)
 	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and not slow and not validation" \
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
+
+docs: $(FULL_STAMP)
+	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/mkdocs build --strict --quiet
 
 gpu:
 	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) benchmarks/gpu.py --out benchmarks/results/gpu.json

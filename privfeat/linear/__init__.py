@@ -5,7 +5,7 @@ A new one is a class with its parameters as annotated attributes, what these may
 ``_queries`` returns the sums that it wants, with their sensitivities; ``_solve`` gives
 each sum to ``mechanism.release``, and makes coefficients of the releases.
 `privfeat.core.bounds.sensitivity` has the bounds and `privfeat.core.sums.statistics`
-the sums. The README has an example under "Adding a mechanism".
+the sums. ``docs/guides/mechanism.md`` has an example.
 """
 
 from privfeat.linear.adam import DPAdamLinear

@@ -1,0 +1,57 @@
+"""What the site adds to this folder: documents that lie beside the code.
+
+MkDocs calls the two functions below (``hooks`` in ``mkdocs.yml``). A link that leads to
+such a document becomes one to its page; a link to other files of the repository
+becomes their path, since a site that is read offline does not hold them.
+"""
+
+import posixpath
+import re
+from typing import Any
+
+from mkdocs.structure.files import File
+
+# Page of the site -> document of the repository.
+BESIDE = {
+    "auditors.md": "privfeat/core/README.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "measurements.md": "benchmarks/RESULTS.md",
+}
+PAGES = {document: page for page, document in BESIDE.items()}
+LINK = re.compile(
+    r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)"
+)
+# The README's sections are the home page of the site.
+HOME = "README.md"
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add a page for each document that lies beside the code."""
+    for page, document in BESIDE.items():
+        with open(document, encoding="utf-8") as file:
+            files.append(File.generated(config, page, content=file.read()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return the text of a page with links that lead to pages of the site."""
+    uri = page.file.src_uri
+    here = posixpath.dirname(BESIDE.get(uri, f"docs/{uri}"))
+
+    def led(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(here, link["path"]))
+        if target == HOME:
+            found = "index.md"
+        elif target in PAGES:
+            found = PAGES[target]
+        elif target.endswith(".md") and target.startswith("docs/"):
+            found = target.removeprefix("docs/")
+        else:
+            return (
+                link["text"] if "`" in link["text"] else f"{link['text']} (`{target}`)"
+            )
+        relative = posixpath.relpath(found, posixpath.dirname(uri) or ".")
+        return f"[{link['text']}]({relative}{link['anchor'] or ''})"
+
+    return LINK.sub(led, markdown)

@@ -1,0 +1,163 @@
+"""README and guides as a user runs them: the code of each page, in a fresh folder.
+
+A page may build on "First fit" of the README and on nothing else.
+"""
+
+import re
+import shutil
+import tomllib
+
+import jax
+import pytest
+
+from privfeat import BudgetExceededError
+from tests.pages.blocks import (
+    BLOCKS,
+    GUIDES,
+    NOT_RUN,
+    PAGES,
+    README,
+    ROOT,
+    blocks_of,
+    run_blocks,
+    run_command,
+)
+
+FIRST = "First fit"
+FIRST_BLOCKS = [block for block in blocks_of(README) if block.section == FIRST]
+TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
+ALL = "\n".join(TEXTS.values())
+SLOW = {"networks"}
+# What a page needs beyond what the tests need.
+NEEDED = {"networks": "flax", "audit": "jax_privacy", "report": "jax_privacy"}
+WITH_CODE = dict.fromkeys(block.page.stem for block in BLOCKS)
+# Other documents, whose links are checked as well.
+DOCUMENTS = [
+    *(*PAGES.values(), *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"),
+    ROOT / "privfeat" / "core" / "README.md",
+]
+
+
+@pytest.fixture(scope="module")
+def first_fit(tmp_path_factory):
+    """Return the folder and the names that "First fit" leaves behind."""
+    pytest.importorskip("kymatio")
+    folder, names = tmp_path_factory.mktemp("pages"), {"__name__": "pages"}
+    (folder / "quickstart").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        # what `make quickstart` does
+        run_command(
+            "privfeat-extract --data digits --model scattering "
+            "--out quickstart/digits.h5"
+        )
+        run_blocks(FIRST_BLOCKS, names)
+    return folder, names
+
+
+@pytest.fixture
+def names(first_fit, tmp_path, monkeypatch):
+    """Return a copy of those names, in a copy of that folder."""
+    folder, names = first_fit
+    shutil.copytree(folder, tmp_path / "pages")
+    monkeypatch.chdir(tmp_path / "pages")
+    # features of your photographs, where no weights are to be had
+    shutil.copy("quickstart/digits.h5", "photos.h5")
+    return dict(names)
+
+
+def test_first_fit_has_the_accuracy_it_states(first_fit):
+    folder, names = first_fit
+    assert 0.8 < names["clf"].score(names["test"].X, names["test"].y) < 0.97
+    assert names["clf"].privacy_.epsilon <= 1.0
+    assert (folder / "predictions.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+        for name in WITH_CODE
+    ],
+)
+def test_page_runs(page, names, monkeypatch):
+    pytest.importorskip(NEEDED.get(page, "numpy"))
+    # One process has no others to find; several: tests/linear/test_processes.py
+    monkeypatch.setattr(jax.distributed, "initialize", lambda **_: None)
+    run_blocks([b for b in blocks_of(PAGES[page]) if b not in FIRST_BLOCKS], names)
+
+
+def test_ledger_has_left_what_is_stated(names):
+    run_blocks(blocks_of(GUIDES / "ledger.md")[:1], names)
+    assert names["left"].epsilon == pytest.approx(2.76, abs=0.005)
+    clf, train, left = (names[name] for name in ("clf", "train", "left"))
+    clf.set_params(epsilon=left.epsilon + 0.01)
+    with pytest.raises(BudgetExceededError):
+        clf.fit(train.X, train.y)
+    clf.set_params(epsilon=left.epsilon).fit(train.X, train.y)
+
+
+def test_readme_is_no_wall():
+    assert len(TEXTS["README"].splitlines()) <= 150
+    assert {f"docs/guides/{name}.md" for name in PAGES if name != "README"} <= set(
+        re.findall(r"\]\(([^)#]*)", TEXTS["README"])
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "README"])
+def test_guide_begins_with_whom_it_is_for(name):
+    title, _, first = TEXTS[name].split("\n")[:3]
+    assert title.startswith("# ")
+    assert first.startswith("For whoever ")
+    assert "After this page you " in TEXTS[name].split("\n\n")[1].replace("\n", " ")
+
+
+def test_every_block_is_python_or_commands():
+    assert {block.language for block in BLOCKS} == {"python", "sh"}
+
+
+def test_what_is_not_run_is_on_a_page():
+    commands = [c for block in BLOCKS if block.language == "sh" for c in block.commands]
+    for beginning in NOT_RUN:
+        assert any(command.startswith(beginning) for command in commands), beginning
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", found.read_text("utf-8"), re.MULTILINE)
+            anchors = [
+                re.sub(r"[^\w -]", "", heading).replace(" ", "-").lower()
+                for heading in headings
+            ]
+            assert anchor in anchors, target
+
+
+def test_files_that_are_named_exist():
+    named = re.findall(r"`((?:privfeat|tests|benchmarks|extract)/[\w./]*)`", ALL)
+    assert named
+    for name in named:
+        assert (ROOT / name).exists(), name
+
+
+def test_targets_that_are_named_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()
+    named = re.findall(r"(?:`|^)make ([\w-]+)", ALL, re.MULTILINE)
+    assert named
+    assert set(named) <= set(targets)
+
+
+def test_extras_that_are_named_exist():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    named = re.findall(r"'\.\[(\w+)\]'", ALL)
+    assert named
+    assert set(named) <= set(extras)

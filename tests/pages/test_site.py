@@ -1,0 +1,60 @@
+"""The site: all that is public is in its reference, and it builds without a warning."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from tests.pages.blocks import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+# Packages of which users import, and names that are no objects of their own.
+PUBLIC = ["privfeat", "privfeat.audit", "privfeat.data", "privfeat.selection"]
+LISTED = {"FORMAT", "FORMAT_VERSION", "__version__"}
+
+
+def objects():
+    """Return what the pages of the reference show, imported."""
+    found = []
+    for page in sorted(REFERENCE.glob("*.md")):
+        for path in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE):
+            module, _, name = path.rpartition(".")
+            found.append(getattr(import_module(module), name))
+    return found
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_are_in_the_reference(package):
+    module = import_module(package)
+    shown = objects()
+    missing = [
+        name
+        for name in module.__all__
+        if name not in LISTED
+        and all(getattr(module, name) is not thing for thing in shown)
+    ]
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocstrings")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    for page in ("index.html", "guides/ledger.html", "auditors.html"):
+        assert (tmp_path / page).is_file()
+    # the docstrings of estimators are put together when their classes are made
+    shown = (tmp_path / "reference" / "estimators.html").read_text(encoding="utf-8")
+    assert shown.count('id="privfeat.linear.DPFC.fit"') == 1
+    assert "max_group_size" in shown
