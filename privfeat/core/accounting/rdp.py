@@ -65,7 +65,7 @@ def rdp_epsilon(event: "DpEvent", delta: float) -> float:
 def divergences_of(
     event: "DpEvent", orders: Float[np.ndarray, " o"]
 ) -> Float[np.ndarray, " o"]:
-    """Return bounds on the Rényi divergences of an event, rounded up.
+    """Return bounds on the Rényi divergences at rising orders > 1, rounded up.
 
     Notes
     -----
@@ -89,10 +89,10 @@ def divergences_of(
     finally:
         log.removeFilter(_is_of_others)
     whole = orders % 1.0 == 0.0
-    if np.any(whole):
-        x, y = orders[whole], moments[whole]
-        chords = np.interp(orders, [1.0, *x], [0.0, *y], right=np.inf)
-        moments = np.minimum(moments, np.where(whole, moments, chords))
+    x, y = [1.0, *orders[whole]], [0.0, *moments[whole]]
+    # beyond the last whole order there is no chord; at whole ones NaN stays NaN
+    chords = np.where(whole, moments, np.interp(orders, x, y, right=np.inf))
+    moments = np.minimum(moments, chords)
     moments = moments * (1.0 + _LOST) + _sampled_steps(event) * _LOST * orders
     bounds: Float[np.ndarray, " o"] = moments / (orders - 1.0)
     return bounds

@@ -28,7 +28,12 @@ from privfeat.core.accounting.conversions import (
 )
 from privfeat.core.accounting.plan import Query
 from privfeat.core.accounting.pld import pld_epsilon
-from privfeat.core.accounting.rdp import divergences_of, rdp_epsilon, rdp_mu
+from privfeat.core.accounting.rdp import (
+    divergences_of,
+    epsilon_of_divergences,
+    rdp_epsilon,
+    rdp_mu,
+)
 from privfeat.core.statement.composition import compose
 from privfeat.exceptions import UnsupportedEventError
 from tests.core.plans import SAMPLED, composed_mu
@@ -40,9 +45,10 @@ def sampled(probability, noise, count=1):
 
 
 @pytest.mark.parametrize("noise", [0.02, 1.0, 300.0])
-def test_divergences_of_gaussians_are_those_of_mironov(noise):
+@pytest.mark.parametrize("orders", [[1.02, 1.5, 2, 7.3, 1e5], [1.5, 2.5], [2, 7.3]])
+def test_divergences_of_gaussians_are_those_of_mironov(orders, noise):
     """Proposition 7: ``order / (2 noise**2)`` a step, at any order."""
-    orders = np.array([1.02, 1.5, 2.0, 7.3, 1e5])
+    orders = np.array(orders, float)
     found = divergences_of(SelfComposedDpEvent(GaussianDpEvent(noise), 5), orders)
     exact = 5 * orders / (2 * noise**2)
     assert np.all(found >= exact)
@@ -150,6 +156,14 @@ def test_epsilon_refuses_an_unknown_event():
         rdp_epsilon(UnsupportedDpEvent(), 1e-5)
 
 
+@pytest.mark.parametrize("order", [1.3, 2.0, 77.0])
+def test_the_conversion_rounds_up(order):
+    found = epsilon_of_divergences(np.array([order]), np.array([0.7]), 1e-5)
+    a, delta = mp.mpf(order), mp.mpf(1e-5)
+    exact = mp.mpf(0.7) + mp.log(1 - 1 / a) - mp.log(delta * a) / (a - 1)
+    assert exact <= found <= exact * (1 + 2e-12)
+
+
 @pytest.mark.parametrize("epsilon", [math.nan, -1.0])
 def test_epsilon_fails_closed(monkeypatch, epsilon):
     monkeypatch.setattr(rdp, "compute_epsilon", lambda *_: (epsilon, 2.0))
@@ -174,9 +188,12 @@ def test_epsilon_takes_no_divergence_of_zero(monkeypatch, divergence):
 
 
 def test_divergences_that_are_rounded_away_cost_what_rounding_may_take():
-    run = sampled(5e-4, 1e6, 2**31 - 1)
-    least = 2**31 * 2 * (5e-4 / 1e6) ** 2 / 2
-    assert np.all(divergences_of(run, np.array([2.0, 8.0])) > least)
+    """A moment has lost up to 2**-50 for each unit of the order, in each step."""
+    n_steps, orders = 2**31 - 1, np.array([2.0, 8.0])
+    run = sampled(5e-4, 1e6, n_steps)
+    found = divergences_of(run, orders)
+    assert np.all(found > n_steps * orders * (5e-4 / 1e6) ** 2 / 2)
+    assert np.all(found > n_steps * 2.0**-50 * orders / (orders - 1))
     assert rdp_epsilon(run, 1e-10) > 0
 
 
