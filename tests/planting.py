@@ -65,8 +65,6 @@ SEAMS = {
     "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
     "products of rows with others": _at(".core.sums.arithmetic.host:products_of"),
     "products of an accelerator": _at(".core.sums.arithmetic.kernels:products_of"),
-    "free memory of a device": _at(".networks.training.memory:free_bytes"),
-    "largest physical batch": _at(".networks.model:largest_microbatch"),
     "memory for joined chunks": _at(".core.sums.arithmetic.gram:_JOINED_BYTES"),
     "outputs of batches": _at(".core.sums.arithmetic.host:_FEW_OUTPUTS"),
     "memory of a call": _at(".core.sums.calls:_CALL_BYTES"),

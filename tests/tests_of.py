@@ -1,0 +1,70 @@
+"""Where the tests of a core module are, if not in ``test_<module>.py`` alone.
+
+`tests/mutation.py` runs them on each mutant of the module.
+"""
+
+LEDGER = ("privacy_ledger", "damaged_rows", "many_processes")
+FILES = ("file/test_file_store", "file/test_disk", "file/test_turns")
+SQLITE = ("sqlite/test_sqlite_store", "sqlite/test_sqlite_log")
+# Module of the core -> files, as paths from ``test_*.py`` of the same folder.
+TESTS = {
+    "accounting.plan": (
+        *("plan", "noise_levels"),
+        *("../statement/test_privacy_statement", "../statement/test_serialization"),
+    ),
+    "accounting.run_count": ("run_count", "../statement/test_selection"),
+    "accounting.calibration": ("calibration", "noise_levels"),
+    "accounting.pld": ("pld", "noise_levels", "calibration", "loss_grid"),
+    "accounting.rdp": ("rdp", "noise_levels"),
+    "accounting.accountants": ("noise_levels", "rdp"),
+    "bounds.clipping": (
+        *("clipping", "../sums/test_statistics", "../sums/test_papers"),
+        "../sums/arithmetic/test_kernels",
+    ),
+    "bounds.grid": ("grid", "../sums/arithmetic/test_slices"),
+    "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
+    "bounds.user_clips": (
+        *("user_clips", "users", "../sums/arithmetic/test_clipped_users"),
+    ),
+    "bounds.users": ("users", "../sums/arithmetic/test_clipped_users"),
+    "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
+    "bounds.sparse": ("sparse", "canonical_rows"),
+    "sums.arithmetic.choice": ("kernels", "slices", "sparse"),
+    "sums.arithmetic.gram": (
+        *("kernels", "slices", "../test_records"),
+        *("../test_statistics", "../test_papers"),
+    ),
+    "sums.arithmetic.kernels": (
+        *("kernels", "slices", "../test_statistics", "../test_papers"),
+        *("../test_several_labels", "../../bounds/test_clipping"),
+    ),
+    "sums.arithmetic.residuals": (
+        *("residuals", "sparse", "../test_statistics", "../test_weights"),
+        *("../../../solvers/test_regression", "../../../linear/test_regressor"),
+        "../../../linear/test_corrections",
+    ),
+    "sums.arithmetic.sparse": ("sparse", "../../../linear/test_user_sums"),
+    "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
+    "sums.calls": ("arithmetic/test_slices",),
+    "sums.devices": ("devices", "arithmetic/test_slices"),
+    "sums.trials": ("devices", "arithmetic/test_slices"),
+    "sums.statistics": (
+        *("statistics", "papers", "several_labels"),
+        *("arithmetic/test_kernels", "arithmetic/test_slices"),
+    ),
+    "sums.totals": ("totals", "records", "statistics", "papers"),
+    "statement.privacy_statement": ("privacy_statement", "serialization"),
+    "statement.words": ("words", "privacy_statement", "selection"),
+    "statement.event_json": ("../ledger/test_privacy_ledger",),
+    "ledger.file_store": (*FILES, *SQLITE),
+    "ledger.sqlite_store": SQLITE,
+    "ledger.rows": (*LEDGER, *FILES, "runs"),
+    "ledger.charging": ("charging", "runs"),
+    "ledger.store": ("file/test_shared_disk", *LEDGER, *FILES),
+    "ledger.privacy_ledger": (*LEDGER, "store", "file/test_shared_disk"),
+    "ledger.budget": ("budget", *LEDGER),
+    "noise.draws": ("draws", "threefish"),
+    "noise.gaussian_mechanism": ("gaussian_mechanism", "mechanism_refusals"),
+    "private_fit": ("private_fit", "weak_choices"),
+    "noise.release": ("gaussian_mechanism", "draws"),
+}
