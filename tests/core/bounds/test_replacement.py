@@ -135,6 +135,17 @@ def test_row_sum_bound_holds_and_is_attained(rng, adjacency, constant):
     assert declared * (1 - 1e-5) < found <= declared
 
 
+@pytest.mark.parametrize(
+    ("adjacency", "most"), [*zip(ADJACENCIES, (1.0, math.sqrt(2.0)), strict=True)]
+)
+def test_class_counts_bound_holds_and_is_attained(adjacency, most):
+    counts = np.vstack([np.eye(3), np.zeros((1, 3))])
+    others = counts if adjacency == "replace_one" else np.zeros((1, 3))
+    found = max(np.linalg.norm(one - two) for one in counts for two in others)
+    declared = replacement.class_counts(adjacency)
+    assert found == most < declared == most * (1.0 + 2.0**-20)
+
+
 def test_bounds_have_a_margin_for_the_rounding_of_sums():
     """One rounding of a sum, and one more where it is scaled."""
     margin = 2.0**-20

@@ -187,7 +187,8 @@ def test_the_margin_covers_the_rounding_of_the_longest_row():
 def test_rows_on_the_grid_that_are_longer_by_one_rounding_are_shortened(row_scaling):
     """Whole rows of norm ``sqrt(N)``, for a radius that is the float below it."""
     rng, step = np.random.default_rng(0), 2.0**-20
-    for row in rng.integers(-600_000, 600_000, (20, 3)):
+    # each is compiled; of the first twelve none shows a margin that is missing
+    for row in rng.integers(-600_000, 600_000, (20, 3))[12:]:
         radius = math.nextafter(math.sqrt(exact_norm_squared(row)), 0.0) * step
         if not 0.5 < radius <= 1.0:
             continue
