@@ -56,7 +56,7 @@ def main() -> None:
     if args.evidence:
         tell_evidence(sets, args)
         return
-    settings = settings_of(args, "estimators", "epsilons")
+    settings = settings_of(args, "estimators", "epsilons", "evidence")
     kept, cells = Cells(args.out, settings), {}
     for name, (train, test, options, priors) in sets.items():
         for kind in args.estimators:
