@@ -39,8 +39,8 @@ class PriorWeight:
         Of the rows. Without one its place is taken by rows of which half lie like
         those of the prior and half in all directions alike.
     n_records : float, optional
-        Released: for a matrix that is missing or mostly noise. Without it as many as
-        make the sums as large as their noise.
+        Released: for a matrix that is missing or mostly noise. Without it what the
+        sums show, or as many, on a logarithmic scale, as their noise may hide.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class PriorWeight:
                 matrix = cleaned(gram) if gram.symmetric else gram.value
                 self._matrix = matrix / max(float(np.trace(matrix)), 1e-300)
             else:  # next to nothing but noise
-                self._trace = self._trace or noise
+                self._trace = self._trace or _hidden(noise / row_norm**2) * row_norm**2
                 self._matrix = np.eye(size) / size
             self._found = float(np.sum((prior @ gram.value) * prior))
             self._error = gram.noise_stddev * float(np.linalg.norm(prior @ prior.T))
@@ -120,7 +120,7 @@ class PriorWeight:
         ``after``: what is learned after the step that it makes.
         """
         if not self._trace:
-            self._trace = gradient.noise_stddev * math.sqrt(before.size) * self._norm
+            self._count(gradient)
         slope = float(np.sum(gradient.value * self.prior))
         if self._gram is None and self.at > 0.0:
             self._measure(slope, gradient.noise_stddev, before)
@@ -141,6 +141,16 @@ class PriorWeight:
         self._noise_learned += gradient.noise_stddev**2 * float(np.sum(before**2))
         spread = self.beside(after) * self._unit
         self.at = min(spread, _SPREAD) / self._unit if spread > _TINY else 0.0
+
+    def _count(self, gradient: Release) -> None:
+        """Take the least number of records that a first gradient can be the sum of."""
+        noise = gradient.noise_stddev**2 * gradient.value.size
+        energy = float(np.sum(gradient.value**2)) - noise
+        limit = noise * math.sqrt(2.0 / gradient.value.size)  # stddev of the energy
+        shown = energy > 3.0 * limit
+        number = math.sqrt(len(self.prior) * max(energy, limit)) / self._norm
+        number = number if shown else _hidden(number)
+        self._trace = max(number, 1.0) * self._norm**2
 
     def _measure(self, slope: float, stddev: float, before: Matrix) -> None:
         """Find ``<P G, P>`` by how much steeper the loss is than without the prior."""
@@ -259,6 +269,11 @@ class PriorWeight:
         alike = float(np.sum(left * right)) / left.shape[1]
         near = (left @ self.prior.T) * (right @ self.prior.T)
         return float(0.5 * self._trace * (np.sum(near) / self._energy + alike))
+
+
+def _hidden(most: float) -> float:
+    """Return the mean of a number, of any order of magnitude, from 1 to ``most``."""
+    return most / math.log(most) if most > math.e else 1.0
 
 
 def _mean(
