@@ -7,6 +7,9 @@ fit sees; the same with the classes of half of them mixed up, and of all. Data: 
 arrays of Banking77 and a feature file of CIFAR-10:
 
     python benchmarks/prior.py banking77_minilm.npz cifar10.h5 --out prior.json
+
+With ``--evidence``, without a fit: by how many standard errors all releases together
+tell a prior from one that knows nothing, the most that any rule can go by.
 """
 
 import argparse
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import Cells, keep_tables, markdown_table, settings_of
+from _results import Cells, keep_tables, markdown_table, settings_of, write_json
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -40,6 +43,7 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, help="of the private images; all")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--evidence", action="store_true")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
@@ -49,7 +53,10 @@ def main() -> None:
             sets["Banking77"] = texts(path)
         else:
             sets["CIFAR-10"] = images(path, args.records)
-    settings = settings_of(args, "estimators", "epsilons")
+    if args.evidence:
+        tell_evidence(sets, args)
+        return
+    settings = settings_of(args, "estimators", "epsilons", "evidence")
     kept, cells = Cells(args.out, settings), {}
     for name, (train, test, options, priors) in sets.items():
         for kind in args.estimators:
@@ -143,6 +150,46 @@ def alone(prior: Any, options: dict[str, Any], train: Any, test: Any) -> float |
     rows -= seen.mean(axis=0)  # not private: better than what a fit can know
     best = np.asarray(options["classes"])[np.argmax(rows @ prior.T, axis=1)]
     return float(100.0 * np.mean(best == test[1]))
+
+
+def tell_evidence(sets: dict[str, Any], args: argparse.Namespace) -> None:
+    """Print the evidence on each prior, and write it."""
+    found = {}
+    for name, (train, _, options, priors) in sets.items():
+        for kind in args.estimators:
+            rows = []
+            for prior_name, prior in priors.items():
+                values = [
+                    evidence(
+                        getattr(privfeat, kind)(epsilon=e, **options), prior, train
+                    )
+                    for e in args.epsilons
+                ]
+                found[f"{name}, {kind}, {prior_name}"] = values
+                rows.append([prior_name, *(f"{value:.1f}" for value in values)])
+            header = ["prior", *(f"{e:g}" for e in args.epsilons)]
+            title = f"{name}, {kind}: evidence"
+            print(f"{markdown_table(header, rows, title)}\n", flush=True)
+    if args.out:
+        write_json(args.out, {"evidence": found})
+        keep_tables(args.out)
+
+
+def evidence(clf: Any, prior: Any, train: Any) -> float:
+    """Return the projection of the sums of the classes on a prior over its noise.
+
+    For rows around their exact mean; by the noise of all gradients, or class sums.
+    """
+    rows = train[0] / np.linalg.norm(train[0], axis=1, keepdims=True)
+    rows = rows - rows.mean(axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    coef = prior.estimator.coef_ if hasattr(prior, "predict") else prior
+    coef = coef - coef.mean(axis=0)
+    labels = np.searchsorted(np.asarray(clf.classes), train[1])
+    planned = {one.query.name: one for one in clf.planned(rows.shape[1]).releases}
+    release = planned.get("gradient") or planned["class_sums"]
+    noise = release.noise_stddev / release.query.count**0.5
+    return float(np.sum(rows * coef[labels]) / np.linalg.norm(coef) / noise)
 
 
 def losses(cells: dict[str, Any]) -> list[str]:

@@ -11,11 +11,12 @@ of the same images at another size, with columns of zeros where they are narrowe
 
 import argparse
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import keep_tables, markdown_table, write_json
+from _results import Cells, keep_tables, markdown_table, settings_of
 
 import privfeat
 
@@ -23,7 +24,7 @@ ESTIMATORS = ("DPFC", "DPLeastSquares", "DPAdamLinear")
 
 
 def main() -> None:
-    """Print one table for each estimator; write the figures after each cell."""
+    """Print one table for each estimator; a run that was stopped continues."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -43,7 +44,8 @@ def main() -> None:
     for path in args.other:
         other = privfeat.open_features(path)["test"].X[: len(public)]
         kinds[path.stem] = fitted_in(other, public.shape[1])
-    cells: dict[str, Any] = {}
+    settings = settings_of(args, "estimators", "records", "epsilons")
+    kept = Cells(args.out, settings)
     header = ["records", "epsilon", "none", *(f"with {kind}" for kind in kinds)]
     for name in args.estimators:
         rows = []
@@ -51,17 +53,18 @@ def main() -> None:
             for epsilon in args.epsilons:
                 make = getattr(privfeat, name)
                 options = {"epsilon": epsilon, "classes": np.unique(train[1])}
-                found = paired(make, options, kinds, train, test, n_records, args)
-                cells[f"{name}, {n_records}, {epsilon:g}"] = found
+                fits = partial(
+                    paired, make, options, kinds, train, test, n_records, args
+                )
+                found = kept.get(f"{name}, {n_records}, {epsilon:g}", fits)
                 row = [f"{n_records:,}", f"{epsilon:g}", shown(found["none"])]
                 rows.append(row + [gain(found, kind) for kind in kinds])
                 table = markdown_table(header, rows, name)
-                if args.out:
-                    figures = {"cells": cells, "lost": losses(cells)}
-                    write_json(args.out, {"repeats": args.repeats} | figures)
-                keep_tables(args.out)
+                kept.content["lost"] = losses(kept.content["cells"])
+                kept.save()
         print(f"{name}\n\n{table}\n", flush=True)
-    print(f"cells lost by two standard errors: {losses(cells) or 'none'}")
+    keep_tables(args.out)
+    print(f"cells lost by two standard errors: {kept.content.get('lost') or 'none'}")
 
 
 def paired(

@@ -195,14 +195,21 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         n_iter = self._n_iter(shape)
         noise = mechanism.noise_stddevs["gradient"] / math.sqrt(n_iter)
         weights = self._weights(rows, mechanism, shape, noise)
-        count = rows.noisy_count if self.intercept_init is None else None
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
         prior = shape.prior_coef(rows.center, self.row_scaling)
         weight = None
         if prior is not None:
-            norm = float(self.clip_norm)
-            weight = PriorWeight(prior, loss=shape.loss, row_norm=norm)
+            number, norm = rows.noisy_count, float(self.clip_norm)
+            weight = PriorWeight(
+                prior,
+                loss=shape.loss,
+                row_norm=norm,
+                n_records=None if number is None else number * self.sampling_prob,
+            )
+        count = rows.noisy_count if self.intercept_init is None else None
+        if weights is not None or weight is not None:
+            count = None  # intercepts begin at 0
         total = np.zeros_like(coef)
         for step in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
@@ -216,9 +223,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             )
             gradient = mechanism.release("gradient", exact)
             slope = gradient.value + float(self.ridge) * coef
-            if weight is not None:
-                weight.update(gradient, coef)
-            elif step == 0 and count is not None and weights is None and shape.constant:
+            if step == 0 and count is not None and shape.constant:
                 coef[:, -1] = first_intercepts(
                     gradient,
                     loss=shape.loss,
@@ -227,10 +232,13 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                     largest=self.gradient_clip_norm / self.clip_norm,
                 )
                 slope[:, -1] = 0.0  # the step is taken
-            coef = update(slope, coef)
+            moved = update(slope, coef)
+            if weight is not None:
+                weight.update(gradient, coef, moved)
+            coef = moved
             total += coef
         coef = total / n_iter if self.iterate == "average" else coef
-        return coef if weight is None else coef + weight.value * weight.prior
+        return coef if weight is None else coef + weight.beside(coef) * weight.prior
 
     def _rate(self, n_iter: int) -> float | None:
         if self.learning_rate is not None:

@@ -208,7 +208,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                 loss=shape.loss,
                 row_norm=norm,
                 gram=gram,
-                n_records=None if weights is not None else rows.noisy_count,
+                n_records=rows.noisy_count,
             )
         signal = shape.signal_filter(rows.center)
         for _ in steps("gradients", n_iter):
@@ -221,8 +221,9 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                 weights=weights,
             )
             gradient = mechanism.release("gradient", exact)
-            if weight is not None:
-                weight.update(gradient, coef)
             value = gradient.value if signal is None else signal.added(gradient)
-            coef -= rate * preconditioned(value, inverse)
-        return coef if weight is None else coef + weight.value * weight.prior
+            moved = coef - rate * preconditioned(value, inverse)
+            if weight is not None:
+                weight.update(gradient, coef, moved)
+            coef = moved
+        return coef if weight is None else coef + weight.beside(coef) * weight.prior

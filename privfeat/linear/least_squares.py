@@ -185,7 +185,6 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
                 loss="squared",
                 row_norm=float(self.clip_norm),
                 gram=gram,
-                spread=0.5 / math.sqrt(shape.n_outputs),  # half of indicators
                 n_records=rows.noisy_count,
             )
             return weight.least_squares(released, ridge=self._ridge(gram))

@@ -1,40 +1,32 @@
 """The weight of a public prior, found from releases alone."""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
 from privfeat._types import Loss
 from privfeat.core.noise.release import Release
-from privfeat.solvers.spectrum import positive_part, regularized_inverse
+from privfeat.solvers.spectrum import cleaned, regularized_inverse
 
 Matrix = Float[np.ndarray, "m c"]
+Vector = Float[np.ndarray, " q"]
 
-# A belief before any record is seen: the weight at which scores have this spread, in
-# stddev over records and classes, give or take a third. A softmax of 5 is nearly sure
-# of its class, and far above the 0.75 by which the noise of all steps moves scores.
-_SPREAD = 5.0
-_DOUBT = 1.0 / 3.0
-# Where the weight is tried first that has no Gram matrix, in parts of it.
-_PROBE = 0.4
-# By which part of it the best weight may drift in a step, while others are learned.
-_DRIFT = 1.0 / 40.0
-# Curvature where all classes have one probability is largest; later about half of it.
-_LATER = 2.0
-# By which the error of what is found at zero, where nothing learned has noise, is more.
-_AT_ZERO = 3.0
-_SCALES = (0.5, 3.0)  # of what is learned, in a step
-_GAIN = 0.5  # of one step, at most
+# Qualities: parts of the score of the right class that scores of their spread can have.
+# A prior is worthless as likely as not, else of any quality; what is learned is of any
+# order of magnitude. Beyond 0.9 the model of independent errors says nothing.
+_OF_PRIOR = np.linspace(0.0, 0.9, 181)
+_CHANCES = np.append(0.5, np.full(180, 0.5 / 180))
+_LEAST, _MOST = 1e-3, 0.9
+# Of scores of the prior, beside which others are learned: at most, and at least.
+_SPREAD, _TINY = 1.0, 1e-3
 
 
 class PriorWeight:
     """The weight ``a`` of a prior ``P``, beside coefficients ``D`` that are learned.
 
-    Scores are ``x (a P + D)^T``. Of each release the projections on ``P`` and ``D`` are
-    two numbers with noise of known variance.
+    Scores are ``x (a P + D)^T``. Of all releases together the projections on ``P`` and
+    ``D`` are two numbers with noise of known variance.
 
     Parameters
     ----------
@@ -45,39 +37,39 @@ class PriorWeight:
         Of a bounded row.
     gram : Release, optional
         Of the rows. Without one its place is taken by rows of which half lie like
-        those of the prior and half in all directions alike, and their number follows
-        from the first two gradients: one at a part of the believed weight, one at none.
-    spread : float, optional
-        Of scores at the believed weight. Default: 5.
+        those of the prior and half in all directions alike.
     n_records : float, optional
-        Released, and taken for 1 where noise has left less. It stands for the trace of
-        a matrix that is mostly noise; without it the belief then stays.
+        Released: for a matrix that is missing or mostly noise. Without it what the
+        sums show, or as many, on a logarithmic scale, as their noise may hide.
 
     Attributes
     ----------
     at : float
-        The weight at which the next gradient is taken.
-    value : float
-        ``a``, >= 0: what is believed of the weight, shrunk by ``1 - variance /
-        mean**2`` (James and Stein): a prior that tells nothing has none.
+        The weight at which the next gradient is taken, >= 0: that found so far, as long
+        as its scores have a spread of at most 1, where gradients are nearly linear.
 
     Notes
     -----
-    **Belief and evidence.** Of the weight there is a normal belief (`_SPREAD`,
-    `_DOUBT`), which each release updates by Bayes' rule. Where noise is large the
-    belief stays, and the prior decides; where it is small the belief is forgotten.
+    **Evidence.** All that releases know of labels is ``B = sum (y - mean y) x^T``. A
+    gradient at ``W`` is ``c W G - B`` and noise, with ``G`` the Gram matrix and ``c``
+    the curvature of the loss at equal probabilities. So every gradient tells ``B``, and
+    their mean has the noise of all steps together. ``<B, P> / (n u)``, for ``n``
+    records and scores of spread ``u``, is the mean score of the right class in units of
+    the spread: 0 for a prior that knows nothing, and at most about ``sqrt(2 log m)``,
+    the largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
+    found likewise, from gradients other than those that the noise in ``D`` is of.
 
-    **What the best weight is.** Noise in ``D`` makes its scores too large, and steps
-    that end early leave them too small. Let ``b P + t D`` have the least loss: then
-    ``b / t`` is the weight beside a ``D`` as it is. A Newton step in ``(b, t)`` finds
-    it, from the projections of a gradient and the curvature ``[[P H P, P H D], [D H P,
-    D H D]]``, with ``H`` the Gram matrix times the curvature of the loss at equal
-    probabilities. The variance of ``b / t`` is that of its linear part.
+    **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
+    that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise
+    can teach: those of ``n`` unit rows in ``m`` classes have norm ``n / sqrt(m)``. The
+    means after the releases are seen are used. Where noise is large they keep the
+    prior, since what is learned is then worth less; where it is small, they follow the
+    evidence, and a worthless prior has next to none.
 
-    **What is known of the curvature.** Noise in the matrix may leave next to nothing
-    of ``<P G P>``. What bounds it is known before (`_believed`), and the two together
-    say how large it is and how sure that is; a Newton step is as unsure. So evidence
-    always counts, unless not even the number of records is known.
+    **Weight.** Of two scores with qualities ``p``, ``q`` and correlation ``r`` the best
+    linear combination has weights ``p - r q`` and ``q - r p`` over their spreads
+    (Fisher's discriminant). If their errors are independent, ``r = p q``; where the
+    Gram matrix tells of more, that counts.
 
     **Privacy.** All of it is post-processing of releases and public facts.
     """
@@ -89,171 +81,213 @@ class PriorWeight:
         loss: Loss,
         row_norm: float,
         gram: Release | None = None,
-        spread: float | None = None,
         n_records: float | None = None,
     ) -> None:
         m, size = prior.shape
-        self.prior, self._gram, self._loss = prior, gram, loss
+        self.prior, self.at, self._gram = prior, 0.0, gram
         self._energy = float(np.sum(prior**2))
-        self._blind = False  # nothing is known of curvature
-        self._product: Callable[[Matrix], Matrix]
-        if gram is None:
-            self._trace = 1.0
-            self._product = lambda rows: (
-                0.5 * ((rows @ prior.T) @ prior / self._energy + rows / size)
-            )
-        else:
-            noise = gram.noise_stddev * math.sqrt(size)
-            self._trace = float(np.trace(gram.value))
-            if self._trace < 3.0 * noise:  # next to nothing but noise
-                self._blind = n_records is None
-                # noise may leave less than no record: the count of one is least
-                count = 0.0 if n_records is None else max(n_records, 1.0)
-                self._trace = max(count * row_norm**2, noise if self._blind else 0.0)
-            self._trace = max(self._trace, 1e-300)
-            matrix = positive_part(gram) if gram.symmetric else gram.value
-            self._product = lambda rows: np.asarray(rows @ matrix)
-        self._own: float = float(np.sum(self._product(prior) * prior))
-        self._doubt = 0.0
+        self._scale = {"softmax": 1.0 / m, "sigmoid": 0.25, "squared": 1.0}[loss]
+        # two classes with one score: half of it for each
+        self._best = math.sqrt(2.0 * math.log(m)) if m > 1 else 0.5
+        self._norm = row_norm
+        self._overlap = float(np.sum((prior @ prior.T) ** 2))
+        self._trace: float = (
+            0.0 if n_records is None else max(n_records, 1.0) * row_norm**2
+        )
+        self._matrix: Matrix | None = None  # in units of its trace
+        self._found, self._error = 0.0, math.inf
         if gram is not None:
-            error = gram.noise_stddev * float(np.linalg.norm(prior @ prior.T))
-            found = float(np.sum((prior @ gram.value) * prior))  # with no bias
-            self._own, self._doubt = self._believed(found, error)
-        self._scale: float = {"softmax": 1.0 / m, "sigmoid": 0.25, "squared": 1.0}[loss]
-        unit = row_norm * math.sqrt(self._own / (m * self._trace))
-        self._start = (_SPREAD if spread is None else spread) / unit
-        self._mean, self._variance = self._start, (_DOUBT * self._start) ** 2
-        self._tried: list[tuple[float, float]] = []
-        self.value = shrunk(self._mean, self._variance)
-        self.at = 0.0 if gram is not None else _PROBE * self._start
+            trace = float(np.trace(gram.value))
+            noise = gram.noise_stddev * math.sqrt(size)
+            if trace > 3.0 * noise:
+                self._trace = trace
+                matrix = cleaned(gram) if gram.symmetric else gram.value
+                self._matrix = matrix / max(float(np.trace(matrix)), 1e-300)
+            else:  # next to nothing but noise
+                self._trace = self._trace or _hidden(noise / row_norm**2) * row_norm**2
+                self._matrix = np.eye(size) / size
+            self._found = float(np.sum((prior @ gram.value) * prior))
+            self._error = gram.noise_stddev * float(np.linalg.norm(prior @ prior.T))
+        self._steps, self._variance, self._at = 0, 0.0, 0.0
+        self._found_learned, self._noise_learned = 0.0, 0.0
+        self._runs = np.zeros(3)
+        self._at_zero: list[float] = []
+        self._gradients, self._learned = np.zeros_like(prior), np.zeros_like(prior)
 
-    def update(self, gradient: Release, learned: Matrix) -> None:
-        """Learn from a noisy gradient at ``at * prior + learned``."""
+    def update(self, gradient: Release, before: Matrix, after: Matrix) -> None:
+        """Learn from a noisy gradient at ``at * prior + before``.
+
+        ``after``: what is learned after the step that it makes.
+        """
+        if not self._trace:
+            self._count(gradient)
         slope = float(np.sum(gradient.value * self.prior))
-        noise = gradient.noise_stddev * math.sqrt(self._energy)
-        own = self._curvature(self.prior, self.prior)
-        self._tried.append((self.at, slope))
-        if len(self._tried) == 1:
-            if self._gram is None:
-                self.at = 0.0
-            else:  # nothing is learned yet: a Newton step in one dimension
-                self._settle(-slope / own, (_AT_ZERO * noise / own) ** 2)
-        elif len(self._tried) == 2 and self._gram is None:
-            (far, steep), _ = self._tried
-            rise = (steep - slope) / far
-            rise = shrunk(rise, 4.0 * (noise / far) ** 2)
-            self._scale *= rise / own
-            for at, found in self._tried if rise else [(0.0, 0.0)]:
-                error = (noise / rise) ** 2 if rise else math.inf
-                estimate = at - found / rise if rise else 0.0
-                self._settle(min(max(estimate, -self._start), 2.0 * self._start), error)
-        elif self._scale:
-            self._step(gradient, slope, learned)
+        if self._gram is None and self.at > 0.0:
+            self._measure(slope, gradient.noise_stddev, before)
+        elif not self.at:
+            self._at_zero.append(
+                slope - self._scale * self._product(self.prior, before)
+            )
+        self._steps += 1
+        self._variance += gradient.noise_stddev**2
+        self._at += self.at
+        self._gradients += gradient.value
+        self._learned += before
+        # the noise of this gradient is not that of what was learned before it
+        here = self._product(before, self.at * self.prior + before)
+        self._found_learned += self._scale * here - float(
+            np.sum(gradient.value * before)
+        )
+        self._noise_learned += gradient.noise_stddev**2 * float(np.sum(before**2))
+        spread = self.beside(after) * self._unit
+        self.at = min(spread, _SPREAD) / self._unit if spread > _TINY else 0.0
 
-    def _step(self, gradient: Release, slope: float, learned: Matrix) -> None:
-        """Make a Newton step in the weights of the prior and of what is learned."""
-        own = self._curvature(self.prior, self.prior)
-        other = max(self._curvature(learned, learned), 1e-12 * own)
-        most = 0.9 * math.sqrt(own * other)
-        cross = min(max(self._curvature(self.prior, learned), -most), most)
-        later = 1.0 if self._loss == "squared" else _LATER
-        inverse = later * np.linalg.inv([[own, cross], [cross, other]])
-        slopes = np.array([slope, np.sum(gradient.value * learned)])
-        scale = 1.0 - float(inverse[1] @ slopes)
-        inside = _SCALES[0] < scale < _SCALES[1]
-        scale = min(max(scale, _SCALES[0]), _SCALES[1])
-        weight = self.at - (later * slope + cross * (scale - 1.0)) / own
-        weight = min(max(weight, -self._start), 3.0 * self._start)
-        linear = np.array([later / own, 0.0]) / scale
-        if inside:
-            linear = inverse @ (np.array([1.0, -weight / scale]) / scale)
-        overlap = float(np.sum(self.prior * learned))
-        overlaps = np.array([[self._energy, overlap], [overlap, np.sum(learned**2)]])
-        self._variance += (_DRIFT * self._start) ** 2
-        error = gradient.noise_stddev**2 * float(linear @ overlaps @ linear)
-        self._settle(weight / scale, error, _GAIN)
+    def _count(self, gradient: Release) -> None:
+        """Take the least number of records that a first gradient can be the sum of."""
+        noise = gradient.noise_stddev**2 * gradient.value.size
+        energy = float(np.sum(gradient.value**2)) - noise
+        limit = noise * math.sqrt(2.0 / gradient.value.size)  # stddev of the energy
+        shown = energy > 3.0 * limit
+        number = math.sqrt(len(self.prior) * max(energy, limit)) / self._norm
+        number = number if shown else _hidden(number)
+        self._trace = max(number, 1.0) * self._norm**2
+
+    def _measure(self, slope: float, stddev: float, before: Matrix) -> None:
+        """Find ``<P G, P>`` by how much steeper the loss is than without the prior."""
+        run = self._scale * self.at
+        rise = slope - self._scale * self._product(self.prior, before)
+        # without noise, to one part in a million
+        variance = max(stddev**2 * self._energy, (1e-6 * run * self._own) ** 2)
+        precise = run**2 / variance
+        self._runs += np.array([precise, precise * rise / run, precise / run])
+        total, rises, parts = self._runs
+        start = float(np.mean(self._at_zero))
+        noise = stddev**2 * self._energy / len(self._at_zero)
+        self._found = (rises - parts * start) / total
+        self._error = math.sqrt(1.0 / total + (parts / total) ** 2 * noise)
+
+    def beside(self, learned: Matrix) -> float:
+        """Return the weight beside these coefficients."""
+        k, c = self._steps, self._scale
+        mean, at = self._learned / k, self._at / k
+        on_prior = -float(np.sum(self._gradients * self.prior)) / k
+        on_prior += c * (at * self._own + self._product(self.prior, mean))
+        spread = self._spread(mean) or math.inf
+        score = self._found_learned / k / spread
+        error = math.sqrt(self._noise_learned) / k / spread
+        stddev = math.sqrt(self._variance) / k
+        return self._weight(on_prior, (score, error), learned, stddev)[0]
 
     def least_squares(self, sums: Release, *, ridge: float) -> Matrix:
         """Return coefficients from noisy sums ``B`` of the rows times their targets.
 
         Notes
         -----
-        The weight is that of the prior alone: ``<P, B> / <P G, P>``. What it leaves is
-        learned, ``D = (B - a P G) (G + ridge I)^-1``, and added ``t`` times. The loss
-        of ``a P + t D`` is least at ``t = <D, B - a P G> / <D G, D>``; of the numerator
-        the mean of what noise contributes, ``s**2 tr (G + ridge I)^-1`` for each
-        output, is taken off. ``t`` is cut to [0, 1], and shrunk by its own variance,
-        but not where the prior has next to no weight and nothing else is left.
+        ``D = (B - b P G) (G + ridge I)^-1`` is what ``b P`` leaves to learn, for the
+        weight ``b`` of the prior alone. From ``<D, B>`` the mean of what noise
+        contributes, ``s**2 tr (G + ridge I)^-1`` for each output, is taken off.
         """
         if (gram := self._gram) is None:
             raise TypeError("gram must be a release for least squares, got None.")
-        own = self._curvature(self.prior, self.prior)
         stddev, prior = sums.noise_stddev, self.prior
         total = sums.value - sums.value.mean(axis=0)
-        error = stddev * math.sqrt(self._energy) / own
-        self._settle(float(np.sum(prior * total)) / own, error**2)
-        left = total - self.value * (prior @ gram.value)
-        in_gram = gram.noise_stddev**2 / 2.0 * self.value**2 * self._energy
-        outputs = stddev**2 * (len(prior) - 1) + in_gram
-        if gram.symmetric:
-            gram = replace(gram, value=positive_part(gram))
         inverse = regularized_inverse(gram, ridge=ridge)
-        learned = left @ inverse.T
-        found = float(np.sum(learned * left)) - outputs * float(np.trace(inverse))
-        noise = outputs * float(np.sum(inverse**2))
-        energy = max(float(np.sum(learned**2)) - noise, 0.0)
-        each = outputs / len(prior)
-        sure = shrunk(found, each * (2.0 * noise + 4.0 * energy))
-        doubt = 1.0 - min(1.0, self.value / (_DOUBT * self._start))
-        found = sure + doubt * (max(found, 0.0) - sure)
-        size = float(np.sum((learned @ gram.value) * learned))
-        part = min(found / max(size, 1e-300), 1.0)
+        on_prior = float(np.sum(prior * total))
+        unit = self._records * self._unit
+        quality = self._quality(on_prior / unit, stddev * self._energy**0.5 / unit)
+        alone = quality * self._best * unit / self._own
+        learned = (total - alone * (prior @ gram.value)) @ inverse.T
+        noise = stddev**2 * (len(prior) - 1) * float(np.trace(inverse))
+        on_learned = float(np.sum(learned * total)) - noise
+        spread = self._spread(learned) or math.inf
+        error = stddev * math.sqrt(2.0 * float(np.sum(learned**2))) / spread
+        found = on_learned / spread, error
+        weight, part = self._weight(on_prior, found, learned, stddev)
         common = (sums.value - total) @ inverse.T
-        return np.asarray(self.value * prior + part * learned + common)
+        return np.asarray(min(part, 1.0) * (weight * prior + learned) + common)
 
-    def _settle(self, estimate: float, variance: float, most: float = 1.0) -> None:
-        """Update the belief by an estimate, a Newton step from ``at``."""
-        step = max((estimate - self.at) ** 2 - variance, 0.0)
-        variance = math.inf if self._blind else variance + self._doubt * step
-        together = self._variance + variance
-        # without noise what is settled is exact, and stays
-        gain = min(most, self._variance / together) if together else 0.0
-        self._mean += gain * (estimate - self._mean)
-        self._variance *= 1.0 - gain
-        self.at = self.value = shrunk(self._mean, self._variance)
+    def _weight(
+        self,
+        on_prior: float,
+        on_learned: tuple[float, float],
+        learned: Matrix,
+        stddev: float,
+    ) -> tuple[float, float]:
+        """Return the weight beside ``D``, and of both together for the squared loss."""
+        n, unit, m = self._records, self._unit, len(self.prior)
+        spread = self._spread(learned)
+        p = self._quality(
+            on_prior / (n * unit), stddev * math.sqrt(self._energy) / (n * unit)
+        )
+        if not spread > 0.0:  # nothing is learned yet
+            return p * self._best * n * unit / (self._scale * self._own), 1.0
+        most = n * self._norm / max(m * stddev * self._best, 1e-300)
+        grid = np.geomspace(_LEAST, min(max(most, 2.0 * _LEAST), _MOST), 200)
+        score, error = (x / n for x in on_learned)
+        q = _mean(grid, grid**0.0, score, error, self._best)
+        r = self._product(self.prior, learned) / (m * n * unit * spread)
+        r = min(max(r, p * q), _MOST)
+        rest = max(q - r * p, 0.01 * q)
+        part = rest / (1.0 - r**2) * self._best / (m * spread)
+        return max(p - r * q, 0.0) / rest * spread / unit, part
 
-    def _believed(self, found: float, error: float) -> tuple[float, float]:
-        """Return what is believed of ``<P G, P>``, and the variance of its logarithm.
+    def _quality(self, value: float, error: float) -> float:
+        return _mean(_OF_PRIOR, _CHANCES, value, error, self._best)
 
-        Before ``found`` is seen, with the standard error ``error``, the logarithm is
-        equally likely to be anywhere between that of rows that point everywhere alike
-        and that of rows of which half lie like those of the prior.
+    def _spread(self, coef: Matrix) -> float:
+        """Return that of scores, at least as if rows pointed everywhere alike."""
+        least = self._trace * float(np.sum(coef**2)) / coef.shape[1]
+        own = max(self._product(coef, coef), least)
+        return math.sqrt(own / (len(coef) * self._records))
+
+    @property
+    def _records(self) -> float:
+        return float(self._trace / self._norm**2)
+
+    @property
+    def _unit(self) -> float:
+        """Return the spread of the scores of the prior, over records and outputs."""
+        return math.sqrt(self._own / (len(self.prior) * self._records))
+
+    @property
+    def _own(self) -> float:
+        """Return what is believed of ``<P G, P>``.
+
+        Before the release is seen, with its standard error, the logarithm is equally
+        likely to be anywhere between that of rows that point everywhere alike and that
+        of rows of which half lie like those of the prior.
         """
         least = self._trace * self._energy / self.prior.shape[1]
-        likely = 0.5 * self._trace * float(np.sum((self.prior @ self.prior.T) ** 2))
-        most = max(0.5 * least + likely / self._energy, found, 1.01 * least)
-        grid = np.linspace(math.log(least), math.log(most), 200)
-        chance = -0.5 * ((np.exp(grid) - found) / max(error, 0.02 * least)) ** 2
-        chance = np.exp(chance - np.max(chance))
-        chance /= np.sum(chance)
-        mean = float(chance @ grid)
-        return math.exp(mean), float(chance @ (grid - mean) ** 2)
+        likely = 0.5 * self._trace * self._overlap
+        most = max(0.5 * least + likely / self._energy, self._found, 1.01 * least)
+        grid = np.geomspace(least, most, 200)
+        error = max(self._error, 0.02 * least)
+        return math.exp(_mean(np.log(grid), grid**0.0, self._found, error, grid))
 
-    def _curvature(self, left: Matrix, right: Matrix) -> float:
-        """Return that of the loss at equal probabilities between two directions.
-
-        Along one direction at least that of rows which point everywhere alike: noise in
-        the matrix may leave less than nothing.
-        """
-        if left is self.prior is right:
-            return self._scale * self._own
-        found = float(np.sum(self._product(left) * right))
-        if left is right:
-            least = self._trace / left.shape[1]
-            found = max(found, least * float(np.sum(left**2)))
-        return self._scale * found
+    def _product(self, left: Matrix, right: Matrix) -> float:
+        """Return ``<left G, right>``."""
+        if self._matrix is not None:
+            return self._trace * float(np.sum((left @ self._matrix) * right))
+        alike = float(np.sum(left * right)) / left.shape[1]
+        near = (left @ self.prior.T) * (right @ self.prior.T)
+        return float(0.5 * self._trace * (np.sum(near) / self._energy + alike))
 
 
-def shrunk(value: float, variance: float) -> float:
-    """Return a positive number, shrunk by ``1 - variance / value**2``; else 0."""
-    return value * max(1.0 - variance / value / value, 0.0) if value > 0.0 else 0.0
+def _hidden(most: float) -> float:
+    """Return the mean of a number, of any order of magnitude, from 1 to ``most``."""
+    return most / math.log(most) if most > math.e else 1.0
+
+
+def _mean(
+    grid: Vector, chances: Vector, value: float, error: float, scale: float | Vector
+) -> float:
+    """Return the mean of what is on a grid, after ``value`` is seen.
+
+    ``value`` is normal with mean ``scale * grid``, or ``scale`` where that is an array.
+    """
+    means = scale if isinstance(scale, np.ndarray) else scale * grid
+    near = means[np.argmin(np.abs(means - value))]
+    with np.errstate(over="ignore"):
+        far = (means - near) * (means + near - 2.0 * value) / max(error, 1e-150) ** 2
+    chances = chances * np.exp(-0.5 * np.minimum(far, 1500.0))
+    return float(chances @ grid / np.sum(chances))

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from privfeat import DPFC
+
 prior = pytest.importorskip("prior")
 
 
@@ -28,3 +30,15 @@ def test_a_prior_alone_scores_rows_of_unit_norm():
     data = (rows, np.array(["a", "b", "a", "b"]))
     assert prior.alone(np.eye(2), {"classes": ["a", "b"]}, data, data) == 75.0
     assert prior.alone(None, {}, data, data) is None
+
+
+def test_evidence_grows_with_the_budget_and_falls_with_mixed_classes():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=300)
+    train = np.eye(3, 4)[labels] + rng.normal(size=(300, 4)) / 5.0, labels
+    found = [
+        prior.evidence(DPFC(epsilon=epsilon, classes=range(3)), coef, train)
+        for epsilon in (0.1, 1.0)
+        for coef in (np.eye(3, 4), np.roll(np.eye(3, 4), 1, axis=0))
+    ]
+    assert found[2] > 5.0 * found[0] > 0.0 > found[1] > found[3]
