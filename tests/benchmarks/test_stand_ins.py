@@ -14,8 +14,9 @@ import pytest
 import reproduce_tables
 
 from privfeat.data import open_features
+from tests.later import Later
 
-timm = pytest.importorskip("timm")
+timm = Later("timm")
 image_module = pytest.importorskip("PIL.Image")
 README = reproduce_tables.PUBLISHED.with_name("README.md").read_text(encoding="utf-8")
 VIT = "vit_base_patch16_224.augreg_in21k"
