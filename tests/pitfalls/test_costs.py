@@ -103,10 +103,10 @@ def test_05_notices_a_search_that_costs_one_fit(make, plant):
 
 def check_17():
     query = Query("gradient", 1.0, count=10, sampling_prob=0.1)
-    expected = pld.pld_epsilon(PlannedRelease(query, 1.0).event(), 1e-5)
     for value in (1, np.float32(1), np.float64(1), np.int64(1)):
         event = PlannedRelease(query, value).event()
         assert type(event.event.event.noise_multiplier) is float
+    expected = pld.pld_epsilon(PlannedRelease(query, 1.0).event(), 1e-5)
     for value in (1, np.float32(1)):
         event = PlannedRelease(query, value).event()
         assert pld.pld_epsilon(event, 1e-5) == expected
