@@ -269,5 +269,5 @@ def _recommend(
     if lead <= math.hypot(found[best].error, found[first].error):
         best = first
     told = ", ".join(f"{name} {one.accuracy:.0%}" for name, one in found.items())
-    where = f"of {measured_on()}; on your data it will be another"
-    return best, f"measured at as many records a class {where}: {told}"
+    where = f"at as many records a class of {measured_on()}"
+    return best, f"measured {where}: {told}; your data will give other accuracies"

@@ -40,6 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="privfeat",
         description="Private classifiers on features of frozen networks.",
+        epilog="Begin with `plan`, then `fit`. `privfeat VERB --help` says more.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(

@@ -1,9 +1,9 @@
-"""``privfeat tan``: settings of DP-SGD: epsilon, privacy wall, cheap simulations.
+"""``privfeat tan``: what settings of DP-SGD cost, and cheap simulations of them.
 
-Print what the settings of a DP-SGD training cost, how to simulate it cheaply on public
-data, and what else has the same total amount of noise (Sander et al. 2023). Reads no
-private data. With --public, train the simulations of all that has the same noise, and
-say which is best, as in
+TAN is the total amount of noise of a DP-SGD training (Sander et al. 2023). Print what
+the settings cost, how to simulate them cheaply on public data, and which other settings
+have the same TAN. Read no private data. With --public, train simulations of those
+settings, and say which is best, as in
 
     privfeat tan --n 50000 --batch-size 4096 --noise-multiplier 3 --steps 2500
     --learning-rate 4 --public IMAGES --model wrn_16_4 --out search.json
@@ -188,7 +188,8 @@ an approximation, often too small)
 closed form {found["epsilon_closed_form"]:.4g} (an estimate, no guarantee), \
 from eta = {found["eta"]:.4g}, in a step {found["eta_step"]:.3g}; \
 total amount of noise {found["total_noise"]:.4g}
-privacy wall: Rényi over closed form = {found["overcharge"]:.2f} (near 1 is good)
+privacy wall: Rényi over closed form = {found["overcharge"]:.2f} (near 1: \
+in front of it; far above 1: behind it)
 {warnings}\
 simulate on public data: batch size {small["batch_size"]:g}, \
 noise multiplier {small["noise_multiplier"]:.4g}, {small["n_iter"]} steps; \

@@ -1,9 +1,10 @@
 """``privfeat workflow``: plan, sanity, audit, fit, calibrate, report in one folder.
 
-Run these verbs one after the other, with the same estimator and budget, and keep what
-each prints in DIR (the workflow of van der Veen et al. 2018, Section 3, for features).
-What tests the estimator comes before the fit, so that a fault costs no budget. The same
-command goes on where it was stopped. For example
+Run `plan`, `sanity`, `audit` and `fit`, calibrate (with --calibration), and `report`,
+with the same estimator and budget. Keep in DIR what each prints (the workflow of van
+der Veen et al. 2018, Section 3, for features). The tests of the estimator, on synthetic
+rows, come before the fit, so that a fault costs no budget. The same command goes on
+where it was stopped. For example
 
     privfeat workflow results --train private.h5:train --test public.h5:test --n 5000
     --epsilon 1 --ledger private.ledger --dataset photos
@@ -47,7 +48,7 @@ def add_parser(verbs: Any) -> None:
     add("--groups", action=BooleanOptionalAction, help="as for `fit`")
     size = "with --groups: at most so many records of a user count"
     add("--max-group-size", type=int, help=size)
-    add("--n-fits", type=int, help="of each sanity test (default 30 and 10)")
+    add("--n-fits", type=int, help="fits of each `sanity` test (default 30 and 10)")
     options.add_ledger(parser)
 
 

@@ -133,7 +133,7 @@ _ADJACENCY = (
     "whether one record more or less, or another in its place, is hidden (default "
     "add_remove)"
 )
-_REPEATS = "fits with fresh noise, for a mean (default 3)"
+_REPEATS = "fits of each estimator, for a mean (default 3)"
 AS_JSON = option("--json", action="store_true", help="print JSON, for programs")
 _QUIET = option(
     "--quiet",
