@@ -148,8 +148,9 @@ def write_without(
     path : Path
         The file to write, which must not exist.
     of : FeatureFile
-        Whose near-duplicates they are. Each split keeps its fingerprint, by which
-        ``public=`` refuses rows that the records of the fit have chosen.
+        Whose near-duplicates they are. Each split keeps its fingerprint, beside those
+        of earlier calls, by which ``public=`` refuses rows that the records of the fit
+        have chosen.
 
     Raises
     ------
@@ -179,7 +180,12 @@ def write_without(
         left_out = {*RESERVED, "arguments"}
         metadata = {k: v for k, v in file.metadata.items() if k not in left_out}
         (made,) = {split.made for split in of.values()}
-        chosen = {name: {WITHOUT_DUPLICATES: made} for name in file}
+        chosen = {
+            name: {
+                WITHOUT_DUPLICATES: [*split.metadata.get(WITHOUT_DUPLICATES, ()), made]
+            }
+            for name, split in file.items()
+        }
         writer.finish(metadata, class_names=file.class_names, split_metadata=chosen)
 
 

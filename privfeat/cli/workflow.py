@@ -97,6 +97,9 @@ def run(args: Namespace) -> None:
 def _check_options(args: Namespace, folder: Path) -> None:
     """Refuse a folder of another workflow: its files would be mixed up."""
     kept = {k: v for k, v in vars(args).items() if k not in ("run", "quiet", "debug")}
+    ledger = files.open_ledger(args)
+    # by its name: a URL may hold a password
+    kept["ledger"] = None if ledger is None else ledger.budget.uid
     path = folder / _OPTIONS
     text = f"{json.dumps(kept, indent=2, sort_keys=True)}\n"
     if not path.exists():

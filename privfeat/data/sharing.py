@@ -31,8 +31,8 @@ def finite_blocks(public: Any) -> Iterator[NDArray[Any]]:
         yield block
 
 
-# Attribute of a split of which near-duplicates were left out: of which file, by its
-# fingerprint.
+# Attribute of a split of which near-duplicates were left out: of which files, by their
+# fingerprints.
 WITHOUT_DUPLICATES = "without_duplicates_of"
 
 
@@ -43,8 +43,8 @@ def check_apart(public: Any, X: Any) -> None:
     copy, which ``clone`` makes as well, is not found.
     """
     if isinstance(public, FeatureSplit):
-        chosen_by = public.metadata.get(WITHOUT_DUPLICATES)
-        if chosen_by is not None and chosen_by == getattr(X, "made", None):
+        chosen_by = public.metadata.get(WITHOUT_DUPLICATES, ())
+        if getattr(X, "made", None) in (*chosen_by,):
             raise ValueError(
                 "public must not be chosen by records of the fit, got a split without "
                 "their near-duplicates. Which rows are missing tells of them: pass the "

@@ -129,11 +129,13 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     checkpoint_every : int, default=100
         Steps between checkpoints; there is one at the end as well.
     on_step : callable, optional
-        Called as ``on_step(step, model)`` after each step, from 1 on: ``model`` is what
-        ``fit`` would return there, made of releases alone, so that curves of it on
-        public records cost nothing. What it computes from private ones is a release
-        that no statement covers. What it returns is not used; what it raises ends the
-        fit, whose budget is spent. Of several processes the first alone calls it.
+        Called as ``on_step(step, model)`` after each step, from 1 on, but with
+        ``checkpoint_dir`` after each checkpoint: steps that are lost with a process are
+        made again, and count once if none was seen. ``model`` is what ``fit`` would
+        return there, made of releases alone, so that curves of it on public records
+        cost nothing. What it computes from private ones is a release that no statement
+        covers. What it returns is not used; what it raises ends the fit, whose budget
+        is spent. Of several processes the first alone calls it.
     random_state : int, RandomState or None, default=None
         None takes entropy of the operating system. An integer is for tests: not
         private.

@@ -169,7 +169,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                 found = largest_microbatch(trainer, initial, *like)
                 trainer = replace(trainer, microbatch_size=found)
             if team.size > 1:
-                given = problem, records, network
+                given = problem, records, network, fitted["pixel_scale_"]
                 check_same_training(trainer, self, seed, fit.statement, *given)
             if clips and self.clipping == "adaptive":
                 parts = record_parts(network, *how), factor, style

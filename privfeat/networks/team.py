@@ -27,11 +27,14 @@ def check_same_training(
     problem: Problem,
     records: Any,
     network: Network,
+    scale: NDArray[np.float32],
 ) -> None:
     """Refuse processes that would not train one network on records that count once.
 
-    A network and an optimizer are compared by the operations that they are made of:
-    what they start with is that of the first process.
+    A record is worked on by one process or another, as others come before it: so all
+    must make the same input of it, by the ``scale`` of bytes too, which follows from
+    the kind of ``weights``. A network and an optimizer are compared by the operations
+    that they are made of: what they start with is that of the first process.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def check_same_training(
         problem,
         records,
         units.kind == "user",
-        about=f"{shape} {problem.n_outputs} {engine} {initial}",
+        about=f"{shape} {problem.n_outputs} {engine} {initial} {scale.tolist()}",
         instead=instead,
         compared=_compared(records),
     )

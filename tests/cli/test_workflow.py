@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from privfeat import persistence
+from privfeat import PrivacyLedger, persistence
 
 WORKFLOW = "--estimator DPLeastSquares --epsilon 5 --n 240 --n-fits 10 --quiet".split()
 
@@ -53,6 +53,22 @@ def test_a_workflow_spends_nothing_where_a_test_fails(
     assert "n_fits must be" in err
     assert "--- privfeat sanity" in out
     assert {path.name for path in folder.iterdir()} == {"plan.txt", "workflow.json"}
+
+
+def test_a_workflow_keeps_no_place_of_a_ledger(
+    run, fails, features, tmp_path, fit_is_forbidden
+):
+    """It may be a URL with a password, and the folder is made to be passed on."""
+    pytest.importorskip("jax_privacy")
+    pytest.importorskip("jinja2")
+    path, folder = tmp_path / "secret.ledger", tmp_path / "results"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=9.0, delta=1e-5)
+    given = ("--ledger", path, "--dataset", "x", "--n-fits", 0)
+    assert run(*command(folder, features, *given))[0] == 1
+    text = (folder / "workflow.json").read_text()
+    assert "secret" not in text
+    assert json.loads(text)["ledger"] == ledger.budget.uid
+    assert "with these options" in fails(*command(folder, features))
 
 
 def test_a_workflow_refuses_what_it_cannot_do(fails, features, tmp_path):

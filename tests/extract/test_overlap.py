@@ -113,6 +113,13 @@ def test_rows_that_the_records_of_a_fit_chose_are_not_public(
         check_apart(chosen, train)
     check_apart(whole, train)
     check_apart(chosen, whole.X)  # of these, other records chose them
+    twice = tmp_path / "twice.h5"  # and without those of a test file, say
+    other = tmp_path / "other.h5"
+    write_features(other, {"test": (-whole.X[:3], whole.y[:3])})
+    assert run("overlap", other, clean, "--remove", twice)[0] == 0
+    for X in (train, open_features(other)["test"].X):
+        with pytest.raises(ValueError, match="public must not be chosen by"):
+            check_apart(open_features(twice)["train"], X)
     argv = "fit --estimator DPFC --epsilon 1 --n-classes 2 --out".split()
     fit = (*argv, tmp_path / "m", "--train", f"{files[0]}:train", "--public", clean)
     assert privfeat_main([*map(str, fit)]) != 0

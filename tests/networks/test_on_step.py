@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, PrivacyLedger, load, save
 from privfeat.networks.training.averages import Average
+from privfeat.networks.training.loop import Trainer
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -75,6 +76,46 @@ def test_an_error_of_the_callback_ends_a_fit_that_stays_charged(tmp_path, record
     assert len(ledger.history) == 1
     assert clf.privacy_.epsilon < np.inf
     assert not hasattr(clf, "parameters_")
+
+
+def test_a_fit_that_goes_on_shows_no_step_twice(tmp_path, records):
+    """Steps after the last checkpoint are drawn again: nobody may have seen them."""
+    ledger = PrivacyLedger(tmp_path / "x", dataset="x", epsilon=500.0, delta=1e-5)
+    folder = {"checkpoint_dir": tmp_path / "steps", "checkpoint_every": 2}
+    params = TINY | folder | {"ledger": ledger, "random_state": None, "n_iter": 5}
+    shown, stops = [], {2, 4}
+
+    def on_step(step, model):
+        shown.append(step)
+        if step in stops:
+            raise KeyboardInterrupt
+
+    for _ in stops:
+        with pytest.raises(KeyboardInterrupt):
+            DPSGDClassifier(**params | {"on_step": on_step}).fit(*records)
+    DPSGDClassifier(**params | {"on_step": on_step}).fit(*records)
+    assert shown == [2, 4, 5]
+    assert len(ledger.history) == 1
+
+
+def test_a_fit_that_is_killed_between_checkpoints_shows_no_step_twice(
+    tmp_path, records, monkeypatch
+):
+    shown, step_of = [], Trainer.step
+    folder = {"checkpoint_dir": tmp_path / "steps", "checkpoint_every": 2}
+    params = TINY | folder | {"on_step": lambda step, model: shown.append(step)}
+
+    def step(self, mechanism, state, drawn):
+        if state.step == 3:  # the last checkpoint is of two
+            raise KeyboardInterrupt
+        return step_of(self, mechanism, state, drawn)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(KeyboardInterrupt):
+        DPSGDClassifier(**params).fit(*records)
+    monkeypatch.setattr(Trainer, "step", step_of)
+    DPSGDClassifier(**params).fit(*records)
+    assert shown == [2, 4]
 
 
 def test_the_plain_mean_is_of_the_steps_after_its_start(watched):

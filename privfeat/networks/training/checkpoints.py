@@ -7,10 +7,10 @@ of ``"sgld"``, whose noise promises nothing. orbax writes arrays and JSON, nothi
 runs when it is read, and a checkpoint appears under its name whole or not at all.
 
 **Privacy.** Checkpoints are written after whole steps. A fit that goes on has lost the
-steps after the last checkpoint. Nothing of them has left the process, so they are no
-releases; they are made again with fresh batches and noise (the same, bit for bit, for a
-seeded fit). Both runs together release no more than the plan counts, for one charge, if
-they share one history.
+steps after the last checkpoint. Nothing of them has left the process (``on_step`` is
+called after a checkpoint alone), so they are no releases; they are made again with
+fresh batches and noise (the same, bit for bit, for a seeded fit). Both runs together
+release no more than the plan counts, for one charge, if they share one history.
 
 **Other data.** Nothing is stored by which data could be recognized: a hash of them,
 keyed or not, would tell a reader of the folder who is in them. Nothing has to be:

@@ -97,10 +97,12 @@ def run_to_end(
             numbers = steps("gradients", n_iter, done=state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
                 last = state.step == n_iter
-                if is_kept and (last or state.step % estimator.checkpoint_every == 0):
+                due = last or state.step % estimator.checkpoint_every == 0
+                if is_kept and due:
                     keep = partial(_keep, checkpoints, state, trainer, fit.charge, last)
                     by_first(team, "write a checkpoint", keep)
-                if is_shown:
+                # what is lost is made again, and must not have been seen
+                if is_shown and (due or not is_kept):
                     show = partial(_show, estimator, state, fitted)
                     by_first(team, "call on_step", show)
             parameters = state.parameters | (state.average or {})
