@@ -99,21 +99,21 @@ def test_a_fit_that_goes_on_shows_no_step_twice(tmp_path, records):
 
 
 def test_a_fit_that_is_killed_between_checkpoints_shows_no_step_twice(
-    tmp_path, records, monkeypatch
+    tmp_path, records, plant
 ):
-    shown, step_of = [], Trainer.step
+    shown, stops, step_of = [], [3], Trainer.step
     folder = {"checkpoint_dir": tmp_path / "steps", "checkpoint_every": 2}
     params = TINY | folder | {"on_step": lambda step, model: shown.append(step)}
 
     def step(self, mechanism, state, drawn):
-        if state.step == 3:  # the last checkpoint is of two
+        if state.step in stops:  # the last checkpoint is of two
             raise KeyboardInterrupt
         return step_of(self, mechanism, state, drawn)
 
-    monkeypatch.setattr(Trainer, "step", step)
+    plant("step of training", step)
     with pytest.raises(KeyboardInterrupt):
         DPSGDClassifier(**params).fit(*records)
-    monkeypatch.setattr(Trainer, "step", step_of)
+    stops.clear()
     DPSGDClassifier(**params).fit(*records)
     assert shown == [2, 4]
 

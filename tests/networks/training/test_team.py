@@ -9,7 +9,6 @@ import pytest
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
 from privfeat.exceptions import LedgerError, PrivacyError
-from privfeat.networks import model
 from privfeat.networks.images.records import TO_UNIT_RANGE
 from privfeat.networks.models import MLP
 from tests.networks.teams import ThreadTeam
@@ -211,12 +210,10 @@ def test_processes_with_other_batches_are_refused(records, together):
         assert "the same devices" in str(found)
 
 
-def test_processes_that_scale_bytes_otherwise_are_refused(
-    records, together, released, monkeypatch
-):
-    """As with weights of timm in one, and of a fit in another."""
+def test_other_scales_of_bytes_are_refused(records, together, released, plant):
+    """As with weights of timm in one process, and of a fit in another."""
     scales = [TO_UNIT_RANGE, TO_UNIT_RANGE / 2]
-    monkeypatch.setattr(model, "pixel_scale", lambda *_: scales.pop())
+    plant("scale of pixels", lambda *_: scales.pop())
     for found in together(lambda _: DPSGDClassifier(**FULL).fit(*records)):
         assert isinstance(found, PrivacyError)
         assert "all processes must have the same fit" in str(found)
