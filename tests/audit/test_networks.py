@@ -41,7 +41,7 @@ def make(noise_multiplier=1.0, **options):
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("user", [0, 7])
+@pytest.mark.parametrize("user", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_replay_leaves_out_a_user_of_a_network(images, user, adjacency):
     """Of the first and of some other name; the sum moves, since that user took part."""
     users = np.arange(30) % 10
