@@ -24,6 +24,12 @@ def test_nothing_is_shown_unless_asked(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_pass_outside_of_a_phase_moves_no_bar(capsys):
+    with progress("A"):
+        assert list(passing(iter("abc"), 3)) == ["a", "b", "c"]
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 7])
 def test_a_pass_yields_what_it_is_given_once_and_in_order(n):
     items = [object() for _ in range(5)]

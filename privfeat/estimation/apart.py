@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 
@@ -38,17 +38,23 @@ def fitted_apart(
             raise TypeError(f"{type(self).__name__}.fit has no {name}. {remedy}")
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
-        before, ended = vars(copied).get("privacy_"), False
+        before = vars(copied).get("privacy_")
         try:
             fit(copied, *args, **kwargs)
-            ended = True
-        finally:
-            if ended or vars(copied).get("privacy_") is not before:
-                params = self.get_params(deep=False)
-                after = {n: v for n, v in vars(copied).items() if n not in params}
-                for name in vars(self).keys() - after.keys() - {*params}:
-                    vars(self).pop(name, None)
-                vars(self).update(after)  # all at once
+        except BaseException:
+            if vars(copied).get("privacy_") is not before:
+                _take_over(self, copied)
+            raise
+        _take_over(self, copied)
         return self
 
     return fitted
+
+
+def _take_over(estimator: Any, copied: Any) -> None:
+    """Give an estimator what a fit of its copy has set, and take away the rest."""
+    params = estimator.get_params(deep=False)
+    after = {n: v for n, v in vars(copied).items() if n not in params}
+    for name in vars(estimator).keys() - after.keys() - {*params}:
+        vars(estimator).pop(name, None)
+    vars(estimator).update(after)  # all at once

@@ -2,7 +2,8 @@
 
 import sys
 from dataclasses import dataclass
-from types import FrameType
+from itertools import takewhile
+from traceback import walk_stack
 from typing import Any
 
 import numpy as np
@@ -151,16 +152,13 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
 
 
 def _inside_one_vs_rest() -> bool:
-    frame: FrameType | None = sys._getframe(1)
     homes = ("privfeat.", "sklearn.", "joblib.")
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__"))  # ``exec`` runs code without one
-        if not name.startswith(homes):
-            return False
-        if name == "sklearn.multiclass":
-            return True
-        frame = frame.f_back
-    return False
+    # ``exec`` runs code without a name
+    stack = walk_stack(sys._getframe(1))
+    callers = (str(frame.f_globals.get("__name__")) for frame, _ in stack)
+    return "sklearn.multiclass" in takewhile(
+        lambda name: name.startswith(homes), callers
+    )
 
 
 def places_of(y: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:

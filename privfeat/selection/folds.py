@@ -4,6 +4,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from numbers import Integral
+from traceback import walk_stack
 from typing import Any
 
 import numpy as np
@@ -170,11 +171,10 @@ class HashKFold(BaseCrossValidator):
 
     def _warn(self, *, repeated: bool) -> None:
         """Warn, in a search of scikit-learn, of what its charges do not cover."""
-        frame = sys._getframe(2)
-        while "routed_params" not in frame.f_locals:
-            if frame.f_back is None:
-                return
-            frame = frame.f_back
+        callers = (frame for frame, _ in walk_stack(sys._getframe(2)))
+        frame = next((f for f in callers if "routed_params" in f.f_locals), None)
+        if frame is None:
+            return
         if not str(frame.f_globals.get("__name__", "")).startswith("sklearn."):
             return
         of = (

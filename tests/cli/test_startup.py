@@ -194,3 +194,17 @@ def test_a_predictor_is_refused_with_a_statement_that_promises_too_much(
     (path / "model.json").write_text(json.dumps(document))
     with pytest.raises(persistence.ModelFileError, match="promises more"):
         persistence.load_predictor(path)
+
+
+@pytest.mark.parametrize("wrong", [{"bogus": 1}, {"row_scaling": "odd"}])
+def test_a_predictor_refuses_parameters_of_no_estimator(model, tmp_path, wrong):
+    from privfeat.persistence.model_folder import digest
+
+    path = tmp_path / "m"
+    persistence.save(persistence.load(model), path)
+    document = json.loads((path / "model.json").read_text())
+    document["params"] |= wrong
+    document["sha256"] = digest(document)
+    (path / "model.json").write_text(json.dumps(document))
+    with pytest.raises(persistence.ModelFileError, match="do not fit the estimator"):
+        persistence.load_predictor(path)

@@ -81,6 +81,19 @@ def test_fit_and_predictions_are_those_of_dense_rows(taker, texts, options):
     assert found.score(rows, y) > 0.6
 
 
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_rows_without_privacy_and_constant_are_as_they_are(texts):
+    X, y = texts
+    options = {"epsilon": np.inf, "row_scaling": "clip", "fit_intercept": False}
+    found, expected = (
+        DPAdamLinear(classes=range(3), center=False, random_state=0, **options).fit(
+            rows, y
+        )
+        for rows in (sparse.csr_array(X), X)
+    )
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-4)
+
+
 @pytest.mark.parametrize("options", [{"class_gram": True}, {"gram_noise": "full"}])
 def test_least_squares_takes_sparse_rows_in_all_its_forms(texts, options):
     X, y = texts

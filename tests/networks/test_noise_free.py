@@ -5,6 +5,7 @@ import pytest
 
 from privfeat import DPSGDClassifier, PrivacyLedger, load, save
 from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.persistence import load_predictor
 from tests.networks.tiny import TINY
 
 CLIPPED = TINY | {"noise_multiplier": 0, "expected_batch_size": None, "n_iter": 1}
@@ -29,6 +30,7 @@ def test_it_is_marked_as_not_private_wherever_it_goes(records, tmp_path):
     with pytest.warns(PrivacyWarning, match="epsilon should be at most 20 .* got inf"):
         clf = DPSGDClassifier(**CLIPPED).fit(*records)
     save(clf, tmp_path / "model")
+    assert load_predictor(tmp_path / "model") is None  # which is of linear models
     for statement in (clf.privacy_, load(tmp_path / "model").privacy_):
         assert statement.epsilon == np.inf
         assert not statement.private

@@ -118,14 +118,14 @@ def _show(estimator: Any, state: TrainState, fitted: dict[str, Any]) -> None:
 
 
 def _keep(
-    checkpoints: Checkpoints | None,
+    checkpoints: Any,
     state: TrainState,
     trainer: Trainer,
     charge: int | None,
     last: bool,
 ) -> None:
-    if checkpoints is not None:
-        checkpoints.keep(state, trainer.keys.position, charge, last=last)
+    """Keep a checkpoint, in the process that has the folder."""
+    checkpoints.keep(state, trainer.keys.position, charge, last=last)
 
 
 def finished_run(

@@ -35,6 +35,14 @@ def test_totals_without_privacy_are_never_carried(grid_rows, plant):
     np.testing.assert_allclose(exact_gram(part).value, expected, rtol=1e-12)
 
 
+def test_floats_have_no_carry(plant):
+    plant("calls between two carries", 2)
+    total = Total(False, (1,))
+    for _ in range(5):
+        total.add(np.full(1, 2.0**60))
+    assert total.sum(1.0).value == 5 * 2.0**60
+
+
 class Twins(Team):
     """Two processes that hold the same."""
 

@@ -5,13 +5,21 @@ import signal
 import subprocess
 import sys
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
-from privfeat import LedgerError, PrivacyError, PrivacyLedger, PrivacyWarning
+from privfeat import (
+    DPSGDClassifier,
+    LedgerError,
+    PrivacyError,
+    PrivacyLedger,
+    PrivacyWarning,
+)
 from privfeat.audit.recorder import recording
 from privfeat.core.ledger.charging import finish
+from privfeat.networks.training.resuming import _parameters_as_text
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -212,3 +220,13 @@ def test_ledgers_cannot_be_changed_on_the_way(tmp_path, records, interrupted, dr
     with pytest.raises(PrivacyError, match="got one that is finished"):
         make_charged(kept, ledgers[0]).fit(*records)
     assert drawn == []
+
+
+def test_bounds_by_layer_are_compared_whatever_kind_of_mapping_holds_them():
+    def described(bounds):
+        clf = DPSGDClassifier(clip_norm=bounds, clip_style="layerwise")
+        return _parameters_as_text(clf)
+
+    kept = described({"": 1.0})
+    assert described(MappingProxyType({"": 1.0})) == kept
+    assert described({"": 2.0}) != kept
