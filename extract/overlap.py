@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from privfeat._files import write_atomically
 from privfeat.data import FeatureFile, FeatureWriter, open_features
 from privfeat.data.origin import differing, value
-from privfeat.data.schema import RESERVED, require_free
-from privfeat.data.sharing import WITHOUT_DUPLICATES
+from privfeat.data.schema import RESERVED, WITHOUT_DUPLICATES, require_free
 
 from .errors import ExtractError, say
 from .values import count_or_zero, path_argument

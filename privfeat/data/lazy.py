@@ -56,6 +56,8 @@ class LazyFeatures(OnDisk):
         Whether the file says whose each row is.
     made : str, optional
         What ``shards.fingerprint_of`` the file must be.
+    chosen_by : tuple of str
+        Fingerprints of the files whose near-duplicates were left out of these rows.
 
     Notes
     -----
@@ -73,6 +75,7 @@ class LazyFeatures(OnDisk):
         dtype: DTypeLike,
         has_groups: bool = False,
         made: str | None = None,
+        chosen_by: tuple[str, ...] = (),
     ) -> None:
         self.path = os.path.abspath(path)
         self.dataset = dataset
@@ -80,6 +83,7 @@ class LazyFeatures(OnDisk):
         self.dtype = np.dtype(dtype)
         self.has_groups = has_groups
         self.made = made
+        self.chosen_by = chosen_by
         self._pid = -1  # of the process that opened the file
         self._closed = False
 
@@ -101,7 +105,7 @@ class LazyFeatures(OnDisk):
 
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
         known = (self.path, self.dataset, self.shape, self.dtype)
-        return LazyFeatures, (*known, self.has_groups, self.made)
+        return LazyFeatures, (*known, self.has_groups, self.made, self.chosen_by)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import (
     ORIGIN,
+    WITHOUT_DUPLICATES,
     FeatureFileError,
     check_root,
     open_hdf5,
@@ -127,14 +128,15 @@ class FeatureFile(Mapping[str, FeatureSplit]):
             for name, group in file.items():
                 if isinstance(group, h5py.Group):
                     columns = read_columns(group, self.path, self.n_features, dtype)
+                    metadata = read_attributes(group)
                     features = LazyFeatures(
                         self.path,
                         f"{name}/features",
                         *columns["features"],
                         has_groups="groups" in columns,
                         made=made,
+                        chosen_by=(*metadata.get(WITHOUT_DUPLICATES, ()),),
                     )
-                    metadata = read_attributes(group)
                     self._splits[name] = FeatureSplit(
                         name, features, self.class_names, metadata, columns, made
                     )

@@ -47,6 +47,9 @@ ORIGIN = tuple(
     "model_kwargs model_name model_tag n_features pooling precision resize std "
     "versions views weights_license weights_sha256 weights_source".split()
 )
+# Attribute of a split of which near-duplicates were left out: of which files, by their
+# fingerprints.
+WITHOUT_DUPLICATES = "without_duplicates_of"
 RESERVED = tuple(
     "format format_version complete n_features feature_dtype n_rows shards".split()
 )

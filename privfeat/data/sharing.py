@@ -31,26 +31,19 @@ def finite_blocks(public: Any) -> Iterator[NDArray[Any]]:
         yield block
 
 
-# Attribute of a split of which near-duplicates were left out: of which files, by their
-# fingerprints.
-WITHOUT_DUPLICATES = "without_duplicates_of"
-
-
 def check_apart(public: Any, X: Any) -> None:
     """Raise ValueError if both are one object, one memory or rows of one file.
 
-    Or if `WITHOUT_DUPLICATES` names the file of ``X``: its records chose these rows. A
-    copy, which ``clone`` makes as well, is not found.
+    Or if the records of ``X`` chose these rows, by their near-duplicates. A copy, which
+    ``clone`` makes as well, is not found.
     """
-    if isinstance(public, FeatureSplit):
-        chosen_by = public.metadata.get(WITHOUT_DUPLICATES, ())
-        if getattr(X, "made", None) in (*chosen_by,):
-            raise ValueError(
-                "public must not be chosen by records of the fit, got a split without "
-                "their near-duplicates. Which rows are missing tells of them: pass the "
-                "whole split, or drop public."
-            )
     own = rows_of(public)
+    if getattr(X, "made", None) in getattr(own, "chosen_by", ()):
+        raise ValueError(
+            "public must not be chosen by records of the fit, got a split without "
+            "their near-duplicates. Which rows are missing tells of them: pass the "
+            "whole split, or drop public."
+        )
     if public is X or _share(own, X):
         raise ValueError(
             "public must not be the records of the fit, got their file or memory. "
