@@ -117,11 +117,16 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
             spans, folders = {}, []
             with tarfile.open(readable, "r:") as members:
                 for member in members:
+                    name = member.name.removeprefix("./")
                     if member.isreg():
-                        span = (member.offset_data, member.size)
-                        spans[member.name.removeprefix("./")] = span
+                        spans[name] = (member.offset_data, member.size)
+                    elif member.islnk():  # a second name of a file that stands before
+                        first = member.linkname.removeprefix("./")
+                        if first not in spans:
+                            raise tarfile.ReadError("a link leads nowhere")
+                        spans[name] = spans[first]
                     elif member.isdir():
-                        folders.append(member.name.removeprefix("./"))
+                        folders.append(name)
             names = list(spans)
     except DAMAGE as error:
         raise ExtractError(

@@ -1,4 +1,5 @@
 import shutil
+import tarfile
 
 import numpy as np
 import pytest
@@ -47,6 +48,29 @@ def test_archive_of_another_kind_is_refused(scatter, tmp_path):
     status, _, err = scatter(path)
     assert status == 1
     assert "must be a folder or a tar or zip archive" in err
+
+
+def test_second_name_of_an_image_is_an_image(images, scatter, tmp_path):
+    first = min(images.rglob("*.png"))
+    first.with_name("zz.png").hardlink_to(first)
+    assert scatter(images)[0] == 0
+    expected = read_train(tmp_path / "out.h5")
+    archive = shutil.make_archive(str(tmp_path / "packed"), "gztar", images)
+    status, _, err = scatter(archive, "--overwrite")
+    assert status == 0, err
+    for found, wanted in zip(read_train(tmp_path / "out.h5"), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_second_name_of_nothing_is_refused(scatter, tmp_path):
+    path = tmp_path / "packed.tar"
+    with tarfile.open(path, "w") as archive:
+        link = tarfile.TarInfo("train/cat/1.png")
+        link.type, link.linkname = tarfile.LNKTYPE, "train/cat/0.png"
+        archive.addfile(link)
+    status, _, err = scatter(path)
+    assert status == 1
+    assert "a link leads nowhere" in err
 
 
 @pytest.mark.slow

@@ -126,7 +126,7 @@ def shares_of(
     ----------
     clip_norm : float, tuple or mapping of str to float
         A mapping holds, for each part of the gradient, its bound ``R_r`` under the
-        longest beginning of its name.
+        longest beginning of its name, of whole words between slashes.
     names : tuple of str
         Of the trained parameters.
     style : {"flat", "layerwise", "blockwise"}
@@ -149,7 +149,8 @@ def shares_of(
     check_clip_norm(bounds, style)
     radii, used = {}, set()
     for part in parts_of(names, style):
-        found = max(filter(part.startswith, bounds), key=len, default=None)
+        beginnings = (b for b in bounds if not b or f"{part}/".startswith(f"{b}/"))
+        found = max(beginnings, key=len, default=None)
         if found is None:
             raise ValueError(
                 f"clip_norm must have a bound for {part!r}, got {bounds!r}. Add it, or "

@@ -98,6 +98,14 @@ def test_bounds_by_name_must_be_of_all_parts_and_no_other(bounds, style):
         shares_of(bounds, ("hidden/kernel", "head/kernel"), style)
 
 
+def test_bounds_by_name_are_of_whole_names():
+    names = ("layers/1/kernel", "layers/10/kernel")
+    bounds = {"": 3.0, "layers/1": 4.0}
+    ((_, whole),), shares = shares_of(bounds, names, "layerwise")
+    radii = {part: share * whole for part, share in shares}
+    assert radii == pytest.approx({"layers/1": 4.0, "layers/10": 3.0})
+
+
 def test_without_the_clip_the_bound_breaks(
     small_mlp, make_batch, sum_of, norm_of, plant
 ):
