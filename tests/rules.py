@@ -105,7 +105,7 @@ RULES = {
         lazy=["PIL", "filelock"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
-    "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
+    "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib", "shtab"]),
     "privfeat/analysis": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(
         ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]

@@ -15,6 +15,7 @@ from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
+    doctor,
     fit,
     plan,
     predict,
@@ -32,7 +33,13 @@ from privfeat.exceptions import PrivacyWarning
 __all__ = ["build_parser", "main"]
 
 _OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
-_OF_BUDGETS = (budget, plan, tan, quickstart)
+_OF_BUDGETS = (budget, plan, tan, quickstart, doctor)
+WAY_IN = """\
+privfeat-extract --data IMAGES --model resnet50 --out features.h5  images to features
+privfeat plan --n 10000 --d 2048 --classes 5 --epsilon 1           what to expect
+privfeat fit --train features.h5 --estimator DPFC --epsilon 1 --out model
+privfeat report model --out report                                 a page about it
+privfeat --help, privfeat VERB --help                              what else there is"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -46,7 +53,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--debug", action="store_true", help="on failure, show the Python traceback"
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    about = "print what lets a shell (%(choices)s) complete verbs and options"
+    shells = ("bash", "zsh", "tcsh", "fish")
+    parser.add_argument("--completion", action=Completion, choices=shells, help=about)
+    parser.set_defaults(run=show_the_way)
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     for module in _OF_MODELS + _OF_BUDGETS:
         module.add_parser(verbs)
     return parser
@@ -78,6 +89,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("privfeat: error:", told, *spent, file=STDERR)
             return 1
     return 0
+
+
+class Completion(argparse.Action):
+    """Print what a shell reads, made from the parser, and exit."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _: Any, shell: Any, *rest: Any
+    ) -> None:
+        """Print the script of one shell."""
+        import shtab  # 50 ms, which no other command needs
+
+        print(shtab.complete(parser, shell))
+        parser.exit()
+
+
+def show_the_way(args: argparse.Namespace) -> None:
+    """Print what to type first, for a command without a verb."""
+    print(WAY_IN)
 
 
 def describe(error: Exception) -> str:

@@ -43,6 +43,13 @@ def kept_compiled_code() -> Iterator[None]:
                 _set(_LEAST_SECONDS, _least_seconds_around.pop())
 
 
+def folder_of_compiled_code() -> str | None:
+    """Return where fits keep what they compile, None if nowhere."""
+    _cache_is_ours()
+    found: str | None = jax.config.values[_FOLDER]
+    return found
+
+
 @cache
 def _cache_is_ours() -> bool:
     """Make the folder and give it to JAX, which keeps nothing in it yet."""

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 import warnings
@@ -6,13 +7,27 @@ from pathlib import Path
 import pytest
 
 import privfeat
-from privfeat.cli import describe
+from privfeat.cli import WAY_IN, build_parser, describe
 
 
-def test_main_without_verb_is_a_usage_error(run):
-    status, _, err = run()
-    assert status == 2
-    assert "usage: privfeat" in err
+def test_main_without_verb_shows_the_way_in_five_lines(run):
+    status, out, err = run()
+    assert (status, err) == (0, "")
+    assert len(out.splitlines()) == 5
+    assert "privfeat fit" in out
+
+
+@pytest.mark.parametrize("line", WAY_IN.splitlines()[1:4])
+def test_the_way_in_is_of_commands_that_parse(line):
+    words = re.split(r"  +", line)[0].split()
+    assert build_parser().parse_args(words[1:]).verb == words[1]
+
+
+def test_main_prints_what_lets_bash_complete(run):
+    status, out, _ = run("--completion", "bash")
+    assert status == 0
+    assert "--epsilon" in out
+    subprocess.run(["bash", "-n"], input=out, text=True, check=True)
 
 
 def test_main_with_an_unknown_option_is_a_usage_error(run):

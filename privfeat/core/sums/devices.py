@@ -94,6 +94,11 @@ def _flags() -> str:
         ) from error
 
 
+def device_names() -> list[str]:
+    """Return the names of the devices of this process."""
+    return [str(device) for device in jax.local_devices()]
+
+
 def check_devices(*, private: bool) -> None:
     """Raise `PrivacyError` unless the devices compute as the proofs of sums suppose.
 

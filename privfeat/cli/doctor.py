@@ -1,0 +1,121 @@
+"""``privfeat doctor``: say what is installed here, and what computes exactly.
+
+Print versions, which extras are complete, whether the devices compute as the proofs of
+sums suppose, and where compiled code is kept. No data is read. The exit status is 1 if
+no private fit could run.
+"""
+
+import json
+import os
+import platform
+import re
+from argparse import Namespace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from privfeat._version import __version__
+from privfeat.cli.shared import options
+from privfeat.cli.shared.terminal import CommandError
+
+# Extras that fits, commands and reports do not need; devices answer for `gpu`.
+_LEFT_OUT = {"browser", "dev", "docs", "gpu", "mutation"}
+_NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"""extra\s*==\s*["']([\w.-]+)""")
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    options.verb(verbs, run, options.AS_JSON)
+
+
+def run(args: Namespace) -> None:
+    """Print what was found; an error if the devices cannot be used."""
+    found = findings()
+    print(json.dumps(found, indent=2) if args.json else "\n".join(in_words(found)))
+    if found["devices"]["problem"] is not None:
+        raise CommandError("no private fit can run here; see `devices` above.")
+
+
+def findings() -> dict[str, Any]:
+    """Return what is installed, and how the devices compute, as JSON has it."""
+    packages, extras = installed()
+    return {
+        "privfeat": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "packages": packages,
+        "extras": extras,
+        "devices": devices(),
+        "compiled_code": compiled_code(),
+    }
+
+
+def installed() -> tuple[dict[str, str | None], dict[str, list[str]]]:
+    """Return the version of each package, and what each extra lacks."""
+    packages: dict[str, str | None] = {}
+    extras: dict[str, list[str]] = {}
+    for line in metadata.requires("privfeat") or []:
+        named, extra = _NAME.match(line), _EXTRA.search(line)
+        if named is None or (extra and extra[1] in _LEFT_OUT):
+            continue
+        name = named[0]
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            packages[name] = None
+        if extra:
+            lacks = extras.setdefault(extra[1], [])
+            lacks += [name] if packages[name] is None else []
+    return packages, extras
+
+
+def devices() -> dict[str, Any]:
+    """Return the names of the devices, and what keeps fits from them, if anything."""
+    from privfeat.core.sums.devices import check_devices, device_names
+    from privfeat.exceptions import PrivacyError
+
+    try:
+        names = device_names()
+        check_devices(private=True)
+    except (PrivacyError, RuntimeError) as error:  # the latter is JAX's
+        return {"names": [], "problem": str(error)}
+    return {"names": names, "problem": None}
+
+
+def compiled_code() -> dict[str, Any]:
+    """Return where compiled code is kept, and how much of it there is."""
+    from privfeat.estimation.compilation import VARIABLE, folder_of_compiled_code
+
+    folder = folder_of_compiled_code()
+    files = Path(folder).rglob("*") if folder else ()
+    n_bytes = sum(file.stat().st_size for file in files if file.is_file())
+    return {"folder": folder, "bytes": n_bytes, "variable": VARIABLE}
+
+
+def in_words(found: dict[str, Any]) -> list[str]:
+    """Return the lines that a person reads."""
+    lines = [
+        f"privfeat {found['privfeat']}, Python {found['python']}, "
+        f"{found['platform']}, {found['cores']} cores",
+        "",
+        "packages",
+        *(f"  {name} {have or 'missing'}" for name, have in found["packages"].items()),
+        "",
+        "extras",
+    ]
+    for extra, lacks in found["extras"].items():
+        remedy = f"pip install 'privfeat[{extra}]' brings {', '.join(lacks)}"
+        lines.append(f"  {extra}: {remedy if lacks else 'ready'}")
+    problem, names = found["devices"]["problem"], found["devices"]["names"]
+    kept = found["compiled_code"]
+    where = f"{kept['folder']}, {kept['bytes'] / 1e6:.1f} MB"
+    return [
+        *lines,
+        "",
+        "devices",
+        *([f"  {name}: computes exactly" for name in names] or [f"  {problem}"]),
+        "",
+        "compiled code",
+        f"  {where if kept['folder'] else 'is not kept'} ({kept['variable']})",
+    ]
