@@ -178,11 +178,9 @@ def write_without(
             first += len(split)
         left_out = {*RESERVED, "arguments"}
         metadata = {k: v for k, v in file.metadata.items() if k not in left_out}
-        (made,) = {split.made for split in of.values()}
+        makers = {one for split in of.values() for one in (split.made, *split.X.shards)}
         chosen = {
-            name: {
-                WITHOUT_DUPLICATES: [*split.metadata.get(WITHOUT_DUPLICATES, ()), made]
-            }
+            name: {WITHOUT_DUPLICATES: sorted({*split.X.chosen_by, *makers})}
             for name, split in file.items()
         }
         writer.finish(metadata, class_names=file.class_names, split_metadata=chosen)

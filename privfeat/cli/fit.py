@@ -6,7 +6,6 @@ Without a budget option, epsilon is 1.
 
 import warnings
 from argparse import BooleanOptionalAction, Namespace
-from os.path import samefile
 from typing import TYPE_CHECKING, Any
 
 from privfeat.cli.shared import estimators, files, job, models, options, terminal
@@ -138,13 +137,7 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     """Return the test split if it fits the training split."""
     if args.test is None:
         return None
-    test = files.open_like(args.test, "test", files.origin(args.train), "--test")
-    if _share_rows(test, train):
-        raise CommandError(
-            "--test must not be the training split, share a shard with it, or be made "
-            f"of the same images, got {args.test}. An accuracy on training records "
-            "says something about them."
-        )
+    test = files.open_public(args, "test", files.origin(args.train), train)
     if test.y.shape[1:] != train.y.shape[1:]:
         raise CommandError(f"{args.test} must have labels as {args.train} has them.")
     if test.class_names != train.class_names:
@@ -159,40 +152,4 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
 
 def _open_public(args: Namespace, train: "FeatureSplit") -> "FeatureSplit":
     """Return public rows of the network of the training split, and none of its own."""
-    made = files.origin(args.train)
-    public = files.open_like(args.public, "public", made, "--public")
-    if _share_rows(public, train):
-        raise CommandError(
-            "--public must not be the training split, or share a shard with it, got "
-            f"{args.public}. The guarantee does not cover public rows."
-        )
-    return public
-
-
-def _share_rows(test: "FeatureSplit", train: "FeatureSplit") -> bool:
-    """Return whether two splits are one, or have a shard, or a copy, in common."""
-    if samefile(test.X.path, train.X.path) and test.X.dataset == train.X.dataset:
-        return True
-    if _images(test) is not None and _images(test) == _images(train):
-        return True
-    return not _checksums(test).isdisjoint(_checksums(train))
-
-
-def _images(split: "FeatureSplit") -> tuple[Any, ...] | None:
-    """Return which images an extracted split is of, by their names and labels.
-
-    Another type, precision or view makes other features of them.
-    """
-    listed = split.metadata.get("file_list_sha256")
-    dataset = files.origin(split.X.path).get("dataset")
-    return None if listed is None else (dataset, split.name, listed)
-
-
-def _checksums(split: "FeatureSplit") -> set[int]:
-    """Return the checksums of a split's features, of each shard where it is joined."""
-    from privfeat.data import open_features
-
-    shards = open_features(split.X.path).shards
-    parts = [open_features(shard)[split.name] for shard in shards] or [split]
-    found = (part.metadata.get("features_crc32") for part in parts if len(part))
-    return {checksum for checksum in found if checksum is not None}
+    return files.open_public(args, "public", files.origin(args.train), train)

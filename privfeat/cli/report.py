@@ -95,7 +95,7 @@ def _measured(
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
         return report_of(estimator, *_test_images(args, estimator.input_shape_))
-    split = files.open_like(args.test, "test", made, "--test", one_label=True)
+    split = files.open_public(args, "test", made, None, one_label=True)
     _refuse_training(args, split.name)
     return report_of(estimator, split.X, split.y[:])
 

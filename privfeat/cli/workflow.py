@@ -16,13 +16,16 @@ import math
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privfeat._extras import require
 from privfeat._types import ADJACENCIES
 from privfeat.cli import audit, fit, plan, report, sanity
 from privfeat.cli.shared import files, options
 from privfeat.cli.shared.terminal import CommandError
+
+if TYPE_CHECKING:
+    from privfeat.data import FeatureSplit
 
 _OPTIONS = "workflow.json"
 
@@ -65,6 +68,13 @@ def run(args: Namespace) -> None:
     n_classes = len(train.class_names or ()) or args.n_classes
     if n_classes is None:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
+    public = {
+        name: files.open_public(
+            args, name, files.origin(args.train), train, one_label=True
+        )
+        for name in ("test", "calibration")
+        if getattr(args, name) is not None
+    }
     with files.output_folder(args.out) as folder:
         _check_options(args, folder)
         model, budget = folder / "model", _argv(args, "epsilon", "delta", "adjacency")
@@ -88,7 +98,7 @@ def run(args: Namespace) -> None:
         else:
             _step(folder / "fit.txt", fit, *fitted, "--out", model)
         if args.calibration is not None:
-            _calibrate(args, model, folder / "calibration.json")
+            _calibrate(public, model, folder / "calibration.json")
         told = [*_argv(args, "test", "ledger", "dataset"), "--audit", found]
         html, card = folder / "report.html", folder / "card.md"
         _call(report, model, "--out", html, "--card", card, *told)
@@ -147,22 +157,16 @@ def _call(verb: Any, *words: Any) -> None:
     args.run(args)
 
 
-def _calibrate(args: Namespace, model: Path, path: Path) -> None:
+def _calibrate(public: dict[str, "FeatureSplit"], model: Path, path: Path) -> None:
     """Write the temperature that public rows give, and what it changes on others."""
     from privfeat import TemperatureScaling, persistence
     from privfeat.analysis.metrics import report_of
 
-    made, clf = persistence.load_origin(model), persistence.load(model)
-
-    def rows_of(name: str) -> Any:
-        given = getattr(args, name)
-        return files.open_like(given, "test", made, f"--{name}", one_label=True)
-
-    rows = rows_of("calibration")
+    clf, rows = persistence.load(model), public["calibration"]
     scaled = TemperatureScaling(clf, public=True).fit(rows.X, rows.y[:])
     found: dict[str, Any] = {"temperature": scaled.temperature_}
-    if args.test is not None:
-        test = rows_of("test")
+    if "test" in public:
+        test = public["test"]
         for when, one in (("before", clf), ("after", scaled)):
             measured = report_of(one, test.X, test.y[:])
             found[when] = {"ece": measured.ece, "nll": measured.nll}

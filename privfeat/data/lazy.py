@@ -58,6 +58,8 @@ class LazyFeatures(OnDisk):
         What ``shards.fingerprint_of`` the file must be.
     chosen_by : tuple of str
         Fingerprints of the files whose near-duplicates were left out of these rows.
+    shards : tuple of str
+        Fingerprints of the files that hold the rows of a joined one.
 
     Notes
     -----
@@ -76,6 +78,7 @@ class LazyFeatures(OnDisk):
         has_groups: bool = False,
         made: str | None = None,
         chosen_by: tuple[str, ...] = (),
+        shards: tuple[str, ...] = (),
     ) -> None:
         self.path = os.path.abspath(path)
         self.dataset = dataset
@@ -84,6 +87,7 @@ class LazyFeatures(OnDisk):
         self.has_groups = has_groups
         self.made = made
         self.chosen_by = chosen_by
+        self.shards = shards
         self._pid = -1  # of the process that opened the file
         self._closed = False
 
@@ -104,8 +108,8 @@ class LazyFeatures(OnDisk):
         )
 
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
-        known = (self.path, self.dataset, self.shape, self.dtype)
-        return LazyFeatures, (*known, self.has_groups, self.made, self.chosen_by)
+        known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
+        return LazyFeatures, (*known, self.made, self.chosen_by, self.shards)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.

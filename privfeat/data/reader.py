@@ -119,7 +119,8 @@ class FeatureFile(Mapping[str, FeatureSplit]):
         with refused_if_damaged(self.path), open_checked(self.path) as file:
             self.metadata = read_attributes(file)
             check_shards(file, self.path)
-            self.shards = tuple(shard.place(self.path) for shard in read_shards(file))
+            shards = read_shards(file)
+            self.shards = tuple(shard.place(self.path) for shard in shards)
             names = file["class_names"].asstr()[()] if "class_names" in file else None
             self.class_names = None if names is None else tuple(names)
             self.n_features = int(self.metadata.get("n_features", -1))
@@ -136,6 +137,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
                         has_groups="groups" in columns,
                         made=made,
                         chosen_by=(*metadata.get(WITHOUT_DUPLICATES, ()),),
+                        shards=tuple(shard.sha256 for shard in shards),
                     )
                     self._splits[name] = FeatureSplit(
                         name, features, self.class_names, metadata, columns, made

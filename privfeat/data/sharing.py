@@ -1,6 +1,7 @@
 """Public rows: read in parts, and not the records of a fit, as far as can be seen."""
 
 from collections.abc import Iterator
+from os.path import samefile
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import issparse
 
 from privfeat._messages import array_of
 from privfeat.data.lazy import LazyFeatures
-from privfeat.data.reader import FeatureSplit
+from privfeat.data.reader import FeatureSplit, open_features
 
 _ROWS = 4096  # that are read at once
 
@@ -38,7 +39,7 @@ def check_apart(public: Any, X: Any) -> None:
     ``clone`` makes as well, is not found.
     """
     own = rows_of(public)
-    if getattr(X, "made", None) in getattr(own, "chosen_by", ()):
+    if chosen_by(own, X):
         raise ValueError(
             "public must not be chosen by records of the fit, got a split without "
             "their near-duplicates. Which rows are missing tells of them: pass the "
@@ -49,6 +50,40 @@ def check_apart(public: Any, X: Any) -> None:
             "public must not be the records of the fit, got their file or memory. "
             "The guarantee does not cover public rows: pass others, in a copy."
         )
+
+
+def chosen_by(rows: Any, private: Any) -> bool:
+    """Return whether private rows chose these, by their near-duplicates."""
+    makers = {getattr(private, "made", None), *getattr(private, "shards", ())}
+    return not makers.isdisjoint(getattr(rows, "chosen_by", ()))
+
+
+def share_rows(split: FeatureSplit, private: FeatureSplit) -> bool:
+    """Return whether two splits are one, or have a shard, or a copy, in common."""
+    own, other = split.X, private.X
+    if samefile(own.path, other.path) and own.dataset == other.dataset:
+        return True
+    if _images(split) is not None and _images(split) == _images(private):
+        return True
+    return not _checksums(split).isdisjoint(_checksums(private))
+
+
+def _images(split: FeatureSplit) -> tuple[Any, ...] | None:
+    """Return which images an extracted split is of, by their names and labels.
+
+    Another type, precision or view makes other features of them.
+    """
+    listed = split.metadata.get("file_list_sha256")
+    dataset = open_features(split.X.path).origin.get("dataset")
+    return None if listed is None else (dataset, split.name, listed)
+
+
+def _checksums(split: FeatureSplit) -> set[int]:
+    """Return the checksums of a split's features, of each shard where it is joined."""
+    shards = open_features(split.X.path).shards
+    parts = [open_features(shard)[split.name] for shard in shards] or [split]
+    found = (part.metadata.get("features_crc32") for part in parts if len(part))
+    return {checksum for checksum in found if checksum is not None}
 
 
 def _share(own: Any, X: Any) -> bool:

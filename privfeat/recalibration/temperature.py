@@ -159,6 +159,11 @@ class TemperatureScaling(
                 raise ValueError(
                     f"{name} must be None for public records, got {got!r}."
                 )
+        if public and isinstance(X, LazyFeatures) and X.chosen_by:
+            raise ValueError(
+                "X must not be chosen by private records where public=True, got rows "
+                "from which their near-duplicates were taken. Pass the whole split."
+            )
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)

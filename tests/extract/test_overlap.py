@@ -3,12 +3,15 @@
 import json
 import pickle
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
+import privfeat
+from privfeat import persistence
 from privfeat.cli import main as privfeat_main
-from privfeat.data import open_features, write_features
+from privfeat.data import join_features, open_features, write_features
 from privfeat.data.sharing import check_apart
 from privfeat_extract import overlap
 from privfeat_extract.cli import main
@@ -28,6 +31,14 @@ def files(tmp_path):
     )
     write_features(b, {"train": labelled(public)})
     return a, b
+
+
+@pytest.fixture
+def model(files):
+    """A classifier of the rows of ``a``."""
+    warnings.simplefilter("ignore", privfeat.PrivacyWarning)
+    clf = privfeat.DPFC(epsilon=1.0, classes=range(2), n_iter=1, random_state=0)
+    return clf.fit(open_features(files[0])["train"].X[:], np.arange(50) % 2)
 
 
 def labelled(rows):
@@ -103,9 +114,7 @@ def test_remove_keeps_origin_splits_and_users(run, files, tmp_path):
         assert "must hold a row that is no near-duplicate" in err
 
 
-def test_rows_that_the_records_of_a_fit_chose_are_not_public(
-    run, files, tmp_path, capsys
-):
+def test_rows_that_the_records_of_a_fit_chose_are_not_public(run, files, tmp_path):
     clean = tmp_path / "clean.h5"
     assert run("overlap", *files, "--remove", clean)[0] == 0
     train = open_features(files[0])["train"].X
@@ -122,10 +131,62 @@ def test_rows_that_the_records_of_a_fit_chose_are_not_public(
     for X in (train, open_features(other)["test"].X):
         with pytest.raises(ValueError, match="public must not be chosen by"):
             check_apart(open_features(twice)["train"], X)
-    argv = "fit --estimator DPFC --epsilon 1 --n-classes 2 --out".split()
-    fit = (*argv, tmp_path / "m", "--train", f"{files[0]}:train", "--public", clean)
-    assert privfeat_main([*map(str, fit)]) != 0
-    assert "public must not be chosen by" in capsys.readouterr().err
+
+
+def test_no_command_calls_rows_public_that_records_chose(
+    run, files, tmp_path, capsys, model
+):
+    """Nor those of a file that joins them, beside records that a joined file holds."""
+    clean, joined, more = (tmp_path / f"{n}.h5" for n in ("clean", "joined", "more"))
+    assert run("overlap", *files, "--remove", clean)[0] == 0
+    name = next(iter(open_features(clean)))
+    rows = open_features(clean)[name].X[:]
+    write_features(more, {name: (-rows, open_features(clean)[name].y)})
+    join_features(joined, [more, clean])
+    fitted = tmp_path / "fitted"
+    persistence.save(model, fitted)
+    private = f"{files[0]}:train"
+    fit = f"fit --estimator DPFC --epsilon 1 --n-classes 2 --train {private} --out"
+    flow = f"workflow {tmp_path / 'all'} --n 100 --n-classes 2 --train {private}"
+    for file in (clean, joined):
+        for command in (
+            f"{fit} {tmp_path / 'm'} --public {file}",
+            f"{fit} {tmp_path / 'm'} --test {file}",
+            f"{flow} --test {file}",
+            f"{flow} --calibration {file}",
+            f"report {fitted} --out {tmp_path / 'r.html'} --test {file}",
+        ):
+            assert privfeat_main(command.split()) != 0
+            assert "must not be chosen by private records" in capsys.readouterr().err
+    assert not (tmp_path / "all" / "model").exists()
+
+
+def test_shards_that_are_joined_choose_as_before(run, files, tmp_path):
+    """The records that chose may be called by the name of another file."""
+    a, b, joined = tmp_path / "1.h5", tmp_path / "2.h5", tmp_path / "12.h5"
+    train = open_features(files[0])["train"]
+    for path, part in ((a, slice(0, 9)), (b, slice(9, None))):
+        write_features(path, {"train": (train.X[part], train.y[part])})
+    join_features(joined, [a, b])
+    by_joined, by_shard = tmp_path / "c1.h5", tmp_path / "c2.h5"
+    assert run("overlap", joined, files[1], "--remove", by_joined)[0] == 0
+    assert run("overlap", a, files[1], "--remove", by_shard)[0] == 0
+    for chosen, private in ((by_joined, a), (by_joined, b), (by_shard, joined)):
+        with pytest.raises(ValueError, match="public must not be chosen by"):
+            check_apart(
+                open_features(chosen)["train"], open_features(private)["train"].X
+            )
+
+
+def test_public_temperature_refuses_rows_that_records_chose(
+    run, files, tmp_path, model
+):
+    clean = tmp_path / "clean.h5"
+    assert run("overlap", *files, "--remove", clean)[0] == 0
+    split = next(iter(open_features(clean).values()))
+    scaled = privfeat.TemperatureScaling(model, public=True)
+    with pytest.raises(ValueError, match="must not be chosen by private records"):
+        scaled.fit(split.X, split.y)
 
 
 def test_overlap_with_a_higher_threshold_finds_less(run, files):

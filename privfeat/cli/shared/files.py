@@ -51,6 +51,44 @@ def open_like(
     return split
 
 
+def open_public(
+    args: Namespace,
+    name: str,
+    fitted_on: Mapping[str, Any],
+    private: "FeatureSplit | None",
+    *,
+    one_label: bool = False,
+) -> "FeatureSplit":
+    """Return the split that an option of this name says is public, if it can be.
+
+    ``private``: that of the fit; None where a saved model does not know it.
+
+    Raises
+    ------
+    CommandError
+        If it holds rows of the fit, or its records chose which rows; if the fit is not
+        known, any records.
+    """
+    from privfeat.data.sharing import chosen_by, share_rows
+
+    argument = getattr(args, name)
+    preferred = "public" if name == "public" else "test"
+    split = open_split(argument, preferred, one_label=one_label)
+    require_like(argument, fitted_on, f"--{name}")
+    if private is not None and share_rows(split, private):
+        raise CommandError(
+            f"--{name} must not be the training split, share a shard with it, or be "
+            f"made of the same images, got {argument}. No statement covers public rows."
+        )
+    if split.X.chosen_by if private is None else chosen_by(split.X, private.X):
+        raise CommandError(
+            f"--{name} must not be chosen by private records, got {argument}, from "
+            "which their near-duplicates were taken. Which rows are missing tells of "
+            "them: pass the whole file."
+        )
+    return split
+
+
 def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None:
     """Accept features that were made like those of a model.
 

@@ -15,6 +15,7 @@ from privfeat.data.reader import FeatureFile, FeatureSplit
 from privfeat.data.schema import (
     COLUMNS,
     RESERVED,
+    WITHOUT_DUPLICATES,
     FeatureFileError,
     require_free,
     shown,
@@ -214,5 +215,7 @@ def _write_split(
         missing = np.nan if real else np.iinfo(layout.dtype).max
         group.create_virtual_dataset(name, layout, fillvalue=missing)
     write_attributes(group, _shared([split.metadata for split in splits]))
+    if chosen := sorted({one for split in splits for one in split.X.chosen_by}):
+        write_attributes(group, {WITHOUT_DUPLICATES: chosen})
     n_skipped = sum(split.metadata.get("n_skipped", 0) for split in splits)
     group.attrs["n_rows"], group.attrs["n_skipped"] = starts[-1], n_skipped
