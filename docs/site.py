@@ -9,6 +9,7 @@ import posixpath
 import re
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 # Page of the site -> document of the repository.
@@ -22,6 +23,12 @@ PAGES = {document: page for page, document in BESIDE.items()}
 LINK = re.compile(
     r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)"
 )
+# Between dollars, as GitHub reads it; not in code.
+FORMULA = re.compile(
+    r"(?P<code>```.*?```|`[^`\n]*`)|\$\$(?P<block>[^$]+)\$\$|\$(?P<inline>[^$\n`]+)\$",
+    re.DOTALL,
+)
+WITH_FORMULAS = {"theory.md"}
 # The README's sections are the home page of the site.
 HOME = "README.md"
 
@@ -54,4 +61,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         relative = posixpath.relpath(found, posixpath.dirname(uri) or ".")
         return f"[{link['text']}]({relative}{link['anchor'] or ''})"
 
-    return LINK.sub(led, markdown)
+    text = LINK.sub(led, markdown)
+    return FORMULA.sub(in_mathml, text) if uri in WITH_FORMULAS else text
+
+
+def in_mathml(found: re.Match[str]) -> str:
+    """Return a formula as browsers read it, without a script; code as it is."""
+    if found["code"]:
+        return found["code"]
+    if found["block"] is None:  # a line may begin with it: Markdown takes it for text
+        return f"<span>{convert(found['inline'])}</span>"
+    shown = convert(found["block"], display="block")
+    return f'<div style="overflow-x: auto">{shown}</div>'

@@ -41,7 +41,6 @@ def test_public_names_are_in_the_reference(package):
 
 @pytest.mark.slow
 def test_site_builds_without_a_warning(tmp_path):
-    pytest.importorskip("mkdocstrings")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
         cwd=ROOT,
@@ -54,6 +53,10 @@ def test_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr[-4000:]
     for page in ("index.html", "guides/ledger.html", "auditors.html"):
         assert (tmp_path / page).is_file()
+    theory = (tmp_path / "theory.html").read_text(encoding="utf-8")
+    article = theory[theory.index("<article") : theory.index("</article")]
+    assert article.count("<math") > 50
+    assert "$" not in article
     # the docstrings of estimators are put together when their classes are made
     shown = (tmp_path / "reference" / "estimators.html").read_text(encoding="utf-8")
     assert shown.count('id="privfeat.linear.DPFC.fit"') == 1
