@@ -19,7 +19,8 @@ def rows_of(public: Any) -> Any:
     """Return what is read by rows."""
     if isinstance(public, FeatureSplit):
         return public.X
-    return public if isinstance(public, LazyFeatures) else array_of(public)
+    as_it_is = isinstance(public, LazyFeatures) or issparse(public)
+    return public if as_it_is else array_of(public)
 
 
 def finite_blocks(public: Any) -> Iterator[NDArray[Any]]:
@@ -32,22 +33,22 @@ def finite_blocks(public: Any) -> Iterator[NDArray[Any]]:
         yield block
 
 
-def check_apart(public: Any, X: Any) -> None:
+def check_apart(public: Any, X: Any, *, name: str = "public") -> None:
     """Raise ValueError if both are one object, one memory or rows of one file.
 
     Or if the records of ``X`` chose these rows, by their near-duplicates. A copy, which
-    ``clone`` makes as well, is not found.
+    ``clone`` makes as well, is not found. ``name`` is that of the public rows.
     """
     own = rows_of(public)
     if chosen_by(own, X):
         raise ValueError(
-            "public must not be chosen by records of the fit, got a split without "
+            f"{name} must not be chosen by records of the fit, got a split without "
             "their near-duplicates. Which rows are missing tells of them: pass the "
-            "whole split, or drop public."
+            f"whole split, or drop {name}."
         )
     if public is X or _share(own, X):
         raise ValueError(
-            "public must not be the records of the fit, got their file or memory. "
+            f"{name} must not be the records of the fit, got their file or memory. "
             "The guarantee does not cover public rows: pass others, in a copy."
         )
 
@@ -90,6 +91,6 @@ def _share(own: Any, X: Any) -> bool:
     n_files = isinstance(own, LazyFeatures) + isinstance(X, LazyFeatures)
     if n_files == 2:
         return bool(own.shares_rows(X))
-    if n_files or issparse(X):
+    if n_files or issparse(own) or issparse(X):
         return False
     return bool(np.may_share_memory(own, array_of(X)))

@@ -22,6 +22,7 @@ from privfeat.core.private_fit import private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
+from privfeat.data.sharing import check_apart
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
     FLOATS,
@@ -164,7 +165,7 @@ class DPRandomizedSearch(
             Class labels. Sensitive.
         X_val, y_val : array-like, optional
             **Public** validation data: they get no protection at all. All of ``X`` is
-            trained on then.
+            trained on then. Rows of ``X``, as far as can be seen, are refused.
 
         Returns
         -------
@@ -200,6 +201,8 @@ class DPRandomizedSearch(
                 "scoring must be None without public validation data, got "
                 f"{self.scoring!r}. The private score is the accuracy."
             )
+        if X_val is not None:
+            check_apart(X_val, X, name="X_val")
         check_columns(X=X, y=y)
         features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
         estimator = clone(self.estimator)  # nobody else can change it now

@@ -18,6 +18,7 @@ from privfeat import (
     PrivacyLedger,
     PrivacyWarning,
 )
+from privfeat.data import open_features, write_features
 from privfeat.exceptions import UnsupportedEventError
 from tests.selection.conftest import INF, NAN
 
@@ -196,6 +197,22 @@ def test_search_refuses_half_of_the_validation_data(make, data):
 
 
 @pytest.mark.validation
+@pytest.mark.parametrize("part", [slice(None), slice(5, 9)])
+def test_search_refuses_its_own_records_as_validation_data(make, data, part):
+    X, y = data
+    with pytest.raises(ValueError, match="X_val must not be the records of the fit"):
+        make().fit(X, y, X_val=X[part], y_val=y[part])
+
+
+@pytest.mark.validation
+def test_search_refuses_a_file_of_its_own_records(make, data, tmp_path):
+    write_features(tmp_path / "a.h5", {"train": data})
+    train = open_features(tmp_path / "a.h5")["train"]
+    with pytest.raises(ValueError, match="X_val must not be the records of the fit"):
+        make().fit(train.X, train.y, X_val=train.X, y_val=train.y)
+
+
+@pytest.mark.validation
 def test_search_refuses_a_score_that_is_no_number(make, data):
     with pytest.raises(TypeError, match="scoring"):
-        make(scoring=lambda *_: "good").fit(*data, *data)
+        make(scoring=lambda *_: "good").fit(*data, *map(np.copy, data))

@@ -96,6 +96,6 @@ def test_a_classifier_of_others_is_first_fitted_in_a_run(make, data, five_runs):
     """It may charge a ledger or draw noise, so that nothing is tried before."""
     fits = Fits()
     search = make(Foreign(classes=range(3), fits=fits), {"ridge": [None, 1.0]})
-    search.fit(*data, X_val=data[0], y_val=data[1])
+    search.fit(*data, X_val=data[0].copy(), y_val=data[1])
     assert fits.labels == 5 * [data[1].tolist()]
     assert isinstance(search.best_estimator_, Foreign)

@@ -199,7 +199,7 @@ def test_search_with_public_validation_data_trains_on_all_records(make, data, pl
 
     plant("one run of a search", run)
     X, y = data
-    search = make().fit(X, y, X[:20], y[:20])
+    search = make().fit(X, y, X[:20].copy(), y[:20])
     assert set(sizes) == {60}
     assert search.best_score_ == search.best_estimator_.score(X[:20], y[:20])
     names = [record.name for record in search.privacy_.releases]
@@ -219,7 +219,7 @@ def test_search_releases_the_run_of_the_best_score(make, data, runs, five_runs):
 
 def test_search_keeps_the_first_of_equal_scores(make, data, runs, five_runs):
     X, y = data
-    search = make(scoring=lambda *_: 0.5).fit(X, y, X, y)
+    search = make(scoring=lambda *_: 0.5).fit(X, y, X.copy(), y)
     assert search.best_estimator_ is runs[0].estimator
 
 
@@ -227,7 +227,7 @@ def test_search_takes_a_score_of_nan_for_the_worst(make, data, runs, five_runs):
     X, y = data
     # the first is of made-up records, before the search is charged
     values = iter([-1.0, NAN, NAN, -7.0, NAN, -8.0])
-    search = make(scoring=lambda *_: next(values)).fit(X, y, X, y)
+    search = make(scoring=lambda *_: next(values)).fit(X, y, X.copy(), y)
     assert search.best_score_ == -7.0
     assert search.best_estimator_ is runs[2].estimator
-    assert make(scoring=lambda *_: NAN).fit(X, y, X, y).best_score_ == -INF
+    assert make(scoring=lambda *_: NAN).fit(X, y, X.copy(), y).best_score_ == -INF
