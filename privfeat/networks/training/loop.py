@@ -25,8 +25,7 @@ from privfeat.core.sums.totals import ExactSum
 from privfeat.estimation.team import first_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.layers.contributions import widened
-from privfeat.networks.training.averages import Average
-from privfeat.networks.training.optimizers import Optimizer
+from privfeat.networks.training.optimizers import Average, Optimizer
 from privfeat.networks.training.units import Units
 
 GRADIENT = "gradient"
