@@ -32,10 +32,13 @@ class Walk:
         The file at work after each move, ``privfeat/linear/model.py`` say.
     functions : Counter
         How often each function was called, by file and name.
+    calls : list of (int, str, str)
+        Every call: how deep it is, its file and its function.
     """
 
     stops: list[str] = field(default_factory=list)
     functions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    calls: list[tuple[int, str, str]] = field(default_factory=list)
 
     @property
     def files(self) -> set[str]:
@@ -63,6 +66,7 @@ def walk(call: Callable[[], Any]) -> Walk:
         if event == "call":
             inside.append(file)
             found.functions[file, frame.f_code.co_name] += 1
+            found.calls.append((len(inside), file, frame.f_code.co_qualname))
             at(file)
         else:
             inside.pop()
@@ -109,6 +113,7 @@ def main() -> None:
     """Print how many files, functions and moves each fit takes, and the way itself."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--way", action="store_true", help="print every stop")
+    parser.add_argument("--calls", action="store_true", help="print every call")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     for name, call in fits().items():
@@ -122,6 +127,9 @@ def main() -> None:
             print(f"  {count:4d} {file}")
         if arguments.way:
             print("  " + " > ".join(found.stops))
+        if arguments.calls:
+            for depth, file, function in found.calls:
+                print("  " * depth + f"{file}: {function}")
 
 
 if __name__ == "__main__":

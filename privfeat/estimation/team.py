@@ -1,4 +1,9 @@
-"""Whether several processes run the same fit, on records that each counts once."""
+"""Several processes that run the same fit, on records that each counts once.
+
+What the first has, all have. Only public things pass here: parameters, states and
+numbers that follow from releases, and, as sums do, the sample of a step (the network
+between the processes is trusted).
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -97,6 +102,8 @@ def agreed(
         If it raises in another process, which this one would wait for. What it raises
         here goes on.
     """
+    if team.size == 1:
+        return act()
     found, refusal = None, None
     try:
         found = act()
@@ -116,6 +123,28 @@ def by_first(team: Team, what: str, act: Callable[[], T]) -> T | None:
     """
     own = act if team.index == 0 else lambda: None
     return agreed(team, what, own, who="the first process")
+
+
+def first_of(team: Team, tree: T, what: str) -> T:
+    """Return the arrays that the first process passes, bit for bit, to each process.
+
+    All pass a tree of the same structure, with arrays of the same shapes and types;
+    those of the others do not count.
+    """
+    if team.size == 1:
+        return tree
+    leaves, structure = jax.tree.flatten(tree)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    content = b"".join(array.tobytes() for array in arrays)
+    padded = np.frombuffer(content + bytes(-len(content) % 8), np.int64)
+    content, start, found = team.from_first(padded, what).tobytes(), 0, []
+    for array in arrays:
+        end = start + array.nbytes
+        values = np.frombuffer(content[start:end], array.dtype)
+        found.append(values.reshape(array.shape))
+        start = end
+    whole: T = jax.tree.unflatten(structure, found)
+    return whole
 
 
 def spread(n: int) -> NDArray[np.intp]:

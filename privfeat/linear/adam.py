@@ -194,15 +194,15 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         coef = shape.initial_coef(float(self.intercept_init or 0.0))
         n_iter = self._n_iter(shape)
         noise = mechanism.noise_stddevs["gradient"] / math.sqrt(n_iter)
-        weights = self._weights(rows, mechanism, shape, noise)
+        weights = weight = None
+        if shape.class_weight is not None:
+            weights = self._weights(rows, mechanism, shape, noise)
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
-        prior = shape.prior_coef(rows.center, self.row_scaling)
-        weight = None
-        if prior is not None:
+        if shape.prior is not None:
             number, norm = rows.noisy_count, float(self.clip_norm)
             weight = PriorWeight(
-                prior,
+                shape.prior_coef(rows.center, self.row_scaling),
                 loss=shape.loss,
                 row_norm=norm,
                 n_records=None if number is None else number * self.sampling_prob,

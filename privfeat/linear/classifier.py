@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from privfeat._types import Loss, LossOption
-from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.bounds import replacement
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.release import Release
@@ -21,19 +20,19 @@ from privfeat.estimation.probabilities import (
     best_classes,
     class_probabilities,
     label_probabilities,
-    loss_of_scores,
 )
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.prior import read_prior
 from privfeat.linear.parameters.public import read_public
 from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
-from privfeat.linear.problem import LinearProblem, Shape, Stack
+from privfeat.linear.problem import LinearProblem, Shape, loss_of_scores, stack_of
 from privfeat.linear.rows.center import MEAN, mean_query, public_center
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
     from privfeat.core.sums.totals import ExactSum
+    from privfeat.linear.rows.bounded import BoundedRows
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -153,25 +152,31 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         radius = 1.0
         if self.row_scaling == "unit":
             radius = float(self.clip_norm) / float(np.hypot(1.0, constant))
-        weights = class_weights(getattr(self, "class_weight", None), labels)
+        weights = getattr(self, "class_weight", None)
+        if weights is not None:
+            weights = class_weights(weights, labels)
         if binary and isinstance(weights, tuple):
             weights = weights[::-1]  # label -1, the first class, comes last
+        n_outputs = 1 if binary else n_classes
+        prior, public = getattr(self, "prior", None), getattr(self, "public", None)
+        if prior is not None:
+            prior = read_prior(
+                prior,
+                classes=labels.classes,
+                n_features=n_features,
+                n_outputs=n_outputs,
+                exclusive=not labels.multilabel,
+            )
         shape = Shape(
-            n_outputs=1 if binary else n_classes,
+            n_outputs=n_outputs,
             n_columns=n_features + bool(self.fit_intercept),
             constant=radius * constant,
             loss=loss,
             max_labels=max_labels,
             radius=radius,
             class_weight=weights,
-            prior=read_prior(
-                getattr(self, "prior", None),
-                classes=labels.classes,
-                n_features=n_features,
-                n_outputs=1 if binary else n_classes,
-                exclusive=not labels.multilabel,
-            ),
-            public=read_public(self, n_features),
+            prior=prior,
+            public=None if public is None else read_public(self, n_features),
         )
         known: tuple[str, ...] = (
             f"that of a record's labels the first {max_labels} count"
@@ -180,11 +185,19 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         )
         released = isinstance(self.center, bool | np.bool_) and bool(self.center)
         queries, split = self._queries(shape), self.budget_split
-        if self._clips_users():
+        clips_users = self._clips_users()
+        if clips_users:
             self._check_clips(queries, shape)
         if (products := self._products(shape)) is not None:
             others = [MEAN] * released + [COUNTS] * (weights == "balanced")
-            stack = self._stacked(queries, *products, others)
+            stack = stack_of(
+                queries,
+                *products,
+                others,
+                clip_norm=float(self.clip_norm),
+                adjacency=self.adjacency,
+                budget_split=split,
+            )
             parts = [f"{scale:.6g} {name}" for name, scale in stack.scales.items()]
             known += (f"that {stack.query.name} stacks {', '.join(parts)}",)
             shape, queries = replace(shape, stack=stack), [stack.query]
@@ -199,7 +212,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 queries,
                 float(self.clip_norm),
                 self.adjacency,
-                "clip" if self._clips_users() else self.row_scaling,
+                "clip" if clips_users else self.row_scaling,
             )
             queries = [mean, *queries]
         source = "read from y" if self.classes is None else "given"
@@ -240,28 +253,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 clip = UserClip(radius, most)
                 clip.of_grams(grid_step(radius), shape.n_columns)
 
-    def _stacked(
-        self, queries: list[Query], products: str, factor_norm: float, others: list[str]
-    ) -> Stack:
-        """Return the stack of Gram matrices and ``products``.
-
-        Its scales are such that one noise gives every query its part of rho; that of
-        ``products``, whose factors have a norm of at most ``factor_norm``, is 1.
-        """
-        apart = [Query(name, 1.0) for name in others]
-        shares = budget_shares([*apart, *queries], self.budget_split)
-        scales = {q.name: math.sqrt(shares[q.name]) / q.l2_sensitivity for q in queries}
-        scales = {name: scale / scales[products] for name, scale in scales.items()}
-        bound = replacement.gram_and_products(
-            float(self.clip_norm),
-            factor_norm,
-            scales["gram"],
-            scales.get("class_grams", 0.0),
-            self.adjacency,
-        )
-        n_blocks = sum(query.n_blocks for query in queries)
-        return Stack(Query(f"{products}_and_gram", bound, n_blocks=n_blocks), scales)
-
     def _release(
         self,
         mechanism: "GaussianMechanism",
@@ -293,7 +284,12 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         self.intercept_ = constant.sum(axis=1)
 
 
-def _bounded_rows(*args: Any, **options: Any) -> Any:
-    from privfeat.linear.rows.sparse import bounded_rows  # imports JAX, for fits alone
+def _bounded_rows(features: Any, labels: Any, **options: Any) -> "BoundedRows":
+    # these import JAX, for fits alone
+    if issparse(features):
+        from privfeat.linear.rows.sparse import SparseRows
 
-    return bounded_rows(*args, **options)
+        return SparseRows(features, labels, **options)
+    from privfeat.linear.rows.bounded import BoundedRows
+
+    return BoundedRows(features, labels, **options)

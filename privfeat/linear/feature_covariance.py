@@ -17,6 +17,7 @@ from privfeat.linear.problem import GRAM_WEIGHT, Shape
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.core.sums.records import Rows
     from privfeat.linear.rows.bounded import BoundedRows
 
 # The Gram matrix gets the budget of one step, but at most 2 % of rho: more takes more
@@ -171,7 +172,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
-        from privfeat.core.sums.arithmetic.weighted import weighted
+        from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
         from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import (
@@ -183,9 +184,13 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         symmetric, n_iter = self.gram_noise == "symmetric", self._n_iter(shape)
         stddev = mechanism.noise_stddevs["gradient"]
         noise = stddev / math.sqrt(n_iter)
-        weights = self._weights(rows, mechanism, shape, noise)
+        weights = None
+        records: Rows = rows
+        if shape.class_weight is not None:
+            weights = self._weights(rows, mechanism, shape, noise)
+            records = WeightedRows(rows, weights)
         with phase("Gram matrix"):
-            exact = exact_gram(weighted(rows, weights), clip_norm=self._gram_radius())
+            exact = exact_gram(records, clip_norm=self._gram_radius())
         gram = mechanism.release("gram", exact, symmetric=symmetric)
         rate, ridge = self._rate(shape), self.ridge
         if ridge is None:
@@ -199,18 +204,17 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         with phase("inverse of the Gram matrix"):
             inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = shape.initial_coef(self.intercept_init)
-        prior = shape.prior_coef(rows.center, self.row_scaling)
-        weight = None
-        if prior is not None:
-            norm = float(self.clip_norm)
+        weight = signal = None
+        if shape.prior is not None:
             weight = PriorWeight(
-                prior,
+                shape.prior_coef(rows.center, self.row_scaling),
                 loss=shape.loss,
-                row_norm=norm,
+                row_norm=float(self.clip_norm),
                 gram=gram,
                 n_records=rows.noisy_count,
             )
-        signal = shape.signal_filter(rows.center)
+        if shape.public is not None:
+            signal = shape.signal_filter(rows.center)
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(

@@ -21,6 +21,7 @@ from privfeat.linear.problem import GRAM_WEIGHT, STACKED_GRAM_WEIGHT, Shape
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+    from privfeat.core.sums.records import Rows
     from privfeat.linear.rows.bounded import BoundedRows
 
 
@@ -158,7 +159,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums import statistics
-        from privfeat.core.sums.arithmetic.weighted import weighted
+        from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import regularized_inverse
         from privfeat.solvers.systems import solve_regularized, weighted_sum
@@ -167,21 +168,23 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         release = partial(self._release, mechanism, shape)
         name = "class_sums" if shape.stack is None else shape.stack.query.name
         noise = mechanism.noise_stddevs[name]
-        weights = self._weights(rows, mechanism, shape, noise)
-        # all sums are of rows times the root of a weight: those of a class want it once
-        # more, which costs nothing after the release
-        roots = 1.0 if weights is None else np.sqrt(weights)[:, None]
-        records = weighted(rows, weights)
+        roots: float | NDArray[np.float64] = 1.0
+        records: Rows = rows
+        if shape.class_weight is not None:
+            weights = self._weights(rows, mechanism, shape, noise)
+            # all sums are of rows times the root of a weight: those of a class want it
+            # once more, which costs nothing after the release
+            roots = np.sqrt(weights)[:, None]
+            records = WeightedRows(rows, weights)
         with phase("Gram matrix"):
             exact = statistics.exact_gram(records)
         gram = release("gram", exact, symmetric=symmetric)
         with phase("sums of the classes"):
             exact = statistics.exact_class_sums(records, shape.n_outputs)
         released = release("class_sums", exact)
-        prior = shape.prior_coef(rows.center, self.row_scaling)
-        if prior is not None:
+        if shape.prior is not None:
             weight = PriorWeight(
-                prior,
+                shape.prior_coef(rows.center, self.row_scaling),
                 loss="squared",
                 row_norm=float(self.clip_norm),
                 gram=gram,

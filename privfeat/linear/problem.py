@@ -1,6 +1,7 @@
 """What a linear model makes of ``y``: targets, sizes, and the sums that it wants."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -8,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._progress import phase
-from privfeat._types import Loss, RowScaling
+from privfeat._types import Adjacency, Loss, LossOption, RowScaling
+from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds import replacement
 from privfeat.estimation.problem import Problem
 
 if TYPE_CHECKING:
@@ -28,6 +31,13 @@ STACKED_GRAM_WEIGHT = 0.25
 ClassWeights = tuple[float, ...] | Literal["balanced"] | None
 
 
+def loss_of_scores(loss: LossOption, *, multilabel: bool) -> Loss:
+    """Return what the parameter ``loss`` of a classifier stands for."""
+    if loss == "auto":
+        return "sigmoid" if multilabel else "softmax"
+    return loss
+
+
 @dataclass(frozen=True)
 class Stack:
     """Sums released as one query, because no two records move all of them the most.
@@ -42,6 +52,36 @@ class Stack:
 
     query: Query
     scales: Mapping[str, float]
+
+
+def stack_of(
+    queries: Sequence[Query],
+    products: str,
+    factor_norm: float,
+    others: Sequence[str],
+    *,
+    clip_norm: float,
+    adjacency: Adjacency,
+    budget_split: Mapping[str, float] | None,
+) -> Stack:
+    """Return the stack of Gram matrices and ``products``, beside ``others``.
+
+    Its scales are such that one noise gives every query its part of rho; that of
+    ``products``, whose factors have a norm of at most ``factor_norm``, is 1.
+    """
+    apart = [Query(name, 1.0) for name in others]
+    shares = budget_shares([*apart, *queries], budget_split)
+    scales = {q.name: math.sqrt(shares[q.name]) / q.l2_sensitivity for q in queries}
+    scales = {name: scale / scales[products] for name, scale in scales.items()}
+    bound = replacement.gram_and_products(
+        clip_norm,
+        factor_norm,
+        scales["gram"],
+        scales.get("class_grams", 0.0),
+        adjacency,
+    )
+    n_blocks = sum(query.n_blocks for query in queries)
+    return Stack(Query(f"{products}_and_gram", bound, n_blocks=n_blocks), scales)
 
 
 @dataclass(frozen=True)
@@ -102,10 +142,9 @@ class Shape:
 
     def prior_coef(
         self, center: NDArray[np.float64], row_scaling: RowScaling
-    ) -> NDArray[np.float64] | None:
-        """Return the prior as coefficients of bounded rows, if there is one."""
-        if self.prior is None:
-            return None
+    ) -> NDArray[np.float64]:
+        """Return the prior, which there must be, as coefficients of bounded rows."""
+        assert self.prior is not None
         coef = self.prior.of_rows(center, row_scaling)
         coef[:, :-1] /= self.radius
         coef[:, -1] /= self.constant or np.inf
@@ -113,10 +152,9 @@ class Shape:
         # in a unit, a power of two, whose squares neither vanish nor overflow
         return np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
 
-    def signal_filter(self, center: NDArray[np.float64]) -> "SignalFilter | None":
-        """Return the filter by the spectrum of public rows, if there are any."""
-        if self.public is None:
-            return None
+    def signal_filter(self, center: NDArray[np.float64]) -> "SignalFilter":
+        """Return the filter by the spectrum of public rows, which there must be."""
+        assert self.public is not None
         from privfeat.solvers.public import SignalFilter
 
         with phase("spectrum of the public rows"):

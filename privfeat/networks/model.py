@@ -20,6 +20,7 @@ from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
+from privfeat.estimation.team import first_of
 from privfeat.networks.engine.batches import BatchSum, sum_of_batch
 from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
@@ -39,7 +40,6 @@ from privfeat.networks.training.federated import whole_users
 from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.memory import largest_microbatch
 from privfeat.networks.training.resuming import finished_run, run_to_end
-from privfeat.networks.training.together import first_of
 from privfeat.networks.training.units import Units, fitting_microbatch, single_records
 from privfeat.networks.weights import network_of
 

@@ -28,10 +28,10 @@ from privfeat.networks.engine.choice import Engine
 from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_clip_norm
 from privfeat.networks.images.augment import Augmentation
 from privfeat.networks.training.adaptive import NormBounds
-from privfeat.networks.training.averages import Average
 from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import (
+    Average,
     Optimizer,
     Schedule,
     make_optimizer,

@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, PrivacyLedger, load, save
-from privfeat.networks.training.averages import Average
 from privfeat.networks.training.loop import Trainer
+from privfeat.networks.training.optimizers import Average
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -1,8 +1,8 @@
 """How a fit hands its records to the core: chunks of one shape, any number of times."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -115,14 +115,3 @@ class Rows(Protocol):
     def chunks(self) -> Iterable[Any]:
         """Return all records that this process holds, in order."""
         ...
-
-
-def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function as called with 64-bit types, in whatever thread."""
-
-    @wraps(function)
-    def called(*arguments: Any) -> Any:
-        with jax.enable_x64(True):
-            return function(*arguments)
-
-    return called

@@ -28,7 +28,7 @@ from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
 from privfeat.core.sums.arithmetic import gram, host
-from privfeat.core.sums.arithmetic.choice import arithmetic, options, sliced
+from privfeat.core.sums.arithmetic.choice import arithmetic, of_rows, sliced
 from privfeat.core.sums.arithmetic.weighted import checked_weights
 from privfeat.core.sums.calls import placed, rows_of_call
 from privfeat.core.sums.records import Rows
@@ -50,8 +50,9 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     factors: Iterator[Float[Array, "b c"]] = map(factors_of, rows.chunks())
     total = Total(rows.step is not None, (rows.n_columns, rows.n_columns))
     joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
+    by_slices = sliced(rows)
     for block in joined:
-        total.add(gram_of(block, sliced(rows)))
+        total.add(gram_of(block, by_slices))
     return total.sum(step**2, rows.users)
 
 
@@ -73,10 +74,8 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
             for label in np.intersect1d(carried, labels).tolist():
                 found = factors[np.any(carried == label, axis=1)]
                 if sum(map(len, waiting[label])) + len(found) > n_rows:
-                    totals[label].add(
-                        gram_of(np.concatenate(waiting[label]), by_slices)
-                    )
-                    waiting[label] = []
+                    block, waiting[label] = np.concatenate(waiting[label]), []
+                    totals[label].add(gram_of(block, by_slices))
                 waiting[label].append(found)
         for label in labels:
             total = totals.pop(label)
@@ -89,11 +88,11 @@ def exact_class_sums(rows: Rows, n_outputs: int) -> ExactSum:
 
     Bounded by ``sensitivity.class_sums``.
     """
-    step, chosen = rows.step or 1.0, options(rows) | {"n_outputs": n_outputs}
+    step, (module, options) = rows.step or 1.0, of_rows(rows)
     if rows.users is not None:
-        chosen["clip"] = clip = rows.users.of_class_sums(step)
+        options["clip"] = clip = rows.users.of_class_sums(step)
         step /= clip.scale
-    part_of = partial(arithmetic(rows.sparse).class_sums_of, **chosen)
+    part_of = partial(module.class_sums_of, n_outputs=n_outputs, **options)
     shape = (n_outputs, rows.n_columns)
     return exact_sum(rows, shape, step, part_of, None, rows.users)
 
@@ -129,11 +128,12 @@ def exact_gradient(
         Of labels, as `WeightedRows` has them.
     """
     private, step = rows.step is not None, rows.step or 1.0
+    module, options = of_rows(rows)
     whole, coef_step = whole_coef(coef, private)
     radius, clip_norm = float(residual_clip_norm), float(clip_norm)
     bounds = (step, loss, len(coef), radius, clip_norm)
     gradient_of = partial(
-        arithmetic(rows.sparse).gradient_of,
+        module.gradient_of,
         whole=whole if rows.sparse else placed(whole),
         grid_step=coef_step * step,
         loss=loss,
@@ -141,7 +141,7 @@ def exact_gradient(
         radius=radius,
         weights=None if weights is None else placed(checked_weights(weights)),
         clip=rows.users and rows.users.of_gradients(*bounds),
-        **options(rows),
+        **options,
     )
     unit = step * (_RESIDUAL_STEPS[loss] if private else 1.0)
     return exact_sum(rows, coef.shape, unit, gradient_of, sampler, rows.users)
@@ -162,7 +162,7 @@ def exact_curvature_grams(
         whole=placed(whole),
         grid_step=coef_step * step,
         loss=loss,
-        **options(rows),
+        **of_rows(rows)[1],
     )
     by_slices, (factors_of, _) = sliced(rows), gram.factors(rows)
     n_together = max(1, _GRAMS_BYTES // (8 * size**2))
@@ -173,8 +173,7 @@ def exact_curvature_grams(
             with jax.enable_x64(True):
                 roots, factors = roots_of(chunk), factors_of(chunk)
                 for output, total in totals.items():
-                    root = roots[:, output]
-                    weighted = gram.weighted_rows(factors, root, private)
+                    weighted = gram.weighted_rows(factors, roots[:, output], private)
                     total.add(gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid

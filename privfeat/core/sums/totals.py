@@ -18,7 +18,7 @@ from privfeat._blas import one_thread_a_product
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team
-from privfeat.core.sums.records import Chunk, Rows, with_64_bits
+from privfeat.core.sums.records import Chunk, Rows
 
 # Sums of a call are at most 2**53: so many fit into an int64 before it must be carried.
 _CARRY_BITS = 40
@@ -119,10 +119,13 @@ def in_order(
 
     On a CPU in as many threads as the products of NumPy have, which ``OMP_NUM_THREADS``
     or ``threadpoolctl`` may limit; an accelerator works through its queue by itself.
-    Arguments are drawn in this thread, one call after the other, few ahead of the
-    results. 64-bit types are on.
+    Arguments are drawn in this thread, in order, few ahead. 64-bit types are on.
     """
-    result = with_64_bits(function)
+
+    def result(*arguments: Any) -> Any:
+        with jax.enable_x64(True):  # a setting of each thread
+            return function(*arguments)
+
     if jax.default_backend() != "cpu":
         yield from (result(*arguments) for arguments in calls)
         return

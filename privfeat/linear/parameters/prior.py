@@ -66,7 +66,7 @@ class Prior:
 
 def check_prior(name: str, prior: Any) -> None:
     """Raise TypeError or ValueError unless this is an array or a fitted estimator."""
-    if prior is None or hasattr(prior, "coef_"):
+    if hasattr(prior, "coef_"):
         return
     if hasattr(prior, "fit"):
         raise ValueError(
@@ -88,12 +88,12 @@ def read_prior(
     n_features: int,
     n_outputs: int,
     exclusive: bool,
-) -> Prior | None:
-    """Return the prior of a problem, or None without one.
+) -> Prior:
+    """Return the prior of a problem.
 
     Parameters
     ----------
-    prior : array or fitted linear classifier, optional
+    prior : array or fitted linear classifier
     classes : array of shape (n_classes,)
         In the order of the rows of an array.
     n_features : int
@@ -109,8 +109,6 @@ def read_prior(
         all classes have the same coefficients, which tell no class from another.
     """
     check_prior("prior", prior)
-    if prior is None:
-        return None
     found = _of_estimator(prior, classes) if hasattr(prior, "coef_") else _of(prior)
     n_classes = len(classes)
     if found.coef.shape != (n_classes, n_features):

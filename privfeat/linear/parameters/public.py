@@ -82,8 +82,6 @@ class PublicRows:
 
 def check_public(name: str, public: Any) -> None:
     """Raise TypeError or ValueError unless these are rows of numbers."""
-    if public is None:
-        return
     if issparse(public):
         raise TypeError(f"{name} must be dense, got a sparse array. {_FORMS}.")
     features = rows_of(public)
@@ -106,12 +104,10 @@ def check_centred(estimator: Any) -> None:
         )
 
 
-def read_public(estimator: Any, n_features: int) -> PublicRows | None:
-    """Return its public rows, of this width, not read yet; None without them."""
-    public = getattr(estimator, "public", None)
+def read_public(estimator: Any, n_features: int) -> PublicRows:
+    """Return its public rows, of this width, not read yet."""
+    public = estimator.public
     check_public("public", public)
-    if public is None:
-        return None
     features = rows_of(public)
     if features.shape[1] != n_features:
         raise ValueError(

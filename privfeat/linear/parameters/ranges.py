@@ -57,8 +57,8 @@ RANGES: Ranges = {
     "max_group_size": optional(partial(check_int, low=1)),
     "max_labels": optional(partial(check_int, low=1)),
     "n_iter": optional(N_ITER),
-    "prior": check_prior,
-    "public": check_public,
+    "prior": optional(check_prior),
+    "public": optional(check_public),
     "ridge": optional(NOT_NEGATIVE),
     "row_scaling": partial(check_choice, choices=ROW_SCALINGS),
     # uniform draws have 52 bits: far smaller probabilities would round to zero

@@ -40,14 +40,12 @@ class WeighsClasses(Parameters):
         mechanism: "GaussianMechanism",
         shape: Shape,
         noise_stddev: float,
-    ) -> NDArray[np.float64] | None:
-        """Return the weights of labels, of which the last is that of -1, or None.
+    ) -> NDArray[np.float64]:
+        """Return the weights of labels, of which the last is that of -1.
 
         ``noise_stddev`` is that of a coordinate of all that is released of a class.
         """
         given = shape.class_weight
-        if given is None:
-            return None
         if given == "balanced":
             counts = mechanism.release(
                 COUNTS, rows.class_counts(max(shape.n_outputs, 2))
@@ -71,11 +69,9 @@ def class_weights(class_weight: Any, labels: Labels) -> ClassWeights:
     Raises
     ------
     TypeError, ValueError
-        If it is neither None, ``"balanced"``, a mapping of classes to weights nor an
+        If it is neither ``"balanced"``, a mapping of classes to weights nor an
         array of one for each class, all finite and > 0; or if records may have several.
     """
-    if class_weight is None:
-        return None
     if labels.multilabel:
         raise ValueError(
             "class_weight must be None for an indicator matrix y: a record of several "

@@ -1,22 +1,14 @@
 """The records of a fit whose rows are sparse: nothing is centred, nothing is dense."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sparse import clip_sparse_rows, with_column
 from privfeat.core.sums.records import CHUNK_ROWS, SparseChunk
 from privfeat.linear.rows.bounded import BoundedRows
-
-
-def bounded_rows(features: Any, labels: NDArray[np.integer], **options: Any) -> Any:
-    """Return records as the core's ``Rows``, of sparse or of other features."""
-    kind = SparseRows if issparse(features) else BoundedRows
-    return kind(features, labels, **options)
 
 
 class SparseRows(BoundedRows):

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from privfeat._progress import passing
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.observation import Sampler
 from privfeat.core.sums.batches import BatchTotal, check_batches
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
+from privfeat.estimation.team import first_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.layers.contributions import widened
-from privfeat.networks.training.averages import Average
-from privfeat.networks.training.optimizers import Optimizer
-from privfeat.networks.training.together import sampled
+from privfeat.networks.training.optimizers import Average, Optimizer
 from privfeat.networks.training.units import Units
 
 GRADIENT = "gradient"
@@ -219,6 +219,21 @@ class Trainer:
                 )
             total.add(flatten(found, self.names))
         return total.sum()
+
+
+def sampled(team: Team, sampler: Sampler | None, n: int) -> Bool[np.ndarray, " n"]:
+    """Return which of ``n`` units a step takes; None is the sampler of all.
+
+    Where all processes have the same units the first tosses the coin of each, for all.
+    Where each has its own, it tosses their coins itself. Sensitive.
+    """
+    if sampler is None:
+        return np.ones(n, bool)
+    if team.rows == "own" or team.size == 1:
+        return sampler(n)
+    mask = sampler(n) if team.index == 0 else np.zeros(n, bool)
+    packed = first_of(team, np.packbits(mask), "sample")
+    return np.unpackbits(packed, count=n).astype(bool)
 
 
 def read_ahead(

@@ -1,6 +1,7 @@
-"""Optimizers and learning-rate schedules by name; all of it is post-processing."""
+"""Optimizers, learning-rate schedules and averages: all of it is post-processing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import jax
@@ -18,6 +19,30 @@ _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "adam": optax.adam,
     "rmsprop": optax.rmsprop,
 }
+
+
+@dataclass(frozen=True)
+class Average:
+    """What is kept of the parameters of all steps; public numbers.
+
+    Attributes
+    ----------
+    ema_decay : float
+        Of an exponential moving average.
+    start : float or None
+        Instead, the share of the steps after which a plain mean begins (Polyak &
+        Juditsky 1992).
+    """
+
+    ema_decay: float
+    start: float | None = None
+
+    def weight(self, step: int, n_iter: int) -> float:
+        """Return what the parameters after step ``step``, from 0, count in it."""
+        if self.start is not None:
+            return 1.0 / max(step + 1 - round(self.start * n_iter), 1)
+        # a young average forgets faster, so that it is not of the first values
+        return 1.0 - min(self.ema_decay, (1.0 + step) / (10.0 + step))
 
 
 def make_optimizer(

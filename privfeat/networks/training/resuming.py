@@ -20,11 +20,10 @@ from privfeat._warnings import warn
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.announcement import announced
-from privfeat.estimation.team import agreed, by_first
+from privfeat.estimation.team import agreed, by_first, first_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
 from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
-from privfeat.networks.training.together import first_of
 
 # What an interrupted fit may find changed. The seed must not be written anywhere.
 _NOT_COMPARED = (

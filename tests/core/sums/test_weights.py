@@ -8,7 +8,7 @@ import pytest
 
 from privfeat.core.bounds import replacement, sensitivity
 from privfeat.core.sums.arithmetic import host, kernels
-from privfeat.core.sums.arithmetic.weighted import WeightedRows, weighted
+from privfeat.core.sums.arithmetic.weighted import WeightedRows
 from privfeat.core.sums.confidence import exact_class_counts
 from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_class_sums, exact_gradient, exact_gram
@@ -170,7 +170,6 @@ def test_weights_outside_the_bounds_are_refused(grid_rows, wrong):
         exact_gradient(
             rows, np.zeros((2, 3)), loss="softmax", clip_norm=1.0, weights=weights
         )
-    assert weighted(rows, None) is rows
 
 
 def test_class_counts_move_by_their_sensitivity():

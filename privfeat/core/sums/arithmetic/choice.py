@@ -15,9 +15,10 @@ def arithmetic(of_sparse_rows: bool = False) -> Any:
     return host if jax.default_backend() == "cpu" else kernels
 
 
-def options(rows: Rows) -> dict[str, Any]:
-    """Return what the functions of `kernels` take beside those of other modules."""
-    return {"sliced": sliced(rows)} if arithmetic(rows.sparse) is kernels else {}
+def of_rows(rows: Rows) -> tuple[Any, dict[str, Any]]:
+    """Return the module for these rows, and what its functions take beside others."""
+    module = arithmetic(rows.sparse)
+    return module, {"sliced": sliced(rows)} if module is kernels else {}
 
 
 def sliced(rows: Rows) -> bool:

@@ -5,7 +5,7 @@ Exact as ``statistics`` says. On a CPU NumPy multiplies the rows of several chun
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from operator import attrgetter
 from typing import Any
 
@@ -21,7 +21,7 @@ from privfeat.core.bounds.users import clip_users_rows
 from privfeat.core.sums.arithmetic import slices
 from privfeat.core.sums.arithmetic.kernels import EXACT
 from privfeat.core.sums.calls import by_chunks
-from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows, with_64_bits
+from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
 
 # Rows that are multiplied with themselves at once: so many sum to at most 2**53, and
 # take so much memory.
@@ -126,3 +126,14 @@ def gram_product_of(
         return slices.gram(rows)
     wide = rows.astype(jnp.float64)
     return jnp.matmul(wide.T, wide, precision=EXACT)
+
+
+def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function as called with 64-bit types, in whatever thread."""
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        with jax.enable_x64(True):
+            return function(*arguments)
+
+    return called

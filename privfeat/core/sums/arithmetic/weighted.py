@@ -36,11 +36,6 @@ def checked_weights(weights: Float[np.ndarray, " l"]) -> Float64[np.ndarray, " l
     return weights
 
 
-def weighted(rows: Rows, weights: Float[np.ndarray, " l"] | None) -> Rows:
-    """Return `WeightedRows`, or ``rows`` where there are no weights."""
-    return rows if weights is None else WeightedRows(rows, weights)
-
-
 class WeightedRows:
     """``Rows`` times ``sqrt(w)``, so that a Gram matrix weighs a record by ``w``.
 
