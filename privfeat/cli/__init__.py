@@ -19,6 +19,7 @@ from privfeat.cli import (
     plan,
     predict,
     quickstart,
+    recipe,
     report,
     sanity,
     statement,
@@ -32,7 +33,7 @@ from privfeat.exceptions import PrivacyWarning
 __all__ = ["build_parser", "main"]
 
 _OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
-_OF_BUDGETS = (budget, plan, tan, quickstart)
+_OF_BUDGETS = (budget, plan, tan, recipe, quickstart)
 
 
 def build_parser() -> argparse.ArgumentParser:

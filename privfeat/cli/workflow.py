@@ -13,7 +13,7 @@ where it was stopped. For example
 import io
 import json
 import math
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import BooleanOptionalAction, Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from privfeat._extras import require
 from privfeat._types import ADJACENCIES
 from privfeat.cli import audit, fit, plan, report, sanity
 from privfeat.cli.shared import files, options
+from privfeat.cli.shared.commands import call, settings_of, words_of
 from privfeat.cli.shared.terminal import CommandError
 
 _OPTIONS = "workflow.json"
@@ -67,21 +68,24 @@ def run(args: Namespace) -> None:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
     with files.output_folder(args.out) as folder:
         _check_options(args, folder)
-        model, budget = folder / "model", _argv(args, "epsilon", "delta", "adjacency")
+        model, budget = (
+            folder / "model",
+            words_of(args, "epsilon", "delta", "adjacency"),
+        )
         quiet = ["--quiet"] if args.quiet else []
-        settings = [word for one in args.set for word in ("--set", one)]
+        settings = settings_of(args)
         size = args.max_group_size
         users = [] if size is None else ["--set", f"max_group_size={size}"]
         tested = ["--estimator", args.estimator, *budget, *settings, *users, *quiet]
         sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
         fitted = ["--estimator", args.estimator, *budget, *settings, *quiet]
-        fitted += _argv(args, "train", "test", "n_classes", "max_group_size")
-        fitted += _argv(args, "ledger", "dataset")
+        fitted += words_of(args, "train", "test", "n_classes", "max_group_size")
+        fitted += words_of(args, "ledger", "dataset")
         if args.groups is not None:
             fitted.append("--groups" if args.groups else "--no-groups")
         found = folder / "audit.json"
         _step(folder / "plan.txt", plan, *sizes, *budget, *quiet)
-        _step(folder / "sanity.txt", sanity, *tested, *_argv(args, "n_fits"))
+        _step(folder / "sanity.txt", sanity, *tested, *words_of(args, "n_fits"))
         _step(folder / "audit.txt", audit, *tested, "--out", found)
         if (model / "model.json").exists():  # its budget is spent
             print(f"fit: done before, see {model}")
@@ -89,9 +93,9 @@ def run(args: Namespace) -> None:
             _step(folder / "fit.txt", fit, *fitted, "--out", model)
         if args.calibration is not None:
             _calibrate(args, model, folder / "calibration.json")
-        told = [*_argv(args, "test", "ledger", "dataset"), "--audit", found]
+        told = [*words_of(args, "test", "ledger", "dataset"), "--audit", found]
         html, card = folder / "report.html", folder / "card.md"
-        _call(report, model, "--out", html, "--card", card, *told)
+        call(report, model, "--out", html, "--card", card, *told)
 
 
 def _check_options(args: Namespace, folder: Path) -> None:
@@ -113,15 +117,6 @@ def _check_options(args: Namespace, folder: Path) -> None:
         )
 
 
-def _argv(args: Namespace, *names: str) -> list[str]:
-    """Return the options of these names that were given, as words."""
-    return [
-        word
-        for name, value in options.given(args, names).items()
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
-
-
 def _step(path: Path, verb: Any, *words: Any) -> None:
     """Run a verb, unless it was, and keep what it prints if it does not fail."""
     name = path.stem
@@ -132,19 +127,10 @@ def _step(path: Path, verb: Any, *words: Any) -> None:
     printed = io.StringIO()
     try:
         with redirect_stdout(printed):
-            _call(verb, *words)
+            call(verb, *words)
     finally:
         print(printed.getvalue(), flush=True)
     files.write_file(path, printed.getvalue().encode())
-
-
-def _call(verb: Any, *words: Any) -> None:
-    """Run the command line of a verb."""
-    parser = ArgumentParser(prog="privfeat")
-    verb.add_parser(parser.add_subparsers(dest="verb"))
-    name = verb.__name__.rpartition(".")[2]
-    args = parser.parse_args([name, *map(str, words)])
-    args.run(args)
 
 
 def _calibrate(args: Namespace, model: Path, path: Path) -> None:

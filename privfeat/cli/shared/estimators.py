@@ -9,21 +9,13 @@ from typing import Any
 from privfeat.cli.shared import options
 from privfeat.cli.shared.terminal import CommandError
 
-# Parameters whose options have other names.
-_OPTIONS = {
-    "random_state": "--seed",
-    "classes": "--n-classes, or by the folders of --data",
-    "expected_batch_size": "--batch",
-    "checkpoint_dir": "--checkpoints",
-}
-
 
 def parameters(args: Namespace) -> dict[str, Any]:
     """Return the constructor parameters that options or ``--set`` give."""
     named = options.given(args, options.PARAMETERS)
     settings = parse_settings(args.set)
     for name in sorted(settings.keys() & {*named, "classes", "ledger"}):
-        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        option = options.name_of(name)
         raise CommandError(
             f"--set must not repeat an option: --set {name}=... must be given as "
             f"{option}."
@@ -65,7 +57,7 @@ def as_options(text: str, args: Namespace) -> str:
     """
     for name in options.PARAMETERS:
         if hasattr(args, name) and "_" in name:
-            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            option = options.name_of(name)
             text = re.sub(rf"(?<![\w-]){name} must", f"{option} must", text)
     return text
 

@@ -18,6 +18,22 @@ _CHECKPOINTS = ("checkpoint_dir", "checkpoint_every")
 _BOUNDS = ("max_labels", "max_group_size")
 # all options that are parameters of an estimator
 PARAMETERS = (*PRIVACY, *_BOUNDS, *_TRAINING, *_CHECKPOINTS)
+# parameters whose options have other names
+_NAMES = {
+    "random_state": "--seed",
+    "classes": "--n-classes, or by the folders of --data",
+    "expected_batch_size": "--batch",
+    "checkpoint_dir": "--checkpoints",
+}
+
+
+def name_of(parameter: str) -> str:
+    """Return the option that gives a parameter.
+
+    >>> name_of("clip_norm"), name_of("random_state")
+    ('--clip-norm', '--seed')
+    """
+    return _NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def verb(
@@ -78,6 +94,15 @@ def add_privacy(parser: ArgumentParser, *, linear: bool = True) -> None:
         add("--arithmetic", choices=ARITHMETICS, help=how)
     seed = "reproducible noise, for tests and published experiments: not private"
     add("--seed", dest="random_state", metavar="SEED", type=int, help=seed)
+
+
+def add_length(parser: ArgumentParser) -> Any:
+    """Add ``--epochs`` and ``--batch``; return what adds to their group."""
+    add = parser.add_argument_group("training").add_argument
+    add("--epochs", type=float, help="passes over the images (default 10)")
+    size = "expected size (default 256); at most the number of images, or users"
+    add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
+    return add
 
 
 def add_ledger(parser: ArgumentParser) -> None:
