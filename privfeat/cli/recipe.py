@@ -22,7 +22,7 @@ from typing import Any
 
 from privfeat.cli import train
 from privfeat.cli.shared import estimators, files, images, options, terminal
-from privfeat.cli.shared.commands import call, settings_of, words_of
+from privfeat.cli.shared.commands import call, flags_of, settings_of, words_of
 from privfeat.cli.shared.terminal import CommandError
 
 _NOT_PRIVATE = """\
@@ -140,15 +140,11 @@ def _training(args: Namespace, chosen: Any, optimizer: str) -> list[str]:
     """Return the words that train with the chosen setting, but for the data."""
     words = words_of(args, *_FIT)
     words += [] if _budget(args) else ["--epsilon", "1"]
-    words += [flag for flag in ("--grey", "--skip-bad") if getattr(args, _name(flag))]
+    words += flags_of(args, "grey", "skip_bad")
     words += ["--learning-rate", f"{chosen.learning_rate:.6g}"]
     words += ["--clip-norm", f"{chosen.clip_norm:.6g}", *settings_of(args)]
     named = any(one.startswith("optimizer=") for one in args.set)
     return words if named else [*words, "--set", f"optimizer={optimizer}"]
-
-
-def _name(flag: str) -> str:
-    return flag.removeprefix("--").replace("-", "_")
 
 
 def _train(args: Namespace, model: Path, words: list[str]) -> None:

@@ -44,19 +44,13 @@ def add_parser(verbs: Any) -> None:
         "privfeat-extract",
     )
     options.add_privacy(parser, linear=False)
-    add = options.add_length(parser)
-    add("--learning-rate", type=float, help=_RATE)
-    add("--clip-norm", type=float, help=_CLIP)
+    add = options.add_training(parser)
     folder = "keep checkpoints there, and go on from them if the fit was interrupted"
     add("--checkpoints", dest="checkpoint_dir", metavar="DIR", help=folder)
     every = "steps between checkpoints (default 100)"
     add("--checkpoint-every", metavar="STEPS", type=int, help=every)
     restore = "do not fit: save in --out the model of the finished fit of --checkpoints"
     add("--restore", action="store_true", help=restore)
-
-
-_RATE = "peak rate of the optimizer (default 0.001; with --groups 1)"
-_CLIP = "bound on the gradient of an image, or user (default 1)"
 
 
 def run(args: Namespace) -> None:

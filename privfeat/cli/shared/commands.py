@@ -19,6 +19,11 @@ def words_of(args: Namespace, *names: str) -> list[str]:
     ]
 
 
+def flags_of(args: Namespace, *names: str) -> list[str]:
+    """Return those of these flags that were given, as words."""
+    return [options.name_of(name) for name in names if getattr(args, name)]
+
+
 def settings_of(args: Namespace) -> list[str]:
     """Return what was given with ``--set``, as words."""
     return [word for one in args.set for word in ("--set", one)]

@@ -85,7 +85,11 @@ def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
 
 
 def load_tested(args: Namespace) -> Any:
-    """Return the saved model that is tested, or the name of an estimator."""
+    """Return the saved model that is tested, a network, or the name of an estimator."""
+    if args.network is not None:
+        from privfeat import DPSGDClassifier
+
+        return DPSGDClassifier(model=args.network)
     if args.saved is None:
         return args.estimator
     from privfeat import persistence
@@ -94,6 +98,14 @@ def load_tested(args: Namespace) -> Any:
     if not has_one_label(model):
         raise CommandError("--model is for classifiers with one label a record.")
     return model
+
+
+def shape_of_image(args: Namespace, basis: Any) -> tuple[int, ...]:
+    """Return the shape of a record of a network that is tested; () of rows."""
+    if args.network is not None:
+        return (args.image_size, args.image_size, 1 if args.grey else 3)
+    shape: tuple[int, ...] = getattr(basis, "input_shape_", ())
+    return shape
 
 
 def has_one_label(model: Any) -> bool:

@@ -100,6 +100,42 @@ def public_records(args: Namespace) -> tuple[int, tuple[Any, ...]]:
     return len(names), (X, y, *test[:2])
 
 
+def labelled_images(
+    option: str, folder: str, model: str | Path, network: Any
+) -> tuple[Any, Any]:
+    """Return images and labels of ``CLASS/*``, as a saved network takes them."""
+    from privfeat.networks.images.records import read_folder
+    from privfeat.persistence import load_class_names
+
+    shape = network.input_shape_
+    if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
+        raise CommandError(f"{option} is for networks of square images, got {shape}.")
+    if not Path(folder).is_dir():
+        raise CommandError(f"{option} must be a folder of images, got {folder!r}.")
+    mode = "L" if shape[2] == 1 else "RGB"
+    X, y, names, _ = read_folder(folder, size=shape[0], mode=mode)
+    if load_class_names(model) not in (None, names):
+        raise CommandError(f"{folder} must have the classes of {model}.")
+    return X, y
+
+
+def classes_of(data: str) -> tuple[int, int, bool]:
+    """Return the number of classes of images, their side, and whether they are grey.
+
+    No image is read. The side is 0 if it is not that of an HDF5 file.
+    """
+    from privfeat.data.images import open_images
+    from privfeat.data.splits import folders_of
+
+    root = Path(data)
+    if root.is_file():
+        found = open_images(root)
+        shape = found.images.shape
+        return len(found.class_names or ()), min(shape[1:3]), shape[3] == 1
+    below = root / "train" if (root / "train").is_dir() else root
+    return len({name.partition("/")[0] for name in folders_of(below)}), 0, False
+
+
 def _read_file(
     args: Namespace, path: Path
 ) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:

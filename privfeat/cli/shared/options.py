@@ -105,6 +105,16 @@ def add_length(parser: ArgumentParser) -> Any:
     return add
 
 
+def add_training(parser: ArgumentParser) -> Any:
+    """Add what changes a training; return what adds to its group."""
+    add = add_length(parser)
+    rate = "peak rate of the optimizer (default 0.001; with --groups 1)"
+    add("--learning-rate", type=float, help=rate)
+    clip = "bound on the gradient of an image, or user (default 1)"
+    add("--clip-norm", type=float, help=clip)
+    return add
+
+
 def add_ledger(parser: ArgumentParser) -> None:
     """Add ``--ledger`` and ``--dataset``."""
     add = parser.add_argument_group("ledger").add_argument
@@ -141,6 +151,13 @@ def tested() -> ArgumentParser:
     what.add_argument("--estimator", choices=ESTIMATORS, help="what to test")
     model = "test fits with the parameters of a saved model, which may be a network"
     what.add_argument("--model", dest="saved", metavar="DIR", help=model)
+    network = "test a network that `train` knows by this name, before it is trained"
+    what.add_argument("--network", metavar="NAME", help=network)
+    size = "with --network: side of the images (default 32)"
+    parent.add_argument("--image-size", type=int, default=32, help=size)
+    parent.add_argument(
+        "--grey", action="store_true", help="with --network: one channel"
+    )
     return parent
 
 
