@@ -38,8 +38,11 @@ def main() -> None:
         epochs=args.epochs,
         expected_batch_size=args.batch,
         optimizer="heavy_ball",
+        accounting="rdp",  # at once, for a little more noise
     )
-    found = clipping_recipe(base, *public, n_samples=args.records, progress=print)
+    found = clipping_recipe(
+        base, *public, n_samples=args.records, path=args.kept, progress=print
+    )
     rows = [
         [
             trial.step,
@@ -105,6 +108,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epochs", type=float, default=20.0)
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--seeds", type=int, default=3, help="private fits of each")
+    parser.add_argument("--kept", type=Path, help="what the recipe found, to go on")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
