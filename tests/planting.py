@@ -75,6 +75,7 @@ SEAMS = {
     "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs
     "measured curves": _at(".analysis.curves:_sets"),
+    "fit on public records": _at(".analysis.tuning.kept:PublicFits.add"),
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "memory limits of containers": _at(".linear.cost:_CGROUPS"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),

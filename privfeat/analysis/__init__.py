@@ -3,6 +3,8 @@
 tan.py, tan_search.py
     Total amount of noise of DP-SGD, settings that share it, and which of them is best
     on public records (Sander et al. 2023).
+tuning/
+    Clip norm and rate of DP-SGD by public records (Kurakin et al. 2022).
 central_limit.py
     Gaussian DP by the central limit, as some papers account: an approximation.
 planning.py, batches.py, public_trials.py

@@ -6,8 +6,6 @@ References
    ICML 2023. Section 4.3, Table 3.
 """
 
-import json
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +15,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from privfeat._checks import check_int, check_positive, check_real
-from privfeat._files import write_atomically
-from privfeat._messages import without_warnings
 from privfeat.analysis.tan import TrainingSettings
-from privfeat.exceptions import PrivacyWarning
+from privfeat.analysis.tuning.kept import PublicFits
 
 
 class SimulatedSettings(NamedTuple):
@@ -92,50 +88,25 @@ def simulate_settings(
                 f"{factor:g} for a batch of {settings.batch_size}. Pass a larger one."
             )
     shared = {"noise_multiplier": noise_multiplier / factor, "epsilon": None}
-    basis = clone(estimator).set_params(**shared)
-    searched = {
-        "estimator": repr(basis),
-        "factor": factor,
-        "records": [list(np.shape(rows)) for rows in (X, X_test)],
-        "labels": [zlib.crc32(np.asarray(v).tobytes()) for v in (y, y_test)],
-    }
-    known = _read(path, searched)
+    data = (X, y, X_test, y_test)
+    fits = PublicFits(
+        clone(estimator).set_params(**shared), data, path, {"factor": factor}
+    )
     results = []
     for settings in candidates:
         name = "{} {} {:.17g}".format(*settings)
-        scores = known.setdefault(name, [])
-        while len(scores) < n_repeats:
+        while len(scores := fits.known(name)) < n_repeats:
             progress(
                 f"{settings.n_iter} steps of {settings.batch_size / factor:g} records, "
                 f"run {len(scores) + 1} of {n_repeats} ..."
             )
-            private = clone(basis).set_params(
-                expected_batch_size=settings.batch_size / factor,
-                n_iter=settings.n_iter,
-                learning_rate=settings.learning_rate,
+            fits.add(
+                name,
+                {
+                    "expected_batch_size": settings.batch_size / factor,
+                    "n_iter": settings.n_iter,
+                    "learning_rate": settings.learning_rate,
+                },
             )
-            # their huge epsilon is no promise
-            with without_warnings(PrivacyWarning):
-                scores.append(float(private.fit(X, y).score(X_test, y_test)))
-            if path is not None:
-                found = {"search": searched, "accuracies": known}
-                write_atomically(path, f"{json.dumps(found, indent=2)}\n".encode())
         results.append(SimulatedSettings(settings, tuple(scores[:n_repeats])))
     return results
-
-
-def _read(path: Path | None, searched: dict[str, Any]) -> dict[str, list[float]]:
-    """Return the accuracies that the file of a search holds; none if there is none."""
-    if path is None or not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        same, known = found["search"] == searched, dict(found["accuracies"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} must be a file of a search.") from error
-    if not same:
-        raise ValueError(
-            f"{path} must be of a search with these parameters and records, but is of "
-            "another. Name a new file."
-        )
-    return known

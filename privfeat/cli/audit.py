@@ -126,7 +126,8 @@ def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int]:
     import numpy as np
 
     if args.public is None:
-        shape = getattr(basis, "input_shape_", (getattr(basis, "n_features_in_", 200),))
+        shape = estimators.shape_of_image(args, basis)
+        shape = shape or (getattr(basis, "n_features_in_", 200),)
         shape = (args.n_features,) if args.n_features else shape
         n_classes = args.n_classes or len(getattr(basis, "classes_", range(10)))
         return _synthetic(args.n_samples or 1000, shape, n_classes)

@@ -2,7 +2,8 @@
 
 Print how noisy each estimator will be, roughly what that costs in accuracy, what more
 data would buy, and which estimator to use. Read no private record. With --public, try
-the estimators on public features with that noise. For example
+the estimators on public features with that noise. Without --d, plan a network. For
+example
 
     privfeat plan --n 50000 --d 768 --classes 100 --epsilon 1
 """
@@ -15,6 +16,7 @@ from privfeat.cli.shared import files, options, terminal
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
+    from privfeat.analysis.batches import BatchSetting
     from privfeat.analysis.planning import Outlook
     from privfeat.analysis.public_trials import Trial
 
@@ -32,7 +34,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     add = options.verb(verbs, run, options.compared()).add_argument
     add("--n", type=int, required=True, help="number of records")
-    add("--d", type=int, required=True, help="number of features")
+    add("--d", type=int, help="number of features; without it, plan a network alone")
     add("--classes", type=int, required=True, help="number of classes")
     add("--epsilon", type=float, required=True, help="the budget")
     add(
@@ -42,14 +44,27 @@ def add_parser(verbs: Any) -> None:
     )
     more = "show what so many times the records would buy (default 2)"
     add("--data-factor", metavar="F", type=float, default=2.0, help=more)
+    size = "a batch size to show in the table of networks"
+    add("--batch", type=int, help=size)
     epochs = "for the table of batch sizes (default 10)"
     add("--epochs", type=float, default=10.0, help=epochs)
 
 
 def run(args: Namespace) -> None:
     """Print the plan."""
-    from privfeat.analysis.planning import plan
+    from privfeat.analysis.planning import delta_warnings, plan
 
+    if args.d is None:
+        if args.public is not None:
+            raise CommandError("--d must be given with --public: how many features.")
+        print(
+            f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
+            f"{args.n:,} records, {args.classes} classes"
+        )
+        for warning in delta_warnings(args.delta, args.n):
+            print(f"warning: {warning}")
+        _print_batches(args)
+        return
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
     sizes = (args.n, args.d, args.classes)
     found = plan(*sizes, **budget, data_factor=args.data_factor)
@@ -141,6 +156,8 @@ def _print_batches(args: Namespace) -> None:
     from privfeat.analysis.batches import noise_by_batch_size
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]
+    if args.batch is not None:
+        sizes = sorted({*sizes, args.batch})
     rows = noise_by_batch_size(
         args.n, sizes, epsilon=args.epsilon, delta=args.delta, n_epochs=args.epochs
     )
@@ -154,3 +171,19 @@ def _print_batches(args: Namespace) -> None:
             f"  {row.batch_size:10d} {row.noise_multiplier:17.4g} "
             f"{row.noise_per_example:18.3g} {row.learning_rate:14g}"
         )
+    if args.d is None:
+        chosen = args.batch or sizes[-1]
+        _print_more_data(args, next(r for r in rows if r.batch_size == chosen))
+
+
+def _print_more_data(args: Namespace, row: "BatchSetting") -> None:
+    """Print what the same steps cost with more records."""
+    from privfeat.analysis.tan import TAN
+
+    now = TAN(row.batch_size / args.n, row.noise_multiplier, row.n_iter)
+    more = now.with_more_data(args.data_factor)
+    epsilon = more.epsilon(args.delta / args.data_factor, accountant="rdp")
+    print(
+        f"more data: {args.data_factor:g} times the records, the same steps of "
+        f"{row.batch_size} records: epsilon {epsilon:.3g}"
+    )

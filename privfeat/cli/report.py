@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli.shared import estimators, files, options
+from privfeat.cli.shared import estimators, files, images, options
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
@@ -94,7 +94,10 @@ def _measured(
     if not estimators.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
     if hasattr(estimator, "input_shape_"):
-        return report_of(estimator, *_test_images(args, estimator.input_shape_))
+        if Path(args.test).is_dir():
+            _refuse_training(args, Path(args.test).resolve().name)
+        X, y = images.labelled_images("--test", args.test, args.model, estimator)
+        return report_of(estimator, X, y)
     split = files.open_public(args, "test", made, None, one_label=True)
     _refuse_training(args, split.name)
     return report_of(estimator, split.X, split.y[:])
@@ -108,23 +111,6 @@ def _refuse_training(args: Namespace, split: str) -> None:
             "accuracy on training records says something about them. Pass another, or "
             "--unseen if the model was fitted on others."
         )
-
-
-def _test_images(args: Namespace, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return images and labels, as ``privfeat train`` reads them."""
-    from privfeat.networks.images.records import read_folder
-    from privfeat.persistence import load_class_names
-
-    if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
-        raise CommandError(f"--test is for networks of square images, got {shape}.")
-    if not Path(args.test).is_dir():
-        raise CommandError(f"--test must be a folder of images, got {args.test!r}.")
-    _refuse_training(args, Path(args.test).resolve().name)
-    mode = "L" if shape[2] == 1 else "RGB"
-    X, y, names, _ = read_folder(args.test, size=shape[0], mode=mode)
-    if load_class_names(args.model) not in (None, names):
-        raise CommandError(f"{args.test} must have the classes of {args.model}.")
-    return X, y
 
 
 def _recipe(name: str, params: dict[str, Any], version: str) -> str:

@@ -48,7 +48,7 @@ def run(args: Namespace) -> None:
     rates: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
     of_images: dict[str, Any] = {"n_users": args.n_users, "n_patterns": args.n_patterns}
-    shape: tuple[int, ...] = getattr(basis, "input_shape_", ())
+    shape = estimators.shape_of_image(args, basis)
     if len(shape) == 3:
         side, channels = min(shape[:2]), shape[2]
         of_labels["n_features"] = (side, side, channels)

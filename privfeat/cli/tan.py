@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privfeat.cli.shared import estimators, files, options, terminal
+from privfeat.cli.shared import estimators, options, terminal
+from privfeat.cli.shared.images import public_records
 from privfeat.cli.shared.terminal import CommandError
-from privfeat.cli.train import read_data
 
 _STEP_FACTORS = [0.125, 0.25, 1.0, 4.0]
 
@@ -111,7 +111,7 @@ def _search(args: Namespace, candidates: list[Any]) -> dict[str, Any]:
     from privfeat.analysis.tan import TAN
     from privfeat.analysis.tan_search import simulate_settings
 
-    classes, data = _public(args)
+    classes, data = public_records(args)
     # the rates of the candidates are for plain SGD
     params = {"model": args.model, "classes": range(classes), "optimizer": "sgd"}
     params |= estimators.parse_settings(args.set)
@@ -134,30 +134,6 @@ def _search(args: Namespace, candidates: list[Any]) -> dict[str, Any]:
         ],
         "best": {**best._asdict(), "epsilon": cost.epsilon(delta), "delta": delta},
     }
-
-
-def _public(args: Namespace) -> tuple[int, tuple[Any, ...]]:
-    """Return the number of classes, and records and labels to train and to test on."""
-    from privfeat.data import FeatureFileError, open_features
-
-    path = Path(args.public)
-    if path.is_file():
-        try:
-            names = open_features(path).class_names
-        except FeatureFileError:
-            names = None  # images, or what `read_data` refuses
-        if names is not None:
-            rows = (
-                files.open_split(f"{path}:{split}", split, one_label=True)
-                for split in ("train", "test")
-            )
-            return len(names), tuple(part for r in rows for part in (r.X[:], r.y))
-    given = {"data": args.public, "image_size": args.image_size}
-    read = Namespace(**given, grey=False, skip_bad=False, max_group_size=None)
-    _, (X, y, names, _), _, test = read_data(read)
-    if test is None:
-        raise CommandError(f"--public must hold a test split, got {args.public!r}.")
-    return len(names), (X, y, *test[:2])
 
 
 def _text(found: dict[str, Any]) -> str:

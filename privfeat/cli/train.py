@@ -7,17 +7,25 @@ Needs `pip install 'privfeat[train]'`.
 
 import warnings
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privfeat.cli.shared import estimators, files, job, models, options, terminal
+from privfeat.cli.shared import (
+    estimators,
+    files,
+    images,
+    job,
+    models,
+    options,
+    terminal,
+)
 from privfeat.cli.shared.terminal import CommandError
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = options.verb(verbs, run, options.fitted(), job.options())
+    seen = images.options("wrn_16_4")
+    parser = options.verb(verbs, run, seen, options.fitted(), job.options())
     add = parser.add_argument
     add(
         "--data",
@@ -28,11 +36,6 @@ def add_parser(verbs: Any) -> None:
         "likewise test/, and class_names; train/groups says whose each image is. The "
         "names of the classes become public",
     )
-    add("--model", default="wrn_16_4", help=_MODEL)
-    add("--image-size", type=int, default=32, help=_SIDE)
-    skip = "list images that cannot be decoded and go on, instead of stopping"
-    add("--skip-bad", action="store_true", help=skip)
-    add("--grey", action="store_true", help="one channel, no colours")
     add(
         "--groups",
         metavar="FILE",
@@ -41,27 +44,13 @@ def add_parser(verbs: Any) -> None:
         "privfeat-extract",
     )
     options.add_privacy(parser, linear=False)
-    add = parser.add_argument_group("training").add_argument
-    add("--epochs", type=float, help="passes over the images (default 10)")
-    size = "expected size (default 256); at most the number of images, or users"
-    add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
-    add("--learning-rate", type=float, help=_RATE)
-    add("--clip-norm", type=float, help=_CLIP)
+    add = options.add_training(parser)
     folder = "keep checkpoints there, and go on from them if the fit was interrupted"
     add("--checkpoints", dest="checkpoint_dir", metavar="DIR", help=folder)
     every = "steps between checkpoints (default 100)"
     add("--checkpoint-every", metavar="STEPS", type=int, help=every)
     restore = "do not fit: save in --out the model of the finished fit of --checkpoints"
     add("--restore", action="store_true", help=restore)
-
-
-_MODEL = (
-    "a name in privfeat.networks.NETWORKS, or such as 'simpleVGG-32(2)-64(2)-128' "
-    "(default wrn_16_4)"
-)
-_RATE = "peak rate of the optimizer (default 0.001; with --groups 1)"
-_CLIP = "bound on the gradient of an image, or user (default 1)"
-_SIDE = "side to which the images of a folder are resized (default 32)"
 
 
 def run(args: Namespace) -> None:
@@ -87,7 +76,7 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     if Path(str(params.get("weights"))).is_dir():
         params["weights"] = _parameters_of(params["weights"])
     warnings.filterwarnings("always", message="skipped ")
-    below, (X, y, names, paths), groups, test = read_data(args)
+    below, (X, y, names, paths), groups, test = images.read_data(args)
     if args.groups is not None:
         if paths is None:
             raise CommandError(
@@ -126,99 +115,3 @@ def _parameters_of(folder: str) -> dict[str, Any]:
         )
     found: dict[str, Any] = model.parameters_
     return found
-
-
-def read_data(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
-    """Return the folder below DIR, its images, and those of ``test/`` if it is there.
-
-    Images are in memory, or read as they are used; of an HDF5 file they have no names,
-    but may have users, which come after them.
-
-    The person who has the files is warned of empty classes before anything is charged.
-    """
-    from privfeat.data.splits import folders_of, not_classes
-    from privfeat.networks import read_folder
-
-    root = Path(args.data)
-    if root.is_file():
-        return _read_file(args, root)
-    if not root.is_dir():
-        raise CommandError(f"--data must be a folder or a file, got {args.data!r}.")
-    read = partial(
-        read_folder,
-        size=args.image_size,
-        mode="L" if args.grey else "RGB",
-        skip_bad=args.skip_bad,
-        lazy=None,
-    )
-    below = "train/" if (root / "train").is_dir() else ""
-    if not below and (mistaken := not_classes(folders_of(root))) is not None:
-        raise CommandError(
-            f"--data must be a folder that holds train/, or the classes, got "
-            f"{args.data!r}, of whose folders {mistaken}. Put those of the classes "
-            "into a folder train."
-        )
-    found = read(root / below)
-    _report_empty_classes(root / below, found.class_names, found.labels)
-    folder = root / "test"
-    if not (below and folder.is_dir()):
-        return below, found, None, None
-    test = read(folder)
-    _refuse_links(root / below, found.files, folder, test.files)
-    other = sorted({*found.class_names} ^ {*test.class_names})
-    if other:
-        raise CommandError(
-            f"test/ must have the classes of train/, but only one has {other[0]!r}."
-            " Add an empty folder for it to the other."
-        )
-    _report_empty_classes(folder, found.class_names, test.labels)
-    return below, found, None, (test.images, test.labels, folder)
-
-
-def _read_file(
-    args: Namespace, path: Path
-) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
-    """Return the images of an HDF5 file, as `read_data` does those of a folder."""
-    from privfeat.data.images import has_test, open_images
-
-    X, y, names, groups = open_images(path)
-    if names is None:
-        raise CommandError(
-            f"{path} must hold class_names: to read the classes from the labels would "
-            "not be private. Add them."
-        )
-    if groups is not None and args.max_group_size is None:
-        raise CommandError(
-            f"{path} names the user of each image. Pass --max-group-size to protect "
-            "all images of a user together, or remove train/groups from it to protect "
-            "each image on its own."
-        )
-    _report_empty_classes(path, names, y)
-    test = None
-    if has_test(path, "train/images", "test/images"):
-        found = open_images(path, images="test/images", labels="test/labels")
-        test = found.images, found.labels, path / "test"
-    return "", (X, y, names, None), groups, test
-
-
-def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -> None:
-    """Raise CommandError if an image of ``test/`` is one of ``train/``."""
-    known = {_identity(split / file) for file in train}
-    if any(_identity(other / file) in known for file in test):
-        raise CommandError(
-            f"{other} must not lead to images of {split}, got a link. An accuracy on "
-            "training images says something about them."
-        )
-
-
-def _identity(file: Path) -> tuple[int, int]:
-    state = file.stat()
-    return state.st_dev, state.st_ino
-
-
-def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
-    for place in sorted(set(range(len(names))) - {*labels.tolist()}):
-        terminal.warn(
-            f"{folder / names[place]} holds no image that was read. It stays a class, "
-            "since folders are public: remove it everywhere if it is none."
-        )

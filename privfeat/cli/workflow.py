@@ -1,10 +1,10 @@
 """``privfeat workflow``: plan, sanity, audit, fit, calibrate, report in one folder.
 
 Run `plan`, `sanity`, `audit` and `fit`, calibrate (with --calibration), and `report`,
-with the same estimator and budget. Keep in DIR what each prints (the workflow of van
-der Veen et al. 2018, Section 3, for features). The tests of the estimator, on synthetic
-rows, come before the fit, so that a fault costs no budget. The same command goes on
-where it was stopped. For example
+with the same estimator and budget; with --data a network, and `train` for `fit`. Keep
+in DIR what each prints (the workflow of van der Veen et al. 2018, Section 3). The tests
+of the estimator, on synthetic rows, come before the fit, so that a fault costs no
+budget. The same command goes on where it was stopped. For example
 
     privfeat workflow results --train private.h5:train --test public.h5:test --n 5000
     --epsilon 1 --ledger private.ledger --dataset photos
@@ -13,33 +13,52 @@ where it was stopped. For example
 import io
 import json
 import math
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import BooleanOptionalAction, Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from privfeat._extras import require
 from privfeat._types import ADJACENCIES
-from privfeat.cli import audit, fit, plan, report, sanity
-from privfeat.cli.shared import files, options
+from privfeat.cli import audit, fit, plan, report, sanity, train
+from privfeat.cli.shared import files, images, options
+from privfeat.cli.shared.commands import call, flags_of, settings_of, words_of
 from privfeat.cli.shared.terminal import CommandError
 
-if TYPE_CHECKING:
-    from privfeat.data import FeatureSplit
-
 _OPTIONS = "workflow.json"
+_TRAINING = ("epochs", "expected_batch_size", "learning_rate", "clip_norm")
+# of networks alone: folders of features do not name them
+_OF_IMAGES = ("data", "model", "image_size", "grey", "skip_bad", *_TRAINING)
+_BATCH = 256  # the default of a network
+# The least that a fit of a test has: rows of `sanity`, and members in `audit`.
+_SANITY_RECORDS = 100
+_AUDIT_RECORDS = 500
+
+
+class _Plan(NamedTuple):
+    """What the verbs are given: of features, or of images."""
+
+    plan: list[Any]
+    sanity: list[Any]
+    audit: list[Any]
+    verb: Any
+    fit: list[Any]
+    test: str | None
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = options.verb(verbs, run, options.set_and_quiet())
+    seen = images.options("wrn_16_4")
+    parser = options.verb(verbs, run, seen, options.set_and_quiet())
     add = parser.add_argument
     add("out", metavar="DIR", help="for the model, the report and what was printed")
-    rows = "private rows (split train if there are several)"
-    add("--train", metavar="FILE[:SPLIT]", required=True, help=rows)
-    rows = "PUBLIC rows to measure accuracy and calibration on"
-    add("--test", metavar="FILE[:SPLIT]", help=rows)
-    rows = "other PUBLIC rows, to set how confident the model is"
+    private = parser.add_mutually_exclusive_group(required=True).add_argument
+    rows = "private rows (split train if there are several), for --estimator"
+    private("--train", metavar="FILE[:SPLIT]", help=rows)
+    private("--data", help="private images, as for `train`, for the network --model")
+    rows = "PUBLIC rows, or folder of images, to measure accuracy and calibration on"
+    add("--test", metavar="FILE[:SPLIT]", help=f"{rows} (of --data test/ by default)")
+    rows = "other PUBLIC ones, to set how confident the model is"
     add("--calibration", metavar="FILE[:SPLIT]", help=rows)
     add("--n", type=int, required=True, help="number of records, roughly: it is public")
     number = "number of classes, known to everyone; needed if FILE names none"
@@ -53,6 +72,7 @@ def add_parser(verbs: Any) -> None:
     add("--max-group-size", type=int, help=size)
     add("--n-fits", type=int, help="fits of each `sanity` test (default 30 and 10)")
     options.add_ledger(parser)
+    options.add_training(parser)
 
 
 def run(args: Namespace) -> None:
@@ -64,49 +84,97 @@ def run(args: Namespace) -> None:
     check_packages()
     if not 0.0 < args.epsilon < math.inf:
         raise CommandError(f"--epsilon must be finite and > 0, got {args.epsilon:g}.")
+    given = _of_features(args) if args.data is None else _of_images(args)
+    quiet = ["--quiet"] if args.quiet else []
+    budget = [*words_of(args, "epsilon", "delta", "adjacency"), *quiet]
+    tested = [*budget, *settings_of(args)]
+    with files.output_folder(args.out) as folder:
+        _check_options(args, folder)
+        model, found = folder / "model", folder / "audit.json"
+        _step(folder / "plan.txt", plan, *given.plan, *budget)
+        fits = words_of(args, "n_fits")
+        _step(folder / "sanity.txt", sanity, *given.sanity, *tested, *fits)
+        _step(folder / "audit.txt", audit, *given.audit, *tested, "--out", found)
+        charged = words_of(args, "ledger", "dataset")
+        name = given.verb.__name__.rpartition(".")[2]
+        if (model / "model.json").exists():  # its budget is spent
+            print(f"{name}: done before, see {model}")
+        else:
+            fitted = [*given.fit, *tested, *charged, "--out", model]
+            _step(folder / f"{name}.txt", given.verb, *fitted)
+        if args.calibration is not None:
+            _calibrate(args.calibration, given.test, model, folder / "calibration.json")
+        told = [*charged, "--audit", found]
+        told += [] if given.test is None else ["--test", given.test]
+        html, card = folder / "report.html", folder / "card.md"
+        call(report, model, "--out", html, "--card", card, *told)
+
+
+def _of_features(args: Namespace) -> _Plan:
+    """Return what the verbs are given for an estimator on features."""
+    for name in options.given(args, _TRAINING):
+        raise CommandError(
+            f"{options.name_of(name)} is for --data. Pass --set NAME=VALUE."
+        )
     train = files.open_split(args.train, preferred="train", one_label=True)
     n_classes = len(train.class_names or ()) or args.n_classes
     if n_classes is None:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
-    public = {
-        name: files.open_public(
-            args, name, files.origin(args.train), train, one_label=True
+    for name in options.given(args, ("test", "calibration")):
+        files.open_public(args, name, files.origin(args.train), train, one_label=True)
+    estimator = ["--estimator", args.estimator]
+    fitted = words_of(args, "train", "test", "n_classes", "max_group_size")
+    if args.groups is not None:
+        fitted.append("--groups" if args.groups else "--no-groups")
+    tested = [*estimator, *_users(args)]
+    sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
+    return _Plan(sizes, tested, tested, fit, [*estimator, *fitted], args.test)
+
+
+def _of_images(args: Namespace) -> _Plan:
+    """Return what the verbs are given for a network on images."""
+    if args.groups is not None:
+        raise CommandError(
+            "--groups is for features. Pass --max-group-size with an HDF5 file that "
+            "says whose each image is, or run the verbs one by one."
         )
-        for name in ("test", "calibration")
-        if getattr(args, name) is not None
-    }
-    with files.output_folder(args.out) as folder:
-        _check_options(args, folder)
-        model, budget = folder / "model", _argv(args, "epsilon", "delta", "adjacency")
-        quiet = ["--quiet"] if args.quiet else []
-        settings = [word for one in args.set for word in ("--set", one)]
-        size = args.max_group_size
-        users = [] if size is None else ["--set", f"max_group_size={size}"]
-        tested = ["--estimator", args.estimator, *budget, *settings, *users, *quiet]
-        sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
-        fitted = ["--estimator", args.estimator, *budget, *settings, *quiet]
-        fitted += _argv(args, "train", "test", "n_classes", "max_group_size")
-        fitted += _argv(args, "ledger", "dataset")
-        if args.groups is not None:
-            fitted.append("--groups" if args.groups else "--no-groups")
-        found = folder / "audit.json"
-        _step(folder / "plan.txt", plan, *sizes, *budget, *quiet)
-        _step(folder / "sanity.txt", sanity, *tested, *_argv(args, "n_fits"))
-        _step(folder / "audit.txt", audit, *tested, "--out", found)
-        if (model / "model.json").exists():  # its budget is spent
-            print(f"fit: done before, see {model}")
-        else:
-            _step(folder / "fit.txt", fit, *fitted, "--out", model)
-        if args.calibration is not None:
-            _calibrate(public, model, folder / "calibration.json")
-        told = [*_argv(args, "test", "ledger", "dataset"), "--audit", found]
-        html, card = folder / "report.html", folder / "card.md"
-        _call(report, model, "--out", html, "--card", card, *told)
+    for name, folder in options.given(args, ("test", "calibration")).items():
+        images.check_apart(f"--{name}", folder, args.data)
+    n_classes, side, grey = images.classes_of(args.data)
+    size = ["--image-size", side or args.image_size]
+    size += ["--grey"] if args.grey or grey else []
+    tested = ["--network", args.model, *size, *_users(args)]
+    for name in ("epochs", "learning_rate", "clip_norm"):
+        for value in options.given(args, (name,)).values():
+            tested += ["--set", f"{name}={value:g}"]
+    per_user = 1 if args.max_group_size is None else 10
+    own_batch = any(one.startswith("expected_batch_size=") for one in args.set)
+
+    def of_few(n_units: int) -> list[str]:
+        """Return the words of a batch that so many records, or users, can fill."""
+        batch = min(args.expected_batch_size or _BATCH, n_units)
+        return [] if own_batch else ["--set", f"expected_batch_size={batch:g}"]
+
+    fitted = words_of(args, "data", "model", "image_size", "max_group_size", *_TRAINING)
+    fitted += flags_of(args, "grey", "skip_bad")
+    folder = Path(args.data) / "test"
+    test = str(folder) if args.test is None and folder.is_dir() else args.test
+    batch = ["--batch", int(args.expected_batch_size or _BATCH)]
+    sizes = ["--n", args.n, "--classes", n_classes, *batch, *words_of(args, "epochs")]
+    few = [*tested, *of_few(_SANITY_RECORDS // per_user)]
+    more = [*tested, *of_few(_AUDIT_RECORDS // (args.max_group_size or 1))]
+    return _Plan(sizes, few, more, train, fitted, test)
+
+
+def _users(args: Namespace) -> list[str]:
+    size = args.max_group_size
+    return [] if size is None else ["--set", f"max_group_size={size}"]
 
 
 def _check_options(args: Namespace, folder: Path) -> None:
     """Refuse a folder of another workflow: its files would be mixed up."""
-    kept = {k: v for k, v in vars(args).items() if k not in ("run", "quiet", "debug")}
+    left_out = {"run", "quiet", "debug", *(() if args.data else _OF_IMAGES)}
+    kept = {k: v for k, v in vars(args).items() if k not in left_out}
     ledger = files.open_ledger(args)
     # by its name: a URL may hold a password
     kept["ledger"] = None if ledger is None else ledger.budget.uid
@@ -123,15 +191,6 @@ def _check_options(args: Namespace, folder: Path) -> None:
         )
 
 
-def _argv(args: Namespace, *names: str) -> list[str]:
-    """Return the options of these names that were given, as words."""
-    return [
-        word
-        for name, value in options.given(args, names).items()
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
-
-
 def _step(path: Path, verb: Any, *words: Any) -> None:
     """Run a verb, unless it was, and keep what it prints if it does not fail."""
     name = path.stem
@@ -142,33 +201,32 @@ def _step(path: Path, verb: Any, *words: Any) -> None:
     printed = io.StringIO()
     try:
         with redirect_stdout(printed):
-            _call(verb, *words)
+            call(verb, *words)
     finally:
         print(printed.getvalue(), flush=True)
     files.write_file(path, printed.getvalue().encode())
 
 
-def _call(verb: Any, *words: Any) -> None:
-    """Run the command line of a verb."""
-    parser = ArgumentParser(prog="privfeat")
-    verb.add_parser(parser.add_subparsers(dest="verb"))
-    name = verb.__name__.rpartition(".")[2]
-    args = parser.parse_args([name, *map(str, words)])
-    args.run(args)
-
-
-def _calibrate(public: dict[str, "FeatureSplit"], model: Path, path: Path) -> None:
+def _calibrate(given: str, test: str | None, model: Path, path: Path) -> None:
     """Write the temperature that public rows give, and what it changes on others."""
     from privfeat import TemperatureScaling, persistence
     from privfeat.analysis.metrics import report_of
 
-    clf, rows = persistence.load(model), public["calibration"]
-    scaled = TemperatureScaling(clf, public=True).fit(rows.X, rows.y[:])
+    made, clf = persistence.load_origin(model), persistence.load(model)
+
+    def rows_of(option: str, named: str) -> tuple[Any, Any]:
+        if hasattr(clf, "input_shape_"):
+            return images.labelled_images(option, named, model, clf)
+        rows = files.open_like(named, "test", made, option, one_label=True)
+        return rows.X, rows.y[:]
+
+    X, y = rows_of("--calibration", given)
+    scaled = TemperatureScaling(clf, public=True).fit(X, y)
     found: dict[str, Any] = {"temperature": scaled.temperature_}
-    if "test" in public:
-        test = public["test"]
+    if test is not None:
+        rows = rows_of("--test", test)
         for when, one in (("before", clf), ("after", scaled)):
-            measured = report_of(one, test.X, test.y[:])
+            measured = report_of(one, *rows)
             found[when] = {"ece": measured.ece, "nll": measured.nll}
     files.write_file(path, f"{json.dumps(found, indent=2)}\n".encode())
     print(

@@ -1,12 +1,15 @@
 """DPSGDClassifier: a network for classes."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._checks import check_choice
 from privfeat._messages import array_of
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.problem import Problem
@@ -15,6 +18,8 @@ from privfeat.networks.docstrings import document
 from privfeat.networks.engine import losses
 from privfeat.networks.model import DPSGDModel
 from privfeat.networks.parameters import Model
+
+Vote = Literal["mean", "majority"]
 
 
 @document
@@ -27,6 +32,10 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
     classes : array-like, optional
         Every possible label. None reads them from ``y``, treats them as public and
         warns.
+    vote : {{"mean", "majority"}}, default="mean"
+        What ``n_votes`` views of a record predict: the class of the highest mean score,
+        or the class of most views, whose probabilities are then shares of the views
+        (Sander et al. 2023, Section 4.2).
 
     Attributes
     ----------
@@ -65,6 +74,7 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
 
     model: Model = "simpleVGG-32(2)-64(2)-128(2)-128"
     classes: ArrayLike | None = None
+    vote: Vote = "mean"
     _loss = staticmethod(losses.cross_entropy)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -80,6 +90,14 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the softmax of the scores, of shape (n_samples, n_classes)."""
         return np.asarray(softmax(self._scores(X), axis=1))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._voting()
+
+    def _voting(self) -> Callable[..., Any]:
+        check_choice("vote", self.vote, get_args(Vote))
+        return partial(super()._voting(), majority=self.vote == "majority")
 
     def _problem(self, y: Any) -> Problem:
         labels = array_of(y)

@@ -26,7 +26,7 @@ from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
 from privfeat.networks.engine.clipping import shares_of
 from privfeat.networks.engine.network import Network, check_scores, check_separate
-from privfeat.networks.images.augment import Views, to_inputs, voted
+from privfeat.networks.images.augment import Views, to_inputs
 from privfeat.networks.images.records import (
     TO_UNIT_RANGE,
     as_records,
@@ -267,7 +267,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                 f"{records.shape[1:]}."
             )
         scale = getattr(self, "pixel_scale_", TO_UNIT_RANGE)  # older models have none
-        vote = partial(voted, augmentation=self.augmentation, n_votes=int(self.n_votes))
+        vote = self._voting()
         leaves = {name: jnp.asarray(leaf) for name, leaf in self.parameters_.items()}
         with kept_compiled_code():
             network = network_of(self.model, self.input_shape_, self.n_outputs_)

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -26,7 +27,7 @@ from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.networks.engine.choice import Engine
 from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_clip_norm
-from privfeat.networks.images.augment import Augmentation
+from privfeat.networks.images.augment import Augmentation, voted
 from privfeat.networks.training.adaptive import NormBounds
 from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
@@ -172,6 +173,11 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     def _norm_bounds(self) -> NormBounds:
         """Return how bounds follow the norms."""
         return NormBounds(self.norm_beta, self.norm_share, self.initial_clip_norm)
+
+    def _voting(self) -> Callable[..., Any]:
+        """Return what makes one prediction of the views of a record."""
+        n_votes = int(self.n_votes)
+        return partial(voted, augmentation=self.augmentation, n_votes=n_votes)
 
     def _average(self) -> Average | None:
         """Return which average of the parameters is kept, checked."""

@@ -9,21 +9,13 @@ from typing import Any
 from privfeat.cli.shared import options
 from privfeat.cli.shared.terminal import CommandError
 
-# Parameters whose options have other names.
-_OPTIONS = {
-    "random_state": "--seed",
-    "classes": "--n-classes, or by the folders of --data",
-    "expected_batch_size": "--batch",
-    "checkpoint_dir": "--checkpoints",
-}
-
 
 def parameters(args: Namespace) -> dict[str, Any]:
     """Return the constructor parameters that options or ``--set`` give."""
     named = options.given(args, options.PARAMETERS)
     settings = parse_settings(args.set)
     for name in sorted(settings.keys() & {*named, "classes", "ledger"}):
-        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        option = options.name_of(name)
         raise CommandError(
             f"--set must not repeat an option: --set {name}=... must be given as "
             f"{option}."
@@ -65,7 +57,7 @@ def as_options(text: str, args: Namespace) -> str:
     """
     for name in options.PARAMETERS:
         if hasattr(args, name) and "_" in name:
-            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            option = options.name_of(name)
             text = re.sub(rf"(?<![\w-]){name} must", f"{option} must", text)
     return text
 
@@ -93,7 +85,11 @@ def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
 
 
 def load_tested(args: Namespace) -> Any:
-    """Return the saved model that is tested, or the name of an estimator."""
+    """Return the saved model that is tested, a network, or the name of an estimator."""
+    if args.network is not None:
+        from privfeat import DPSGDClassifier
+
+        return DPSGDClassifier(model=args.network)
     if args.saved is None:
         return args.estimator
     from privfeat import persistence
@@ -102,6 +98,14 @@ def load_tested(args: Namespace) -> Any:
     if not has_one_label(model):
         raise CommandError("--model is for classifiers with one label a record.")
     return model
+
+
+def shape_of_image(args: Namespace, basis: Any) -> tuple[int, ...]:
+    """Return the shape of a record of a network that is tested; () of rows."""
+    if args.network is not None:
+        return (args.image_size, args.image_size, 1 if args.grey else 3)
+    shape: tuple[int, ...] = getattr(basis, "input_shape_", ())
+    return shape
 
 
 def has_one_label(model: Any) -> bool:

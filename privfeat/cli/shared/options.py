@@ -18,6 +18,22 @@ _CHECKPOINTS = ("checkpoint_dir", "checkpoint_every")
 _BOUNDS = ("max_labels", "max_group_size")
 # all options that are parameters of an estimator
 PARAMETERS = (*PRIVACY, *_BOUNDS, *_TRAINING, *_CHECKPOINTS)
+# parameters whose options have other names
+_NAMES = {
+    "random_state": "--seed",
+    "classes": "--n-classes, or by the folders of --data",
+    "expected_batch_size": "--batch",
+    "checkpoint_dir": "--checkpoints",
+}
+
+
+def name_of(parameter: str) -> str:
+    """Return the option that gives a parameter.
+
+    >>> name_of("clip_norm"), name_of("random_state")
+    ('--clip-norm', '--seed')
+    """
+    return _NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def verb(
@@ -80,6 +96,25 @@ def add_privacy(parser: ArgumentParser, *, linear: bool = True) -> None:
     add("--seed", dest="random_state", metavar="SEED", type=int, help=seed)
 
 
+def add_length(parser: ArgumentParser) -> Any:
+    """Add ``--epochs`` and ``--batch``; return what adds to their group."""
+    add = parser.add_argument_group("training").add_argument
+    add("--epochs", type=float, help="passes over the images (default 10)")
+    size = "expected size (default 256); at most the number of images, or users"
+    add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
+    return add
+
+
+def add_training(parser: ArgumentParser) -> Any:
+    """Add what changes a training; return what adds to its group."""
+    add = add_length(parser)
+    rate = "peak rate of the optimizer (default 0.001; with --groups 1)"
+    add("--learning-rate", type=float, help=rate)
+    clip = "bound on the gradient of an image, or user (default 1)"
+    add("--clip-norm", type=float, help=clip)
+    return add
+
+
 def add_ledger(parser: ArgumentParser) -> None:
     """Add ``--ledger`` and ``--dataset``."""
     add = parser.add_argument_group("ledger").add_argument
@@ -116,6 +151,13 @@ def tested() -> ArgumentParser:
     what.add_argument("--estimator", choices=ESTIMATORS, help="what to test")
     model = "test fits with the parameters of a saved model, which may be a network"
     what.add_argument("--model", dest="saved", metavar="DIR", help=model)
+    network = "test a network that `train` knows by this name, before it is trained"
+    what.add_argument("--network", metavar="NAME", help=network)
+    size = "with --network: side of the images (default 32)"
+    parent.add_argument("--image-size", type=int, default=32, help=size)
+    parent.add_argument(
+        "--grey", action="store_true", help="with --network: one channel"
+    )
     return parent
 
 

@@ -29,6 +29,7 @@ View: TypeAlias = Callable[[RandomKey, Image], Image]
 _PAD = 20
 _AREAS = (0.08, 1.0)
 _ASPECTS = (3.0 / 4.0, 4.0 / 3.0)
+_LEAST = 1e-30  # a probability, so that logarithms are finite
 _BLURS = (0.1, 2.0)  # stddevs, in pixels
 
 
@@ -95,18 +96,34 @@ def voted(
     *,
     augmentation: Augmentation,
     n_votes: int,
+    majority: bool = False,
 ) -> Float[Array, "n o"]:
     """Return the mean score of every image over ``n_votes`` of its views.
 
     The views are drawn alike for every image and every call, so that a prediction
-    depends on the image alone. One vote is that of the image itself.
+    depends on the image alone. One vote is that of the image itself. With ``majority``
+    each view votes for its class (Sander et al. 2023, Section 4.2): see `counted`.
     """
     if n_votes == 1:
         return score(images)
     numbers, key = jnp.zeros(len(images), jnp.int32), jax.random.key(0)
     views = augmented(images, numbers, key, augmentation, n_votes)
     scores = score(views.reshape(-1, *images.shape[1:]))
-    return jnp.mean(scores.reshape(len(images), n_votes, -1), axis=1)
+    scores = scores.reshape(len(images), n_votes, -1)
+    return counted(scores) if majority else jnp.mean(scores, axis=1)
+
+
+def counted(scores: Float[Array, "n v o"]) -> Float[Array, "n o"]:
+    """Return scores whose softmax is the share of views that vote for each class.
+
+    Half a vote more is dealt out by the mean probabilities. It breaks ties, changes no
+    majority, and keeps every score finite.
+    """
+    n_votes, n_classes = scores.shape[1:]
+    votes = jax.nn.one_hot(jnp.argmax(scores, axis=2), n_classes).sum(axis=1)
+    likely = jnp.mean(jax.nn.softmax(scores, axis=2), axis=1)
+    likely = jnp.maximum(likely, _LEAST)
+    return jnp.log((votes + 0.5 * likely) / (n_votes + 0.5))
 
 
 def crop_flip(key: RandomKey, image: Image, pad: int | None = None) -> Image:

@@ -12,6 +12,7 @@ from privfeat.networks.images.augment import (
     AUGMENTATIONS,
     Views,
     blurred,
+    counted,
     resized_crop,
     voted,
 )
@@ -106,3 +107,39 @@ def test_votes_are_means_over_views_and_depend_on_the_image_alone():
     assert np.array_equal(
         voted(score, images, augmentation="crop_flip", n_votes=1), score(images)
     )
+
+
+def test_a_majority_is_that_of_the_views():
+    """Counted in a loop: 5 views of 3 images, 4 classes; two views tie in the last."""
+    scores = np.random.default_rng(0).normal(size=(3, 5, 4)).astype(np.float32)
+    scores[2] = np.log([[0.7, 0.1, 0.1, 0.1]] * 2 + [[0.1, 0.1, 0.4, 0.4]] * 3)
+    scores[2, 2:4, 2] += 1e-3  # two votes for class 2
+    scores[2, 4, 3] += 1e-3
+    shares = np.exp(np.asarray(counted(jnp.asarray(scores)), float))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-6)
+    for own, share in zip(scores, shares, strict=True):
+        votes = np.bincount([view.argmax() for view in own], minlength=4)
+        assert share.argmax() in np.flatnonzero(votes == votes.max())
+        np.testing.assert_allclose(share, votes / 5.5, atol=0.5 / 5.5 + 1e-6)
+    assert shares[2].argmax() == 0  # as many views, but surer ones
+
+
+def test_a_majority_of_certain_views_is_finite():
+    certain = jnp.asarray([[[1e4, 0.0, 0.0]] * 3 + [[0.0, 1e4, 0.0]] * 2])
+    scores = np.asarray(counted(certain))
+    assert np.all(np.isfinite(scores))
+    assert scores[0].argmax() == 0
+
+
+def test_a_majority_may_differ_from_the_mean():
+    """Two views that lean to one class against one that is sure of the other."""
+
+    def score(views):
+        sure = jnp.arange(len(views)) % 3 == 0
+        return jnp.where(sure[:, None], jnp.array([9.0, 0.0]), jnp.array([0.0, 1.0]))
+
+    images = jnp.zeros((2, 6, 6, 1))
+    options = {"augmentation": "crop_flip", "n_votes": 3}
+    assert voted(score, images, **options).argmax(axis=1).tolist() == [0, 0]
+    most = voted(score, images, **options, majority=True)
+    assert most.argmax(axis=1).tolist() == [1, 1]

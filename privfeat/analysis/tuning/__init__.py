@@ -1,0 +1,1 @@
+"""Settings of DP-SGD that fits on public records choose."""

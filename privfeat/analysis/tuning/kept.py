@@ -1,0 +1,91 @@
+"""Fits on public records, whose accuracies are kept from when they are known."""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from privfeat._files import write_atomically
+from privfeat._messages import without_warnings
+from privfeat.exceptions import PrivacyWarning
+
+
+class PublicFits:
+    """Fits of one estimator on **public** records, scored on others.
+
+    Parameters
+    ----------
+    estimator : DPSGDClassifier
+        Cloned for each fit.
+    data : tuple
+        Records and labels, and those to test on: all public, for nothing protects them.
+    path : Path, optional
+        A JSON file of the accuracies that are known: what was interrupted goes on.
+    searched : mapping
+        What else all fits share.
+
+    Raises
+    ------
+    ValueError
+        If ``path`` is of another estimator or of other records.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        data: tuple[Any, Any, Any, Any],
+        path: Path | None,
+        searched: Mapping[str, Any],
+    ) -> None:
+        X, y, X_test, y_test = data
+        self._estimator, self._data, self._path = estimator, data, path
+        self._searched = {
+            "estimator": repr(estimator),
+            **searched,
+            "records": [list(np.shape(rows)) for rows in (X, X_test)],
+            "labels": [zlib.crc32(np.asarray(v).tobytes()) for v in (y, y_test)],
+        }
+        self._known = _read(path, self._searched)
+
+    def known(self, name: str) -> Sequence[float]:
+        """Return the accuracies of the fits of this name."""
+        return self._known.get(name, [])
+
+    def add(self, name: str, params: Mapping[str, Any]) -> None:
+        """Fit with these parameters, and keep the accuracy under the name.
+
+        Of a fit that overflows it is 0.
+        """
+        X, y, X_test, y_test = self._data
+        private = clone(self._estimator).set_params(**params)
+        # their huge epsilon is no promise
+        with without_warnings(PrivacyWarning):
+            try:
+                score = float(private.fit(X, y).score(X_test, y_test))
+            except FloatingPointError:
+                score = 0.0
+        self._known.setdefault(name, []).append(score)
+        if self._path is not None:
+            found = {"search": self._searched, "accuracies": self._known}
+            write_atomically(self._path, f"{json.dumps(found, indent=2)}\n".encode())
+
+
+def _read(path: Path | None, searched: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the accuracies that the file of a search holds; none if there is none."""
+    if path is None or not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        same, known = found["search"] == searched, dict(found["accuracies"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} must be a file of a search.") from error
+    if not same:
+        raise ValueError(
+            f"{path} must be of a search with these parameters and records, but is of "
+            "another. Name a new file."
+        )
+    return known

@@ -1,0 +1,197 @@
+"""Images as the command line names them: a folder of classes, or an HDF5 file."""
+
+from argparse import ArgumentParser, Namespace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from privfeat.cli.shared import files, terminal
+from privfeat.cli.shared.terminal import CommandError
+
+_MODEL = (
+    "a name in privfeat.networks.NETWORKS, or such as 'simpleVGG-32(2)-64(2)-128' "
+    "(default {})"
+)
+_SIDE = "side to which the images of a folder are resized (default 32)"
+
+
+def options(model: str | None) -> ArgumentParser:
+    """Return the options that say which network sees images, and how."""
+    parent = ArgumentParser(add_help=False)
+    add = parent.add_argument
+    add("--model", default=model, help=_MODEL.format(model))
+    add("--image-size", type=int, default=32, help=_SIDE)
+    skip = "list images that cannot be decoded and go on, instead of stopping"
+    add("--skip-bad", action="store_true", help=skip)
+    add("--grey", action="store_true", help="one channel, no colours")
+    return parent
+
+
+def read_data(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
+    """Return the folder below DIR, its images, and those of ``test/`` if it is there.
+
+    Images are in memory, or read as they are used; of an HDF5 file they have no names,
+    but may have users, which come after them.
+
+    The person who has the files is warned of empty classes before anything is charged.
+    """
+    from privfeat.data.splits import folders_of, not_classes
+    from privfeat.networks import read_folder
+
+    root = Path(args.data)
+    if root.is_file():
+        return _read_file(args, root)
+    if not root.is_dir():
+        raise CommandError(f"--data must be a folder or a file, got {args.data!r}.")
+    read = partial(
+        read_folder,
+        size=args.image_size,
+        mode="L" if args.grey else "RGB",
+        skip_bad=args.skip_bad,
+        lazy=None,
+    )
+    below = "train/" if (root / "train").is_dir() else ""
+    if not below and (mistaken := not_classes(folders_of(root))) is not None:
+        raise CommandError(
+            f"--data must be a folder that holds train/, or the classes, got "
+            f"{args.data!r}, of whose folders {mistaken}. Put those of the classes "
+            "into a folder train."
+        )
+    found = read(root / below)
+    _report_empty_classes(root / below, found.class_names, found.labels)
+    folder = root / "test"
+    if not (below and folder.is_dir()):
+        return below, found, None, None
+    test = read(folder)
+    _refuse_links(root / below, found.files, folder, test.files)
+    other = sorted({*found.class_names} ^ {*test.class_names})
+    if other:
+        raise CommandError(
+            f"test/ must have the classes of train/, but only one has {other[0]!r}."
+            " Add an empty folder for it to the other."
+        )
+    _report_empty_classes(folder, found.class_names, test.labels)
+    return below, found, None, (test.images, test.labels, folder)
+
+
+def public_records(args: Namespace) -> tuple[int, tuple[Any, ...]]:
+    """Return the number of classes, and records and labels to train and to test on.
+
+    They are those of ``--public``: images, or rows of a feature file.
+    """
+    from privfeat.data import FeatureFileError, open_features
+
+    path = Path(args.public)
+    if path.is_file():
+        try:
+            names = open_features(path).class_names
+        except FeatureFileError:
+            names = None  # images, or what `read_data` refuses
+        if names is not None:
+            rows = (
+                files.open_split(f"{path}:{split}", split, one_label=True)
+                for split in ("train", "test")
+            )
+            return len(names), tuple(part for r in rows for part in (r.X[:], r.y))
+    given = {"grey": False, "skip_bad": False} | vars(args) | {"max_group_size": None}
+    _, (X, y, names, _), _, test = read_data(Namespace(**given | {"data": args.public}))
+    if test is None:
+        raise CommandError(f"--public must hold a test split, got {args.public!r}.")
+    return len(names), (X, y, *test[:2])
+
+
+def labelled_images(
+    option: str, folder: str, model: str | Path, network: Any
+) -> tuple[Any, Any]:
+    """Return images and labels of ``CLASS/*``, as a saved network takes them."""
+    from privfeat.networks.images.records import read_folder
+    from privfeat.persistence import load_class_names
+
+    shape = network.input_shape_
+    if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
+        raise CommandError(f"{option} is for networks of square images, got {shape}.")
+    if not Path(folder).is_dir():
+        raise CommandError(f"{option} must be a folder of images, got {folder!r}.")
+    mode = "L" if shape[2] == 1 else "RGB"
+    X, y, names, _ = read_folder(folder, size=shape[0], mode=mode)
+    if load_class_names(model) not in (None, names):
+        raise CommandError(f"{folder} must have the classes of {model}.")
+    return X, y
+
+
+def check_apart(option: str, folder: str, data: str) -> None:
+    """Refuse a folder of public images that holds one of ``--data``, or leads to it."""
+    root = Path(data)
+    own = root / "train" if (root / "train").is_dir() else root
+    private = {_identity(file) for file in own.rglob("*") if file.is_file()}
+    if any(_identity(f) in private for f in Path(folder).rglob("*") if f.is_file()):
+        raise CommandError(
+            f"{option} must not hold images of --data, got {folder!r}. No statement "
+            "covers public images: pass others."
+        )
+
+
+def classes_of(data: str) -> tuple[int, int, bool]:
+    """Return the number of classes of images, their side, and whether they are grey.
+
+    No image is read. The side is 0 if it is not that of an HDF5 file.
+    """
+    from privfeat.data.images import open_images
+    from privfeat.data.splits import folders_of
+
+    root = Path(data)
+    if root.is_file():
+        found = open_images(root)
+        shape = found.images.shape
+        return len(found.class_names or ()), min(shape[1:3]), shape[3] == 1
+    below = root / "train" if (root / "train").is_dir() else root
+    return len({name.partition("/")[0] for name in folders_of(below)}), 0, False
+
+
+def _read_file(
+    args: Namespace, path: Path
+) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
+    """Return the images of an HDF5 file, as `read_data` does those of a folder."""
+    from privfeat.data.images import has_test, open_images
+
+    X, y, names, groups = open_images(path)
+    if names is None:
+        raise CommandError(
+            f"{path} must hold class_names: to read the classes from the labels would "
+            "not be private. Add them."
+        )
+    if groups is not None and args.max_group_size is None:
+        raise CommandError(
+            f"{path} names the user of each image. Pass --max-group-size to protect "
+            "all images of a user together, or remove train/groups from it to protect "
+            "each image on its own."
+        )
+    _report_empty_classes(path, names, y)
+    test = None
+    if has_test(path, "train/images", "test/images"):
+        found = open_images(path, images="test/images", labels="test/labels")
+        test = found.images, found.labels, path / "test"
+    return "", (X, y, names, None), groups, test
+
+
+def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -> None:
+    """Raise CommandError if an image of ``test/`` is one of ``train/``."""
+    known = {_identity(split / file) for file in train}
+    if any(_identity(other / file) in known for file in test):
+        raise CommandError(
+            f"{other} must not lead to images of {split}, got a link. An accuracy on "
+            "training images says something about them."
+        )
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    state = file.stat()
+    return state.st_dev, state.st_ino
+
+
+def _report_empty_classes(folder: Path, names: list[str], labels: Any) -> None:
+    for place in sorted(set(range(len(names))) - {*labels.tolist()}):
+        terminal.warn(
+            f"{folder / names[place]} holds no image that was read. It stays a class, "
+            "since folders are public: remove it everywhere if it is none."
+        )
