@@ -86,6 +86,9 @@ RULES = {
         ["sklearn"],
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
+    "privfeat/preprocessing": rule(
+        ["sklearn"], ours=SHARED | {"privfeat.data", "privfeat.preprocessing"}
+    ),
     "privfeat/recalibration": rule(
         ["sklearn"],
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
