@@ -105,7 +105,7 @@ RULES = {
     "privfeat/data": rule(
         ["h5py", "tqdm"],
         ours=SHARED | {"privfeat._files", "privfeat.data"},
-        lazy=["PIL", "filelock"],
+        lazy=["PIL", "filelock", "pyarrow"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),

@@ -15,6 +15,7 @@ from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
+    columns,
     fit,
     plan,
     predict,
@@ -32,7 +33,7 @@ from privfeat.exceptions import PrivacyWarning
 __all__ = ["build_parser", "main"]
 
 _OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
-_OF_BUDGETS = (budget, plan, tan, quickstart)
+_OF_BUDGETS = (budget, columns, plan, tan, quickstart)
 
 
 def build_parser() -> argparse.ArgumentParser:

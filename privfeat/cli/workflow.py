@@ -21,7 +21,7 @@ from typing import Any
 from privfeat._extras import require
 from privfeat._types import ADJACENCIES
 from privfeat.cli import audit, fit, plan, report, sanity
-from privfeat.cli.shared import files, options
+from privfeat.cli.shared import files, options, tables
 from privfeat.cli.shared.terminal import CommandError
 
 _OPTIONS = "workflow.json"
@@ -49,6 +49,7 @@ def add_parser(verbs: Any) -> None:
     size = "with --groups: at most so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add("--n-fits", type=int, help="fits of each `sanity` test (default 30 and 10)")
+    tables.add_columns(parser)
     options.add_ledger(parser)
 
 
@@ -61,7 +62,8 @@ def run(args: Namespace) -> None:
     check_packages()
     if not 0.0 < args.epsilon < math.inf:
         raise CommandError(f"--epsilon must be finite and > 0, got {args.epsilon:g}.")
-    train = files.open_split(args.train, preferred="train", one_label=True)
+    declared = tables.declared_by(args)
+    train = files.open_rows(args.train, "train", declared, one_label=True)
     n_classes = len(train.class_names or ()) or args.n_classes
     if n_classes is None:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
@@ -76,6 +78,7 @@ def run(args: Namespace) -> None:
         sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
         fitted = ["--estimator", args.estimator, *budget, *settings, *quiet]
         fitted += _argv(args, "train", "test", "n_classes", "max_group_size")
+        fitted += _argv(args, "columns", "target", "users")
         fitted += _argv(args, "ledger", "dataset")
         if args.groups is not None:
             fitted.append("--groups" if args.groups else "--no-groups")
@@ -156,7 +159,8 @@ def _calibrate(args: Namespace, model: Path, path: Path) -> None:
 
     def rows_of(name: str) -> Any:
         given = getattr(args, name)
-        return files.open_like(given, "test", made, f"--{name}", one_label=True)
+        where = (given, "test", made, f"--{name}", tables.declared_of(str(model)))
+        return files.open_like(*where, one_label=True)
 
     rows = rows_of("calibration")
     scaled = TemperatureScaling(clf, public=True).fit(rows.X, rows.y[:])

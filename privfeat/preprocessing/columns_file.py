@@ -35,7 +35,7 @@ _UNKNOWN = [
     f"kind = {_BLANK}  # {_KINDS}",
     f"# {_BOUNDS}  # of numbers and dates",
     f"# categories = [{_BLANK}]  # of a category",
-    'missing = "refuse"  # or neutral, indicator, or a constant; none if ignored',
+    '# missing = "refuse"  # or neutral, indicator, or a constant',
 ]
 
 

@@ -135,7 +135,8 @@ class PublicColumns(TransformerMixin, BaseEstimator):
         """
         declared = parse_columns(self.columns)
         _values(self, X, declared, reset=True)
-        warn_of_unequal(declared)
+        if (sentence := find_unequal(declared)) is not None:
+            warn(sentence, UserWarning)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -183,19 +184,18 @@ def features_of(
     return np.hstack([outputs_of(column, values[column.name]) for column in used])
 
 
-def warn_of_unequal(declared: tuple[Column, ...]) -> None:
-    """Warn if public bounds of raw columns let some features hide the others."""
-    raw = [column for column in declared if column.treatment == "raw"]
+def find_unequal(declared: tuple[Column, ...]) -> str | None:
+    """Return a warning if public bounds let some raw columns hide other columns."""
     used = [column for column in declared if column.outputs]
     sizes = sorted((column.size, column.name) for column in used)
-    if raw and sizes[-1][0] > _UNEQUAL * sizes[0][0]:
-        warn(
-            f"columns of very different size ruin a private linear model, and raw "
-            f"column {sizes[-1][1]!r} has values up to {sizes[-1][0]:g}, column "
-            f"{sizes[0][1]!r} up to {sizes[0][0]:g}. Declare treatment scaled for raw "
-            "columns, or leave it out.",
-            UserWarning,
-        )
+    (small, smallest), (large, largest) = sizes[0], sizes[-1]
+    if not large > _UNEQUAL * small:
+        return None
+    return (
+        "columns of very different size ruin a private linear model, and raw column "
+        f"{largest!r} has values up to {large:g}, column {smallest!r} up to {small:g}. "
+        "Declare treatment scaled for raw columns, or leave it out."
+    )
 
 
 def check_names(

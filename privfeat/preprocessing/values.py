@@ -53,15 +53,7 @@ def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
         If a value is of another kind, missing, or unseen, where that is refused. The
         message names the column and the rule, and no value.
     """
-    numbers = _read(column, values)
-    missing = np.isnan(numbers)
-    if column.missing == REFUSE and missing.any():
-        raise ValueError(
-            f"column {column.name!r} must have no missing value, as it is declared, "
-            "got one. Declare missing as neutral, indicator or a public constant."
-        )
-    # what is missing stands at the fill, or nowhere
-    numbers = np.where(missing, column.fill, numbers)
+    numbers, missing = numbers_of(column, values)
     if column.kind == "category":
         codes = np.arange(len(column.categories))
         features = (numbers[:, None] == codes).astype(np.float64)
@@ -70,6 +62,28 @@ def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     if column.missing == INDICATOR:
         features = np.column_stack([features, missing])
     return np.asarray(features, np.float64)
+
+
+def numbers_of(
+    column: Column, values: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return values as numbers, those of categories too, and which were missing.
+
+    What is missing has the number of the constant that stands for it, or is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `outputs_of`.
+    """
+    numbers = _read(column, values)
+    missing = np.isnan(numbers)
+    if column.missing == REFUSE and missing.any():
+        raise ValueError(
+            f"column {column.name!r} must have no missing value, as it is declared, "
+            "got one. Declare missing as neutral, indicator or a public constant."
+        )
+    return np.where(missing, column.fill, numbers), missing
 
 
 def _placed(column: Column, numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,39 @@ from privfeat.cli.shared.terminal import CommandError, warn
 
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
+    from privfeat.cli.shared.tables import Declared, TableRows
     from privfeat.data import FeatureSplit
+
+
+def open_rows(
+    argument: str,
+    preferred: str,
+    declared: "Declared | None" = None,
+    *,
+    one_label: bool = False,
+    labelled: bool = True,
+) -> "FeatureSplit | TableRows":
+    """Return the rows that an option names: of a feature file, or of a table.
+
+    Both have ``X``, ``y``, ``groups`` and ``class_names``. A table is read by what is
+    ``declared`` of it (`Declared.read`), and a feature file by `open_split`.
+    """
+    from privfeat.data.tables import FORMATS, is_table
+
+    if declared is not None and not is_table(argument):
+        raise CommandError(
+            f"{argument} must be a table, since columns of one are declared: a file "
+            f"that ends in {', '.join(FORMATS)}."
+        )
+    if declared is not None:
+        return declared.read(argument, labelled=labelled)
+    if is_table(argument):
+        raise CommandError(
+            f"{argument} is a table, and what is publicly known of its columns must be "
+            "declared. Pass --columns and --target; `privfeat columns` makes a draft. "
+            "A model that was fitted to features takes features."
+        )
+    return open_split(argument, preferred, one_label=one_label)
 
 
 def open_split(
@@ -42,13 +74,13 @@ def open_like(
     preferred: str,
     fitted_on: Mapping[str, Any],
     name: str,
-    *,
-    one_label: bool = False,
-) -> "FeatureSplit":
-    """Return a split of features that `require_like` accepts, as `open_split` does."""
-    split = open_split(argument, preferred, one_label=one_label)
+    declared: "Declared | None" = None,
+    **reading: bool,
+) -> "FeatureSplit | TableRows":
+    """Return rows that `require_like` accepts, as `open_rows` does."""
+    rows = open_rows(argument, preferred, declared, **reading)
     require_like(argument, fitted_on, name)
-    return split
+    return rows
 
 
 def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None:
@@ -76,7 +108,10 @@ def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None
 def origin(argument: str) -> dict[str, Any]:
     """Return how the features of ``FILE`` or ``FILE:SPLIT`` were made."""
     from privfeat.data import open_features
+    from privfeat.data.tables import is_table
 
+    if is_table(argument):
+        return {}  # nothing made them
     return open_features(split_argument(argument)[0]).origin
 
 
