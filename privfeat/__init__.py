@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from privfeat.networks import DPSGDClassifier, DPSGDRegressor
     from privfeat.persistence import ModelFileError, load, save
+    from privfeat.preprocessing import PublicColumns
     from privfeat.recalibration import TemperatureScaling
     from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
 
@@ -55,6 +56,7 @@ _HOMES = {
     "PrivacyLedger": "privfeat.core.ledger.privacy_ledger",
     "PrivacyStatement": "privfeat.core.statement.privacy_statement",
     "PrivacyWarning": "privfeat.exceptions",
+    "PublicColumns": "privfeat.preprocessing",
     "TemperatureScaling": "privfeat.recalibration",
     "TotalCost": "privfeat.core.statement.composition",
     "compose": "privfeat.core.statement.composition",
@@ -83,6 +85,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyStatement",
     "PrivacyWarning",
+    "PublicColumns",
     "TemperatureScaling",
     "TotalCost",
     "__version__",

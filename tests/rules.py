@@ -86,6 +86,9 @@ RULES = {
         ["sklearn"],
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
+    "privfeat/preprocessing": rule(
+        ["sklearn"], ours=SHARED | {"privfeat.data", "privfeat.preprocessing"}
+    ),
     "privfeat/recalibration": rule(
         ["sklearn"],
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
@@ -102,7 +105,7 @@ RULES = {
     "privfeat/data": rule(
         ["h5py", "tqdm"],
         ours=SHARED | {"privfeat._files", "privfeat.data"},
-        lazy=["PIL", "filelock"],
+        lazy=["PIL", "filelock", "pyarrow"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib", "shtab"]),

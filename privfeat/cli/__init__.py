@@ -15,6 +15,7 @@ from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
+    columns,
     doctor,
     fit,
     plan,
@@ -34,7 +35,7 @@ from privfeat.exceptions import PrivacyWarning
 __all__ = ["build_parser", "main"]
 
 _OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
-_OF_BUDGETS = (budget, plan, tan, recipe, quickstart, doctor)
+_OF_BUDGETS = (budget, columns, plan, tan, recipe, quickstart, doctor)
 WAY_IN = """\
 privfeat-extract --data IMAGES --model resnet50 --out features.h5  images to features
 privfeat plan --n 10000 --d 2048 --classes 5 --epsilon 1           what to expect

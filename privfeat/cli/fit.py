@@ -1,19 +1,33 @@
 """``privfeat fit``: train a private classifier and save it.
 
-Train a private classifier on a feature file, save it, print its privacy statement.
-Without a budget option, epsilon is 1.
+Train a private classifier on a feature file or a table, save it, print its privacy
+statement. Without a budget option, epsilon is 1. For example
+
+    privfeat fit --estimator DPFC --train patients.csv --columns columns.toml
+    --target diagnosis --out model
 """
 
 import warnings
 from argparse import BooleanOptionalAction, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from privfeat.cli.shared import estimators, files, job, models, options, terminal
+from privfeat.cli.shared import (
+    estimators,
+    files,
+    job,
+    models,
+    options,
+    tables,
+    terminal,
+)
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
+    from privfeat.cli.shared.tables import Declared, TableRows
     from privfeat.data import FeatureSplit
+
+    Rows: TypeAlias = FeatureSplit | TableRows
 
 
 def add_parser(verbs: Any) -> None:
@@ -37,6 +51,7 @@ def add_parser(verbs: Any) -> None:
         help="protect all rows of a user together, by the groups that FILE holds, or "
         "each row on its own; must be said where FILE holds groups",
     )
+    tables.add_columns(parser)
     options.add_privacy(parser)
 
 
@@ -44,11 +59,12 @@ def run(args: Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
     with job.joined_job(args), models.model_folder(args) as begun:
         params = estimators.parameters(args)
-        train = files.open_split(args.train, preferred="train")
+        declared = tables.declared_by(args)
+        train = files.open_rows(args.train, "train", declared)
         n_classes = _count_classes(args, train)
-        test = _open_test(args, train)
+        test = _open_test(args, train, declared)
         if args.public is not None:
-            params["public"] = _open_public(args, train)
+            params["public"] = _open_public(args, train, declared)
         groups = _groups(args, train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
@@ -57,7 +73,8 @@ def run(args: Namespace) -> None:
         from privfeat import persistence
 
         made = files.origin(args.train)
-        persistence.written_before(estimator, train.class_names, made)
+        table = None if declared is None else declared.saved
+        persistence.written_before(estimator, train.class_names, made, table)
         terminal.progress(args, f"fitting {args.estimator} on {args.train} ...")
         with job.all_of_job(args) as first:
             if first:
@@ -66,29 +83,34 @@ def run(args: Namespace) -> None:
         if not first:
             return
         tested = None if test is None else (test.X, test.y, args.test)
-        models.save_model(args, estimator, train.class_names, tested, made)
-    if train.class_names is not None and not args.quiet:
+        models.save_model(args, estimator, train.class_names, tested, made, table)
+    if declared is None and train.class_names is not None and not args.quiet:
         print(
             f"The class names are those of {args.train}. If they come from folders of "
             "private\nimages, a rare one shows."
         )
 
 
-def _report_gaps(
-    args: Namespace, train: "FeatureSplit", test: "FeatureSplit | None"
-) -> None:
+def _report_gaps(args: Namespace, train: "Rows", test: "Rows | None") -> None:
     """Warn of classes that the splits do not share, before anything is charged."""
     from privfeat.data.gaps import find_gaps
 
-    splits = {f"--train {args.train}": train}
+    splits: dict[str, Any] = {f"--train {args.train}": train}
     if test is not None:
         splits[f"--test {args.test}"] = test
     for sentence in find_gaps(splits, everywhere=False):
         terminal.warn(f"{sentence} (About records: no statement covers it.)")
 
 
-def _groups(args: Namespace, train: "FeatureSplit") -> Any:
+def _groups(args: Namespace, train: "Rows") -> Any:
     """Return the user of each row, if users are to be protected."""
+    if isinstance(train, tables.TableRows):
+        if args.groups is not None:
+            raise CommandError(
+                "--groups and --no-groups are for feature files. Name the column of "
+                "users by --users, or protect each row on its own without it."
+            )
+        return train.groups
     if args.groups and not train.X.has_groups:
         raise CommandError(
             f"{args.train} must hold groups for --groups. Extract it with "
@@ -107,7 +129,7 @@ def _groups(args: Namespace, train: "FeatureSplit") -> Any:
     return None
 
 
-def _count_classes(args: Namespace, train: "FeatureSplit") -> int:
+def _count_classes(args: Namespace, train: "Rows") -> int:
     """Return the number of classes, which the labels themselves must not tell."""
     names, multilabel = train.class_names, train.y.ndim == 2
     n_columns = train.y.shape[1] if multilabel else None
@@ -133,11 +155,14 @@ def _count_classes(args: Namespace, train: "FeatureSplit") -> int:
     return int(n_classes)
 
 
-def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
-    """Return the test split if it fits the training split."""
+def _open_test(
+    args: Namespace, train: "Rows", declared: "Declared | None"
+) -> "Rows | None":
+    """Return the test rows if they fit the training rows."""
     if args.test is None:
         return None
-    test = files.open_public(args, "test", files.origin(args.train), train)
+    made = files.origin(args.train)
+    test = files.open_public(args, "test", made, train, declared)
     if test.y.shape[1:] != train.y.shape[1:]:
         raise CommandError(f"{args.test} must have labels as {args.train} has them.")
     if test.class_names != train.class_names:
@@ -150,6 +175,8 @@ def _open_test(args: Namespace, train: "FeatureSplit") -> "FeatureSplit | None":
     return test
 
 
-def _open_public(args: Namespace, train: "FeatureSplit") -> "FeatureSplit":
+def _open_public(args: Namespace, train: "Rows", declared: "Declared | None") -> Any:
     """Return public rows of the network of the training split, and none of its own."""
-    return files.open_public(args, "public", files.origin(args.train), train)
+    made = files.origin(args.train)
+    public = files.open_public(args, "public", made, train, declared, labelled=False)
+    return public.X if isinstance(public, tables.TableRows) else public

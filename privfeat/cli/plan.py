@@ -6,13 +6,14 @@ the estimators on public features with that noise. Without --d, plan a network. 
 example
 
     privfeat plan --n 50000 --d 768 --classes 100 --epsilon 1
+    privfeat plan --n 5000 --columns columns.toml --target diagnosis --epsilon 1
 """
 
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli.shared import files, options, terminal
+from privfeat.cli.shared import files, options, tables, terminal
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
@@ -32,10 +33,12 @@ apart your classes are):
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    add = options.verb(verbs, run, options.compared()).add_argument
-    add("--n", type=int, required=True, help="number of records")
-    add("--d", type=int, help="number of features; without it, plan a network alone")
-    add("--classes", type=int, required=True, help="number of classes")
+    parser = options.verb(verbs, run, options.compared())
+    add = parser.add_argument
+    add("--n", type=int, required=True, help="number of records, roughly: it is public")
+    size = "number of features; without it and --columns, plan a network alone"
+    add("--d", type=int, help=size)
+    add("--classes", type=int, help="number of classes, unless --columns tells it")
     add("--epsilon", type=float, required=True, help="the budget")
     add(
         "--public",
@@ -48,15 +51,16 @@ def add_parser(verbs: Any) -> None:
     add("--batch", type=int, help=size)
     epochs = "for the table of batch sizes (default 10)"
     add("--epochs", type=float, default=10.0, help=epochs)
+    tables.add_columns(parser, users=False)
 
 
 def run(args: Namespace) -> None:
     """Print the plan."""
     from privfeat.analysis.planning import delta_warnings, plan
 
+    declared = tables.declared_by(args)
+    _set_sizes(args, declared)
     if args.d is None:
-        if args.public is not None:
-            raise CommandError("--d must be given with --public: how many features.")
         print(
             f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
             f"{args.n:,} records, {args.classes} classes"
@@ -70,7 +74,7 @@ def run(args: Namespace) -> None:
     found = plan(*sizes, **budget, data_factor=args.data_factor)
     best, reason = found.recommended, found.reason
     # what can be refused is, before anything is printed
-    public = None if args.public is None else _open_public(args)
+    public = None if args.public is None else _open_public(args, declared)
     _print_noise(found)
     if public is not None:
         from privfeat.analysis.public_trials import run_trials
@@ -86,9 +90,25 @@ def run(args: Namespace) -> None:
     print(f"\nuse {best}: {reason}")
 
 
-def _open_public(args: Namespace) -> tuple[Any, Any]:
+def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
+    """Take the sizes of a table from what is declared of it."""
+    given = args.d is not None, args.classes is not None
+    if any(given) if declared is not None else args.classes is None:
+        raise CommandError(
+            "the numbers of features and classes must be given once: by --d and "
+            "--classes, or by --columns and --target."
+        )
+    if declared is None and args.d is None and args.public is not None:
+        raise CommandError("--d must be given with --public: how many features.")
+    if declared is not None:
+        args.d, args.classes = declared.n_features, len(declared.class_names)
+
+
+def _open_public(
+    args: Namespace, declared: "tables.Declared | None"
+) -> tuple[Any, Any]:
     """Return features and labels of ``--public``."""
-    split = files.open_split(args.public, preferred="train", one_label=True)
+    split = files.open_rows(args.public, "train", declared, one_label=True)
     if split.X.shape[1] != args.d:
         raise CommandError(
             f"{args.public} must have {args.d} features, as --d says, got "

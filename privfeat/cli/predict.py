@@ -1,4 +1,4 @@
-"""``privfeat predict``: apply a saved model to a feature file.
+"""``privfeat predict``: apply a saved model to a feature file or a table.
 
 Write a CSV file with one line per row: its number from 0, the predicted class and,
 where known, the name of the class. For a model of several labels a row: one column of 0
@@ -10,7 +10,7 @@ import io
 from argparse import Namespace
 from typing import Any
 
-from privfeat.cli.shared import files, options
+from privfeat.cli.shared import files, options, tables
 from privfeat.cli.shared.terminal import CommandError
 
 
@@ -19,7 +19,9 @@ def add_parser(verbs: Any) -> None:
     add = options.verb(verbs, run).add_argument
     model = "a folder that `fit` wrote; networks of `train` predict in Python"
     add("--model", metavar="DIR", required=True, help=model)
-    features = "rows to predict (split test if there are several)"
+    features = (
+        "rows to predict (split test if several), or a table like that of the fit"
+    )
     add("--features", metavar="FILE[:SPLIT]", required=True, help=features)
     add("--out", metavar="FILE.csv", required=True, help="replaced if it exists")
 
@@ -38,7 +40,11 @@ def run(args: Namespace) -> None:
         )
     names = persistence.load_class_names(args.model)
     made = persistence.load_origin(args.model)
-    split = files.open_like(args.features, "test", made, "--features")
+    declared = tables.declared_of(args.model)
+    split = files.open_like(
+        *(args.features, "test", made, "--features", declared),
+        labelled=False,
+    )
     if network is not None:
         classes, multilabel = getattr(network, "classes_", None), False
         predicted = network.predict(split.X).tolist()

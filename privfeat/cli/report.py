@@ -9,13 +9,14 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli.shared import estimators, files, images, options
+from privfeat.cli.shared import estimators, files, images, options, tables
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
 
 _LINEAR = "A linear model trained on features of a frozen network"
+_TABLE = "A linear model trained on columns of a table"
 _NETWORK = "A network trained by DP-SGD"
 
 
@@ -62,20 +63,27 @@ def run(args: Namespace) -> None:
     else:  # a second sooner: needs no scikit-learn
         persistence.load_predictor(args.model)
     statement = persistence.load_statement(args.model)
-    made = persistence.load_origin(args.model)
+    made, table = (
+        persistence.load_origin(args.model),
+        persistence.load_table(args.model),
+    )
+    kind = _NETWORK if network else _LINEAR if table is None else _TABLE
     # what can be refused comes before what takes long
     ledger, audit = files.open_ledger(args), _audit(args.audit)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
         ledger=None if ledger is None else summarize(ledger, statement),
-        provenance=_of_network(estimator) if network else _provenance(args, made),
+        provenance=_of_network(estimator)
+        if network
+        else _provenance(args, made)
+        if table is None
+        else _of_table(table),
         calibration=_measured(args, estimator, made),
         test_name=Path(args.test).name if args.test else "",
         audit=audit,
-        kind=f"{_NETWORK if network else _LINEAR}, with differential privacy, by "
-        "privfeat.",
-        task="image-classification" if saved.classifier else "tabular-regression",
+        kind=f"{kind}, with differential privacy, by privfeat.",
+        task=_task(saved.classifier, table),
         reproduce=_recipe(name, saved.params, statement.version),
     )
     files.write_file(args.out, render_html(report).encode())
@@ -98,8 +106,9 @@ def _measured(
             _refuse_training(args, Path(args.test).resolve().name)
         X, y = images.labelled_images("--test", args.test, args.model, estimator)
         return report_of(estimator, X, y)
-    split = files.open_public(args, "test", made, None, one_label=True)
-    _refuse_training(args, split.name)
+    declared = tables.declared_of(args.model)
+    split = files.open_public(args, "test", made, None, declared, one_label=True)
+    _refuse_training(args, getattr(split, "name", Path(args.test).stem))
     return report_of(estimator, split.X, split.y[:])
 
 
@@ -140,6 +149,25 @@ def _of_network(estimator: Any) -> dict[str, Any]:
         "clip_norm": estimator.clip_norm,
         "augmentation": estimator.augmentation,
     }
+
+
+def _task(classifier: bool, table: dict[str, Any] | None) -> str:
+    """Return what a model is for, by the names of the Hugging Face hub."""
+    if not classifier:
+        return "tabular-regression"
+    return "image-classification" if table is None else "tabular-classification"
+
+
+def _of_table(table: dict[str, Any]) -> dict[str, Any]:
+    """Return what is publicly declared of each column that a model learned from."""
+    found = {}
+    for name, said in table["columns"].items():
+        ends = " to ".join(map(str, said.get("bounds", ())))
+        listed = ", ".join(map(str, said.get("categories", ())))
+        parts = (said["kind"], ends, said.get("unit", ""), listed)
+        role = "target" if name == table["target"] else "column"
+        found[f"{role} {name}"] = " ".join(part for part in parts if part)
+    return found
 
 
 def _provenance(args: Namespace, made: dict[str, Any]) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from privfeat._extras import require
 from privfeat._types import ADJACENCIES
 from privfeat.cli import audit, fit, plan, report, sanity, train
-from privfeat.cli.shared import files, images, options
+from privfeat.cli.shared import files, images, options, tables
 from privfeat.cli.shared.commands import call, flags_of, settings_of, words_of
 from privfeat.cli.shared.terminal import CommandError
 
@@ -71,6 +71,7 @@ def add_parser(verbs: Any) -> None:
     size = "with --groups: at most so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add("--n-fits", type=int, help="fits of each `sanity` test (default 30 and 10)")
+    tables.add_columns(parser)
     options.add_ledger(parser)
     options.add_training(parser)
 
@@ -116,14 +117,17 @@ def _of_features(args: Namespace) -> _Plan:
         raise CommandError(
             f"{options.name_of(name)} is for --data. Pass --set NAME=VALUE."
         )
-    train = files.open_split(args.train, preferred="train", one_label=True)
+    declared = tables.declared_by(args)
+    train = files.open_rows(args.train, "train", declared, one_label=True)
     n_classes = len(train.class_names or ()) or args.n_classes
     if n_classes is None:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
+    made = files.origin(args.train)
     for name in options.given(args, ("test", "calibration")):
-        files.open_public(args, name, files.origin(args.train), train, one_label=True)
+        files.open_public(args, name, made, train, declared, one_label=True)
     estimator = ["--estimator", args.estimator]
     fitted = words_of(args, "train", "test", "n_classes", "max_group_size")
+    fitted += words_of(args, "columns", "target", "users")
     if args.groups is not None:
         fitted.append("--groups" if args.groups else "--no-groups")
     tested = [*estimator, *_users(args)]
@@ -217,7 +221,8 @@ def _calibrate(given: str, test: str | None, model: Path, path: Path) -> None:
     def rows_of(option: str, named: str) -> tuple[Any, Any]:
         if hasattr(clf, "input_shape_"):
             return images.labelled_images(option, named, model, clf)
-        rows = files.open_like(named, "test", made, option, one_label=True)
+        declared = tables.declared_of(str(model))
+        rows = files.open_like(named, "test", made, option, declared, one_label=True)
         return rows.X, rows.y[:]
 
     X, y = rows_of("--calibration", given)

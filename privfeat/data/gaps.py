@@ -4,21 +4,30 @@ All of it is about records. It is for the terminal of the person who has the fil
 goes into no file, statement or report.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from privfeat.data.reader import FeatureSplit
+
+class Labelled(Protocol):
+    """Rows of a feature file, or of a table."""
+
+    @property
+    def labels(self) -> Any:
+        """Class of each row."""
+
+    @property
+    def class_names(self) -> Sequence[str] | None:
+        """Names of all classes."""
 
 
-def find_gaps(
-    splits: Mapping[str, FeatureSplit], *, everywhere: bool = True
-) -> list[str]:
+def find_gaps(splits: Mapping[str, Labelled], *, everywhere: bool = True) -> list[str]:
     """Return sentences on classes without a row, which depend on records.
 
     Parameters
     ----------
-    splits : mapping of str to FeatureSplit
+    splits : mapping of str to FeatureSplit or TableRows
         By the name to print. Their classes are the same.
     everywhere : bool
         Also name classes that no split has a row of.
@@ -38,13 +47,13 @@ def find_gaps(
     return gaps
 
 
-def _classes(split: FeatureSplit) -> set[int]:
+def _classes(split: Labelled) -> set[int]:
     labels = split.labels
     if labels.ndim == 2:
         return set(np.flatnonzero(labels.any(axis=0)).tolist())
     return set(np.unique(labels).tolist())
 
 
-def _label(split: FeatureSplit, number: int) -> str:
+def _label(split: Labelled, number: int) -> str:
     names = split.class_names or ()
     return repr(names[number]) if 0 <= number < len(names) else str(number)

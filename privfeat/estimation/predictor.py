@@ -68,8 +68,8 @@ class LinearPredictor:
     negative_weight: float | None = None
     bounds: tuple[float, float] = DEFAULT_BOUNDS
 
-    def predict(self, X: LazyFeatures) -> NDArray[Any]:
-        """Return what ``predict`` of the estimator returns for a feature file.
+    def predict(self, X: LazyFeatures | NDArray[np.floating]) -> NDArray[Any]:
+        """Return what ``predict`` of the estimator returns for these rows.
 
         Raises
         ------
@@ -82,7 +82,8 @@ class LinearPredictor:
                 f"X has {X.shape[1]} features, but {self.name} is expecting {width} "
                 "features as input."
             )
-        return np.concatenate([*map(self._predicted, read_in_parts(X))])
+        parts = [X] if isinstance(X, np.ndarray) else read_in_parts(X)
+        return np.concatenate([*map(self._predicted, parts)])
 
     def _predicted(self, rows: NDArray[np.floating]) -> NDArray[Any]:
         if not np.all(np.isfinite(rows)):

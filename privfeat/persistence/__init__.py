@@ -14,6 +14,7 @@ from privfeat.persistence.loading import (
     load_origin,
     load_predictor,
     load_statement,
+    load_table,
 )
 from privfeat.persistence.model_folder import ModelFileError
 from privfeat.persistence.saving import is_ours, save, written_before
@@ -26,6 +27,7 @@ __all__ = [
     "load_origin",
     "load_predictor",
     "load_statement",
+    "load_table",
     "save",
     "written_before",
 ]

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privfeat.persistence.model_checks import check_network
+from privfeat.persistence.model_checks import as_table, check_network
 from privfeat.persistence.model_folder import PathLike, damaged, read_document
 from privfeat.persistence.saved_models import predictor_of, read_model, read_statement
 
@@ -72,6 +72,23 @@ def load_statement(path: PathLike) -> "PrivacyStatement":
 def load_origin(path: PathLike) -> dict[str, Any]:
     """Return how the features of a saved model were made; empty where not known."""
     return dict(read_document(path).get("features", {}))
+
+
+def load_table(path: PathLike) -> dict[str, Any] | None:
+    """Return what a saved model knows of its table: ``"columns"`` and ``"target"``.
+
+    None where it was fitted to features.
+
+    Raises
+    ------
+    ModelFileError
+        As `load`; also for a declaration that is not complete.
+    """
+    table = read_document(path).get("table")
+    try:
+        return None if table is None else as_table(table)
+    except (TypeError, ValueError) as error:
+        raise damaged(path, "it declares no columns of a table") from error
 
 
 def load_class_names(path: PathLike) -> list[str] | None:

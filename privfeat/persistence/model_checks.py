@@ -1,6 +1,7 @@
 """What a file of a model must be, so that ``save`` can have written it."""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +104,26 @@ def check_values(
         or not all(isinstance(name, str) for name in class_names)
     ):
         raise damaged(path, "its class names are not one string for each class")
+
+
+def as_table(table: Any) -> dict[str, Any]:
+    """Return what a model keeps of a table, as JSON has it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If its columns are not declared, or the target is none of them.
+    """
+    from privfeat.preprocessing import plain_columns
+    from privfeat.preprocessing.declaration import parse_columns
+
+    if not isinstance(table, Mapping) or table.keys() != {"columns", "target"}:
+        raise TypeError("table must be a mapping with columns and target.")
+    parse_columns(table["columns"])
+    if table["target"] is not None and table["target"] not in table["columns"]:
+        raise ValueError("target of table must be one of its columns, or None.")
+    plain: dict[str, Any] = plain_columns(table)
+    return plain
 
 
 def check_network(

@@ -11,6 +11,7 @@ import numpy as np
 from privfeat._encoding import as_strings, encode
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
+from privfeat.persistence.model_checks import as_table
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
 from privfeat.persistence.saved_models import (
     FITTED,
@@ -29,6 +30,7 @@ def save(
     overwrite: bool = False,
     class_names: Sequence[str] | None = None,
     features: Mapping[str, Any] | None = None,
+    table: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a fitted estimator to the folder ``path``.
 
@@ -47,6 +49,15 @@ def save(
     features : mapping, optional
         How the features were made, `FeatureFile.origin`: public. ``privfeat predict``
         compares it with the file that it is given.
+    table : mapping, optional
+        What is publicly known of the table whose columns became the features:
+        ``"columns"``, of `privfeat.preprocessing.PublicColumns`, and ``"target"``, the
+        name of the column of the classes, or None. With it ``privfeat predict`` reads
+        a table, and so does Python::
+
+            made = load_table("model")["columns"].items()
+            columns = {name: said for name, said in made if name != "diagnosis"}
+            make_pipeline(PublicColumns(columns), load("model")).predict(frame)
 
     Raises
     ------
@@ -106,7 +117,7 @@ def save(
     document = {
         "privfeat_version": __version__,
         "estimator": name,
-        **written_before(estimator, class_names, features),
+        **written_before(estimator, class_names, features, table),
         "fitted": {n: int(getattr(estimator, n)) for n in count_names},
         "privacy": json.loads(estimator.privacy_.to_json()),
     }
@@ -117,6 +128,7 @@ def written_before(
     estimator: Any,
     class_names: Sequence[str] | None,
     features: Mapping[str, Any] | None = None,
+    table: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what `save` writes of an estimator that is not fitted yet.
 
@@ -138,6 +150,7 @@ def written_before(
         "params": {key: encode(key, value) for key, value in params.items()},
         "class_names": names,
         **({"features": made} if (made := made_by(features or {})) else {}),
+        **({} if table is None else {"table": as_table(table)}),
     }
     try:
         json.dumps(written, ensure_ascii=False).encode()

@@ -11,7 +11,39 @@ from privfeat.cli.shared.terminal import CommandError, warn
 
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
+    from privfeat.cli.shared.tables import Declared, TableRows
     from privfeat.data import FeatureSplit
+
+
+def open_rows(
+    argument: str,
+    preferred: str,
+    declared: "Declared | None" = None,
+    *,
+    one_label: bool = False,
+    labelled: bool = True,
+) -> "FeatureSplit | TableRows":
+    """Return the rows that an option names: of a feature file, or of a table.
+
+    Both have ``X``, ``y``, ``groups`` and ``class_names``. A table is read by what is
+    ``declared`` of it (`Declared.read`), and a feature file by `open_split`.
+    """
+    from privfeat.data.tables import FORMATS, is_table
+
+    if declared is not None and not is_table(argument):
+        raise CommandError(
+            f"{argument} must be a table, since columns of one are declared: a file "
+            f"that ends in {', '.join(FORMATS)}."
+        )
+    if declared is not None:
+        return declared.read(argument, labelled=labelled)
+    if is_table(argument):
+        raise CommandError(
+            f"{argument} is a table, and what is publicly known of its columns must be "
+            "declared. Pass --columns and --target; `privfeat columns` makes a draft. "
+            "A model that was fitted to features takes features."
+        )
+    return open_split(argument, preferred, one_label=one_label)
 
 
 def open_split(
@@ -42,24 +74,24 @@ def open_like(
     preferred: str,
     fitted_on: Mapping[str, Any],
     name: str,
-    *,
-    one_label: bool = False,
-) -> "FeatureSplit":
-    """Return a split of features that `require_like` accepts, as `open_split` does."""
-    split = open_split(argument, preferred, one_label=one_label)
+    declared: "Declared | None" = None,
+    **reading: bool,
+) -> "FeatureSplit | TableRows":
+    """Return rows that `require_like` accepts, as `open_rows` does."""
+    rows = open_rows(argument, preferred, declared, **reading)
     require_like(argument, fitted_on, name)
-    return split
+    return rows
 
 
 def open_public(
     args: Namespace,
     name: str,
     fitted_on: Mapping[str, Any],
-    private: "FeatureSplit | None",
-    *,
-    one_label: bool = False,
-) -> "FeatureSplit":
-    """Return the split that an option of this name says is public, if it can be.
+    private: "FeatureSplit | TableRows | None",
+    declared: "Declared | None" = None,
+    **reading: bool,
+) -> "FeatureSplit | TableRows":
+    """Return the rows that an option of this name says are public, if they can be.
 
     ``private``: that of the fit; None where a saved model does not know it.
 
@@ -73,20 +105,20 @@ def open_public(
 
     argument = getattr(args, name)
     preferred = "public" if name == "public" else "test"
-    split = open_split(argument, preferred, one_label=one_label)
-    require_like(argument, fitted_on, f"--{name}")
-    if private is not None and share_rows(split, private):
+    rows = open_like(argument, preferred, fitted_on, f"--{name}", declared, **reading)
+    if private is not None and share_rows(rows, private):
         raise CommandError(
             f"--{name} must not be the training split, share a shard with it, or be "
             f"made of the same images, got {argument}. No statement covers public rows."
         )
-    if split.X.chosen_by if private is None else chosen_by(split.X, private.X):
+    makers = getattr(rows.X, "chosen_by", ())
+    if makers if private is None else chosen_by(rows.X, private.X):
         raise CommandError(
             f"--{name} must not be chosen by private records, got {argument}, from "
             "which their near-duplicates were taken. Which rows are missing tells of "
             "them: pass the whole file."
         )
-    return split
+    return rows
 
 
 def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None:
@@ -114,7 +146,10 @@ def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None
 def origin(argument: str) -> dict[str, Any]:
     """Return how the features of ``FILE`` or ``FILE:SPLIT`` were made."""
     from privfeat.data import open_features
+    from privfeat.data.tables import is_table
 
+    if is_table(argument):
+        return {}  # nothing made them
     return open_features(split_argument(argument)[0]).origin
 
 

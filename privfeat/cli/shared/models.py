@@ -44,13 +44,14 @@ def save_model(
     class_names: Sequence[str] | None,
     test: tuple[Any, Any, Any] | None,
     features: Mapping[str, Any] | None = None,
+    table: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a model; print its accuracy on ``test`` and its statement unless quiet.
 
     ``test`` is features or images, labels, and what to call them; ``features`` is how
-    features were made.
+    features were made, and ``table`` what is declared of the table that they are of.
     """
-    known = {"class_names": class_names, "features": features}
+    known = {"class_names": class_names, "features": features, "table": table}
     _save_somewhere(args, model.set_params(verbose=0), known)
     if args.quiet:
         return

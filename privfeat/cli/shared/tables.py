@@ -1,0 +1,229 @@
+"""Tables as the command line names them: a file, and what is declared of it."""
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privfeat.cli.shared.terminal import CommandError, warn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privfeat.preprocessing.declaration import Column
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is publicly known of a table.
+
+    Attributes
+    ----------
+    columns : dict of str to dict
+        The declaration of `privfeat.preprocessing.PublicColumns`, also of the target.
+    target, users : str or None
+        The columns of the classes, and of the users of rows.
+    strict : bool
+        Whether a table may have no other columns.
+    """
+
+    columns: dict[str, dict[str, Any]]
+    target: str | None
+    users: str | None = None
+    strict: bool = True
+
+    @property
+    def features(self) -> tuple["Column", ...]:
+        """The columns that a model learns from."""
+        from privfeat.preprocessing.declaration import parse_columns
+
+        apart = (self.target, self.users)
+        return parse_columns(
+            {name: said for name, said in self.columns.items() if name not in apart}
+        )
+
+    @property
+    def n_features(self) -> int:
+        """The number of features that these become."""
+        return sum(len(column.outputs) for column in self.features)
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes, in the order of their numbers."""
+        target = self._target
+        return list(target.categories) or ["false", "true"]
+
+    @property
+    def _target(self) -> "Column":
+        from privfeat.preprocessing.declaration import NO_CATEGORY, parse_columns
+
+        name = self.target
+        if name is None:
+            raise CommandError("a table needs --target, the column of the classes.")
+        if name not in self.columns:
+            raise CommandError(f"--target must be declared in --columns, got {name!r}.")
+        declared = {name: self.columns[name]}
+        if declared[name].get("kind") not in ("category", "boolean"):
+            raise CommandError(
+                f"column {name!r} of --target must be declared a category or boolean: "
+                "classes are what is known to be possible, not what the data have."
+            )
+        (target,) = parse_columns(declared)
+        kept = target.missing in ("refuse", "fill") and target.unseen != NO_CATEGORY
+        if not kept:
+            raise CommandError(
+                f"column {name!r} of --target must have a class in each row: declare "
+                "missing and unseen as refuse, or as one of its categories."
+            )
+        return target
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        """What a model keeps of it: all public."""
+        kept = {name: said for name, said in self.columns.items() if name != self.users}
+        return {"columns": kept, "target": self.target}
+
+    def read(self, path: str, *, labelled: bool = True) -> "TableRows":
+        """Return the rows of a table.
+
+        Parameters
+        ----------
+        path : str
+            A file that `privfeat.data.tables` reads.
+        labelled : bool
+            Whether to read the columns of the target and the users.
+
+        Raises
+        ------
+        CommandError, TypeError, ValueError
+            If columns are missing, or values are none that are declared. No message
+            holds a value.
+        """
+        import numpy as np
+
+        from privfeat.data.tables import read_schema, read_table
+        from privfeat.preprocessing.public_columns import check_names, features_of
+        from privfeat.preprocessing.values import numbers_of
+
+        features, class_names = self.features, self.class_names if labelled else []
+        target = self._target if labelled else None
+        users = self.users if labelled else None
+        names = list(read_schema(path))
+        apart = [name for name in (self.target, self.users) if name is not None]
+        lost = next((name for name in apart if labelled and name not in names), None)
+        if lost is not None:
+            raise CommandError(f"{path} must have a column {lost!r}, got none.")
+        others = [name for name in names if name not in apart]
+        check_names(others, features, strict=self.strict)
+        wanted = [column.name for column in features if column.outputs]
+        wanted += apart if labelled else []
+        X, y, groups = [], [], []
+        for part in read_table(path, wanted):
+            X.append(features_of(features, part))
+            if target is not None:
+                y.append(numbers_of(target, part[target.name])[0].astype(np.int64))
+            if users is not None:
+                groups.append(part[users])
+        if not sum(map(len, X)):
+            raise CommandError(f"{path} must have at least 1 row, got none.")
+        return TableRows(
+            path=path,
+            X=np.vstack(X),
+            y=np.concatenate(y) if y else None,
+            groups=_users(users, groups),
+            class_names=class_names,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """The rows of a table, as features and classes: what `FeatureSplit` is of a file.
+
+    Attributes
+    ----------
+    path : str
+    X : float64 array of shape (n_samples, n_features)
+    y : int64 array of shape (n_samples,) or None
+        Number of each row's class.
+    groups : array of shape (n_samples,) or None
+        The user of each row.
+    class_names : list of str
+    """
+
+    path: str
+    X: "NDArray[np.float64]"
+    y: Any
+    groups: Any
+    class_names: list[str]
+
+    @property
+    def labels(self) -> Any:
+        """The classes, as `FeatureSplit` names them."""
+        return self.y
+
+
+def _users(name: str | None, parts: list[Any]) -> Any:
+    """Return the users of all rows; CommandError if one has none."""
+    import numpy as np
+
+    if name is None:
+        return None
+    users = np.concatenate(parts)
+    if users.dtype.kind == "O":
+        named = all(
+            user.strip() if isinstance(user, str) else user is not None
+            for user in users.tolist()
+        )
+        if not named:
+            raise CommandError(
+                f"column {name!r} of --users must name a user in each row, got a row "
+                "without one. Leave the row out, or name who it is of."
+            )
+    return users
+
+
+def declared_by(args: Namespace) -> Declared | None:
+    """Return what ``--columns``, ``--target`` and ``--users`` declare, if they do."""
+    target, users = getattr(args, "target", None), getattr(args, "users", None)
+    if args.columns is None:
+        given = "--target" if target is not None else "--users"
+        if target is not None or users is not None:
+            raise CommandError(
+                f"{given} must be given together with --columns, which declares the "
+                "columns of a table."
+            )
+        return None
+    from privfeat.preprocessing import read_columns
+    from privfeat.preprocessing.public_columns import find_unequal
+
+    found = Declared(read_columns(args.columns), target, users)
+    _ = found.class_names
+    if (sentence := find_unequal(found.features)) is not None:
+        warn(sentence)
+    if users is not None and users == target:
+        raise CommandError("--users must be another column than --target.")
+    return found
+
+
+def declared_of(model: str) -> Declared | None:
+    """Return what a saved model knows of the tables that it was fitted to."""
+    from privfeat.persistence import load_table
+
+    table = load_table(model)
+    if table is None:
+        return None
+    return Declared(table["columns"], table["target"], strict=False)
+
+
+def add_columns(parser: ArgumentParser, *, users: bool = True) -> None:
+    """Add ``--columns``, ``--target`` and, unless told otherwise, ``--users``."""
+    add = parser.add_argument_group("tables").add_argument
+    what = (
+        "the rows are of a table (.csv, .npz, .parquet, .arrow), whose columns this "
+        "file declares; `privfeat columns` drafts it"
+    )
+    add("--columns", metavar="FILE.toml", help=what)
+    add("--target", metavar="COLUMN", help="with --columns: the column of the classes")
+    whose = "with --columns: protect all rows of a user together, by this column"
+    if users:
+        add("--users", metavar="COLUMN", help=whose)

@@ -1,0 +1,239 @@
+"""Tables in files, read a part at a time; each row as it stands, whatever others hold.
+
+CSV files hold texts, and nothing turns them into numbers here: what a column holds is
+said by its declaration (`privfeat.preprocessing`), and not by its values.
+"""
+
+import csv
+import zipfile
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat._extras import require
+
+FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
+_ROWS = 2**15  # of a part
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_OF_DTYPES = {
+    "f": "numeric",
+    "i": "integer",
+    "u": "integer",
+    "b": "boolean",
+    "M": "date",
+}
+Part = dict[str, NDArray[Any]]
+
+
+def is_table(path: str | Path) -> bool:
+    """Return whether a file is a table, by its name.
+
+    >>> is_table("patients.csv"), is_table("features.h5")
+    (True, False)
+    """
+    return Path(path).suffix.lower() in FORMATS
+
+
+def read_schema(path: str | Path) -> dict[str, str | None]:
+    """Return the name of each column, and its kind where its type tells; no value.
+
+    Kinds are those of `privfeat.preprocessing.draft_columns`; a CSV file has none.
+
+    Raises
+    ------
+    ValueError
+        If the file is no table of its format, or two columns have one name.
+    ImportError
+        Without pyarrow, for Parquet and Arrow.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".csv":
+        kinds: list[tuple[str, str | None]] = [(n, None) for n in _header(path)]
+    elif suffix == ".npz":
+        found = _arrays(path).items()
+        kinds = [(name, _OF_DTYPES.get(values.dtype.kind)) for name, values in found]
+    else:
+        kinds = [(field.name, _arrow_kind(field.type)) for field in _schema(path)]
+    names = [name for name, _ in kinds]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"{path} must have each column once, but has {twice!r} twice. Rename one."
+        )
+    return dict(kinds)
+
+
+def read_table(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+    """Give the values of these columns, of some rows at a time.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file whose name ends in .csv (commas, UTF-8, names in the first line), .npz
+        (one array for each column; one of shape (n, k) is k columns, its name followed
+        by 0, 1, ...), .parquet, .arrow or .feather (both of Arrow).
+    names : sequence of str
+        Columns of `read_schema`.
+
+    Yields
+    ------
+    part : dict of str to array of shape (n_rows,)
+        Values as they stand: of CSV, texts; None or NaN where Arrow has null.
+
+    Raises
+    ------
+    ValueError
+        If the file is no table of its format. No message holds a value.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".csv":
+        yield from _csv_parts(path, names)
+    elif suffix == ".npz":
+        arrays = _arrays(path)
+        n_rows = {len(values) for values in arrays.values()}
+        if len(n_rows) > 1:
+            raise ValueError(f"{path} must have columns of one length.")
+        yield {name: arrays[name] for name in names}
+    else:
+        yield from _arrow_parts(path, names)
+
+
+def _header(path: str | Path) -> list[str]:
+    with _opened(path) as file:
+        names, refused = _rows(csv.reader(file, strict=True), 1)
+    if refused or not names:
+        raise _no_csv(path)
+    header = [name.strip() for name in names[0]]
+    for delimiter, word in _OTHER_DELIMITERS.items():
+        if len(header) == 1 and delimiter in header[0]:
+            raise ValueError(
+                f"{path} must be separated by commas, but its first line is by {word}. "
+                "Save it with commas."
+            )
+    return header
+
+
+def _csv_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+    header = _header(path)
+    places = {name: header.index(name) for name in names}
+    with _opened(path) as file:
+        reader = csv.reader(file, strict=True)
+        next(reader)
+        while True:
+            read, refused = _rows(reader, _ROWS)
+            rows = [row for row in read if row]  # lines without anything
+            if refused or any(len(row) != len(header) for row in rows):
+                raise _no_csv(path)
+            if rows:
+                yield {
+                    name: _objects([row[place] for row in rows])
+                    for name, place in places.items()
+                }
+            if len(read) < _ROWS:
+                return
+
+
+def _opened(path: str | Path) -> Any:
+    return Path(path).open(newline="", encoding="utf-8-sig")
+
+
+def _rows(reader: Iterator[list[str]], size: int) -> tuple[list[list[str]], bool]:
+    """Return the next rows, and whether they cannot be read, with no cause to show."""
+    try:
+        return list(islice(reader, size)), False
+    except (UnicodeDecodeError, csv.Error):
+        return [], True
+
+
+def _no_csv(path: str | Path) -> ValueError:
+    return ValueError(
+        f"{path} must be a table in UTF-8, separated by commas, with the names of the "
+        "columns in its first line and as many values in each other. Save it so."
+    )
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _arrays(path: str | Path) -> Part:
+    """Return the columns of a file of arrays."""
+    found: dict[str, NDArray[Any]] = {}
+    try:
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+        refused = any(values.ndim not in (1, 2) for values in found.values())
+    except (AttributeError, EOFError, TypeError, ValueError, zipfile.BadZipFile):
+        refused = True
+    if refused:
+        raise ValueError(
+            f"{path} must hold NumPy arrays of one or two dimensions and of no objects."
+        )
+    columns: Part = {}
+    for name, values in found.items():
+        wide = values.ndim == 2
+        named = [f"{name}{i}" for i in range(values.shape[1])] if wide else [name]
+        columns |= zip(named, values.T if wide else [values], strict=True)
+    return columns
+
+
+def _schema(path: str | Path) -> Any:
+    return _arrow_file(path)[0]
+
+
+def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+    for batch in _arrow_file(path, names)[1]:
+        yield {name: _arrow_values(batch.column(name)) for name in names}
+
+
+def _arrow_file(
+    path: str | Path, names: Sequence[str] | None = None
+) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of a file, and its batches of rows."""
+    require("a table of Parquet or Arrow", "pyarrow", extra="tables")
+    import pyarrow
+    from pyarrow import parquet
+
+    Path(path).open("rb").close()  # a file that is missing is named as others are
+    try:
+        if Path(path).suffix.lower() == ".parquet":
+            file = parquet.ParquetFile(path)
+            parts = file.iter_batches(batch_size=_ROWS, columns=names)
+            return file.schema_arrow, parts
+        from pyarrow import feather
+
+        table = feather.read_table(path, columns=names, memory_map=True)
+        return table.schema, iter(table.to_batches(max_chunksize=_ROWS))
+    except pyarrow.ArrowException:
+        pass  # its message may hold what is in the file
+    raise ValueError(f"{path} must be a file of Parquet or Arrow, as its name says.")
+
+
+def _arrow_values(column: Any) -> NDArray[Any]:
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_integer(column.type) and column.null_count:
+        return _objects(column.to_pylist())  # not floats, which round large numbers
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _arrow_kind(kind: Any) -> str | None:
+    """Return the kind of a column of this type; dictionaries are not read."""
+    from pyarrow import types
+
+    known = {
+        "numeric": types.is_floating(kind) or types.is_decimal(kind),
+        "integer": types.is_integer(kind),
+        "boolean": types.is_boolean(kind),
+        "category": types.is_dictionary(kind),
+        "date": types.is_date(kind) or types.is_timestamp(kind),
+    }
+    return next((name for name, is_so in known.items() if is_so), None)

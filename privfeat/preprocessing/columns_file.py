@@ -1,0 +1,115 @@
+"""The declaration of columns as a TOML file: read, checked, and drafted."""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from datetime import date, time
+from pathlib import Path
+from typing import Any
+
+from privfeat.preprocessing.declaration import parse_columns
+
+_BLANK = '"?"'
+_HEAD = """\
+# What everyone may know of each column. Drafted from names and types alone: fill in
+# each "?" from what is known without the data (a form, a code book, a unit), never from
+# the least, largest or possible values that the data happen to have.
+"""
+_KINDS = "numeric, integer, boolean, category, date or ignored"
+_BOUNDS = f"bounds = [{_BLANK}, {_BLANK}]"
+# What follows from a type; a text may be a category or a date.
+_DRAFTS = {
+    "numeric": ['kind = "numeric"', _BOUNDS, 'unit = ""', 'missing = "refuse"'],
+    "integer": ['kind = "integer"', _BOUNDS, 'unit = ""', 'missing = "refuse"'],
+    "boolean": ['kind = "boolean"', 'missing = "refuse"'],
+    "date": ['kind = "date"', _BOUNDS, 'missing = "refuse"'],
+    "category": [
+        'kind = "category"',
+        f"categories = [{_BLANK}]",
+        'unseen = "refuse"',
+        'missing = "refuse"',
+    ],
+}
+_UNKNOWN = [
+    f"kind = {_BLANK}  # {_KINDS}",
+    f"# {_BOUNDS}  # of numbers and dates",
+    f"# categories = [{_BLANK}]  # of a category",
+    '# missing = "refuse"  # or neutral, indicator, or a constant',
+]
+
+
+def read_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """Return the declaration of columns that a TOML file holds.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file with one table for each column, named like it, whose keys are those of
+        `PublicColumns`.
+
+    Returns
+    -------
+    columns : dict of str to dict
+        Public, and made of what JSON has: dates are texts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no TOML, or a declaration is not complete. Messages begin with the
+        path, and name column, rule, value of the file and remedy.
+
+    Examples
+    --------
+    >>> read_columns("columns.toml")  # doctest: +SKIP
+    {'age': {'kind': 'integer', 'bounds': [0, 120], 'unit': 'years'}}
+    """
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} must be a TOML file: {error}.") from error
+    columns: dict[str, dict[str, Any]] = plain_columns(found)
+    try:
+        parse_columns(columns)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{path}: {error}") from error
+    return columns
+
+
+def plain_columns(columns: Any) -> Any:
+    """Return a declaration with dates as texts and tuples as lists, as JSON has it."""
+    if isinstance(columns, Mapping):
+        return {name: plain_columns(value) for name, value in columns.items()}
+    if isinstance(columns, list | tuple):
+        return [plain_columns(value) for value in columns]
+    return columns.isoformat() if isinstance(columns, date | time) else columns
+
+
+def draft_columns(schema: Mapping[str, str | None]) -> str:
+    r"""Return the text of a TOML file that declares columns, with blanks to fill in.
+
+    Parameters
+    ----------
+    schema : mapping of str to str or None
+        Kind of each column by its type (``"numeric"``, ``"integer"``, ``"boolean"``,
+        ``"category"`` or ``"date"``); None where the type does not tell. Public.
+
+    Examples
+    --------
+    >>> print(draft_columns({"seen before": "boolean"}).split("\n\n")[1])
+    ["seen before"]
+    kind = "boolean"
+    missing = "refuse"
+    <BLANKLINE>
+    """
+    tables = [
+        "\n".join([f"[{_key(name)}]", *_DRAFTS.get(str(kind), _UNKNOWN)])
+        for name, kind in schema.items()
+    ]
+    return "\n\n".join([_HEAD.rstrip(), *tables]) + "\n"
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return name if bare else quoted

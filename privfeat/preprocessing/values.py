@@ -1,0 +1,181 @@
+"""From the values of one column to features, each row by itself.
+
+Nothing here depends on another row: not on how many there are, nor on their types. What
+a row becomes follows from that row and the declaration alone.
+"""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.data.users import name_of
+from privfeat.preprocessing.declaration import (
+    INDICATOR,
+    REFUSE,
+    Column,
+)
+from privfeat.preprocessing.readings import category_of, seconds_of, truth_of
+
+_RULES = {
+    "numeric": "numbers, as in 1234.5",
+    "integer": "whole numbers",
+    "boolean": "true and false, yes and no, or 1 and 0",
+    "category": "texts or numbers",
+    "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
+}
+# pandas' marks of a missing value, which compare and convert like nothing else
+_ABSENT = ("NAType", "NaTType")
+
+
+def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the features that the values of a column become.
+
+    Parameters
+    ----------
+    column : Column
+        Public.
+    values : array of shape (n_samples,)
+        Sensitive: numbers, booleans, dates, or objects.
+
+    Returns
+    -------
+    features : float64 array of shape (n_samples, len(column.outputs))
+        Finite. In [-1, 1], unless the treatment is ``"raw"``: then within the bounds.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of another kind, missing, or unseen, where that is refused. The
+        message names the column and the rule, and no value.
+    """
+    numbers, missing = numbers_of(column, values)
+    if column.kind == "category":
+        codes = np.arange(len(column.categories))
+        features = (numbers[:, None] == codes).astype(np.float64)
+    else:
+        features = np.nan_to_num(_placed(column, numbers)[:, None], nan=0.0)
+    if column.missing == INDICATOR:
+        features = np.column_stack([features, missing])
+    return np.asarray(features, np.float64)
+
+
+def numbers_of(
+    column: Column, values: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return values as numbers, those of categories too, and which were missing.
+
+    What is missing has the number of the constant that stands for it, or is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `outputs_of`.
+    """
+    numbers = _read(column, values)
+    missing = np.isnan(numbers)
+    if column.missing == REFUSE and missing.any():
+        raise ValueError(
+            f"column {column.name!r} must have no missing value, as it is declared, "
+            "got one. Declare missing as neutral, indicator or a public constant."
+        )
+    return np.where(missing, column.fill, numbers), missing
+
+
+def _placed(column: Column, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers clipped to the bounds, which become -1 and 1 unless raw."""
+    low, high = column.bounds
+    clipped = np.clip(numbers, low, high)
+    if column.treatment == "raw":
+        middle = low + (high - low) / 2.0
+        return np.where(np.isnan(clipped), middle, clipped)
+    if column.treatment == "log":
+        clipped, low, high = np.log(clipped), math.log(low), math.log(high)
+    return np.clip(2.0 * ((clipped - low) / (high - low)) - 1.0, -1.0, 1.0)
+
+
+def _read(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return each value as a number, or the number of its category; NaN if missing."""
+    refused: type[Exception] | None = None
+    try:
+        numbers = _numbers(column, values)
+    except Exception as error:  # noqa: BLE001 - any object may be in a table
+        refused = KeyError if isinstance(error, KeyError) else TypeError
+    # outside of the handler, so that the error has no context, which holds a value
+    if refused is KeyError:
+        raise ValueError(
+            f"column {column.name!r} must hold the categories that are declared, got "
+            "another. Add it to them, or declare unseen as neutral or one of them."
+        )
+    if refused is not None:
+        raise TypeError(
+            f"column {column.name!r} of kind {column.kind} must hold "
+            f"{_RULES[column.kind]}, got something else. Correct the table, list it "
+            "in missing_values, or declare another kind."
+        )
+    return numbers
+
+
+def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
+    kind = values.dtype.kind
+    if column.kind in ("numeric", "integer") and kind in "iuf":
+        numbers = values.astype(np.float64)
+    elif column.kind == "date" and kind == "M":
+        micros = values.astype("datetime64[us]")
+        numbers = np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / 1e6)
+    else:
+        if kind in "mM":  # which NumPy would turn into whole numbers
+            raise TypeError("dates")
+        one = _reader(column)
+        # one by one, so that no value decides how others are read
+        found = [
+            math.nan if _absent(column, value) else one(value)
+            for value in values.tolist()
+        ]
+        numbers = np.array(found, np.float64)
+    if column.kind in ("numeric", "integer") and column.numbers:
+        numbers = np.where(np.isin(numbers, [*column.numbers]), np.nan, numbers)
+    there = numbers[~np.isnan(numbers)]
+    if column.kind == "integer" and not np.array_equal(np.floor(there), there):
+        raise ValueError("not a whole number")
+    return numbers
+
+
+def _absent(column: Column, value: Any) -> bool:
+    """Return whether a value says that there is none."""
+    if isinstance(value, str):
+        text = name_of(value)
+        return not text or text in column.texts
+    if value is None or type(value).__name__ in _ABSENT:
+        return True
+    number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    return number and (value != value or value in column.numbers)
+
+
+def _reader(column: Column) -> Callable[[Any], float]:
+    """Return what makes a number of a value that is there."""
+    if column.kind == "boolean":
+        return truth_of
+    if column.kind == "date":
+        return seconds_of
+    if column.kind != "category":
+        return _number
+    codes = {text: code for code, text in enumerate(column.categories)}
+    if column.unseen is None:
+        return lambda value: codes[category_of(value)]
+    unseen = column.unseen
+    return lambda value: codes.get(category_of(value), unseen)
+
+
+def _number(value: Any) -> float:
+    number = isinstance(value, str | Real | Decimal) and not isinstance(value, bool)
+    if not number:
+        raise TypeError("not a number")
+    try:
+        return float(value)
+    except OverflowError:  # an integer out of all bounds
+        return math.inf if value > 0 else -math.inf

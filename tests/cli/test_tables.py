@@ -1,0 +1,299 @@
+"""Commands on tables, from a draft of the declaration to the report."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from privfeat import PublicColumns, load, persistence
+from privfeat.cli.shared.tables import declared_of
+
+COLUMNS = """
+[patient]
+kind = "ignored"
+[age]
+kind = "integer"
+bounds = [20, 80]
+[smoker]
+kind = "boolean"
+missing = "indicator"
+[clinic]
+kind = "category"
+categories = ["Bonn", "Kiel"]
+[outcome]
+kind = "category"
+categories = ["well", "ill", "unknown"]
+"""
+HEADER = ["patient", "age", "smoker", "clinic", "outcome"]
+SECRET = "1234567"
+
+
+def rows_of(n_rows, seed):
+    """Return rows of patients who are ill if they are old."""
+    draw = np.random.default_rng(seed)
+    for i in range(n_rows):
+        age = int(draw.integers(20, 81))
+        smoker, clinic = draw.choice(["yes", "no", ""]), draw.choice(["Bonn", "Kiel"])
+        yield [f"p{i // 2}", age, smoker, clinic, "ill" if age > 50 else "well"]
+
+
+def write(path, rows, header=HEADER):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with tables, their declaration and a model."""
+    from privfeat.cli import main
+
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "columns.toml").write_text(COLUMNS)
+    write(folder / "train.csv", rows_of(600, 0))
+    write(folder / "test.csv", rows_of(100, 1))
+    words = ("--test", folder / "test.csv", "--quiet", "--out", folder / "model")
+    assert main([str(word) for word in fit(folder, *words)]) == 0
+    return folder
+
+
+def fit(folder, *more, train="train.csv", target="outcome"):
+    """Return the words of a fit with a budget of 20."""
+    return (
+        *("fit", "--estimator", "DPLeastSquares", "--epsilon", 20, "--delta", 1e-6),
+        *("--train", folder / train, "--columns", folder / "columns.toml"),
+        *("--target", target, *more),
+    )
+
+
+def test_fit_on_a_table_prints_its_accuracy_and_statement(run, folder, tmp_path):
+    words = ("--test", folder / "test.csv", "--out", tmp_path / "model")
+    status, out, err = run(*fit(folder, *words))
+    assert status == 0
+    assert float(out.split("test accuracy ")[1].split()[0]) > 0.9
+    assert "the set of 3 classes (given)" in out
+    assert "the number of features (5)" in out
+    assert "class unknown" not in err
+    assert "folders" not in out
+
+
+def test_model_of_a_table_predicts_from_a_raw_table(run, folder, tmp_path):
+    """Columns may stand in any order, and those that it does not need may be absent."""
+    raw, out = tmp_path / "raw.csv", tmp_path / "p.csv"
+    rows = list(rows_of(40, 2))
+    few = [[row[3], row[1], row[2], SECRET] for row in rows]
+    write(raw, few, ["clinic", "age", "smoker", "other"])
+    words = ("--model", folder / "model", "--features", raw, "--out", out)
+    assert run("predict", *words)[0] == 0
+    header, *predicted = csv.reader(out.read_text().splitlines())
+    assert header == ["row", "class", "name"]
+    names = [name for *_, name in predicted]
+    assert (
+        np.mean([name == row[4] for name, row in zip(names, rows, strict=True)]) > 0.9
+    )
+    table = persistence.load_table(folder / "model")
+    assert table["target"] == "outcome"
+    columns = PublicColumns(
+        {k: v for k, v in table["columns"].items() if k != "outcome"}
+    )
+    X = columns.fit_transform([row[:4] for row in rows])
+    expected = load(folder / "model").predict(X)
+    assert [int(number) for _, number, _ in predicted] == expected.tolist()
+
+
+def test_predict_is_the_same_for_a_row_in_every_table(run, folder, tmp_path):
+    """Rows with other values beside it change nothing."""
+    found = []
+    for beside in (["p9", "20", "", "Kiel", ""], ["p9", "1e300", "1", "Bonn", "x"]):
+        table, out = tmp_path / "t.csv", tmp_path / "p.csv"
+        write(table, [beside, *rows_of(5, 3), beside])
+        words = ("--model", folder / "model", "--features", table, "--out", out)
+        assert run("predict", *words)[0] == 0
+        found.append(out.read_text().splitlines()[2:-1])
+    assert found[0] == found[1]
+
+
+def test_report_of_a_table_shows_what_is_declared(run, folder, tmp_path):
+    page, card = tmp_path / "r.html", tmp_path / "c.md"
+    words = ("--test", folder / "test.csv", "--out", page, "--card", card)
+    assert run("report", folder / "model", *words)[0] == 0
+    text = card.read_text()
+    assert "A linear model trained on columns of a table" in text
+    assert '"column age": "integer 20 to 80"' in text
+    assert '"target outcome": "category well, ill, unknown"' in text
+    assert 'pipeline_tag: "tabular-classification"' in text
+    assert "column clinic" in page.read_text()
+
+
+def test_report_refuses_a_table_of_training(fails, folder, tmp_path):
+    words = ("--test", folder / "train.csv", "--out", tmp_path / "r.html")
+    assert "must not be the training split" in fails("report", folder / "model", *words)
+
+
+def test_fit_protects_the_users_of_a_column(run, fails, folder, tmp_path):
+    out = ("--out", tmp_path / "model", "--users", "patient")
+    message = fails(*fit(folder, *out))
+    assert "max-group-size must be given together with groups" in message
+    status, said, _ = run(*fit(folder, *out, "--max-group-size", 2))
+    assert status == 0
+    assert "unit: user" in said
+    assert "patient" not in persistence.load_table(tmp_path / "model")["columns"]
+    words = ("--model", tmp_path / "model", "--features", folder / "test.csv")
+    assert run("predict", *words, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_users_of_a_table_are_those_of_the_column(folder):
+    declared = declared_of(str(folder / "model"))
+    assert declared.users is None
+    with_users = type(declared)(declared.columns, "outcome", "patient")
+    rows = with_users.read(str(folder / "test.csv"))
+    assert rows.groups.tolist() == [f"p{i // 2}" for i in range(100)]
+    assert rows.X.shape == (100, 5)
+    assert rows.y[:3].tolist() == [["well", "ill"].index(r[4]) for r in rows_of(3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (
+            ["p", SECRET + "x", "", "Bonn", "ill"],
+            "column 'age' of kind integer must ho",
+        ),
+        (["p", "", "", "Bonn", "ill"], "column 'age' must have no missing value"),
+        (["p", 30, "", SECRET, "ill"], "column 'clinic' must hold the categories"),
+        (["p", 30, "", "Bonn", SECRET], "column 'outcome' must hold the categories"),
+        (["p", 30, "", "Bonn", ""], "column 'outcome' must have no missing value"),
+        ([" ", 30, "", "Bonn", "ill"], "'patient' of --users must name a user in each"),
+        (["p", 30, "", "Bonn"], "as many values in each other"),
+    ],
+)
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_values_that_are_not_declared(fails, folder, tmp_path, row, words):
+    write(folder / "bad.csv", [*rows_of(5, 0), row])
+    out = ("--out", tmp_path / "model", "--users", "patient", "--max-group-size", 2)
+    message = fails(*fit(folder, *out, train="bad.csv"))
+    assert words in message
+    assert SECRET not in message
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "age"], "'age' of --target must be declared a category or bool"),
+        (["--target", "sex"], "--target must be declared in --columns, got 'sex'"),
+        (["--users", "sex"], "train.csv must have a column 'sex', got none"),
+        (["--users", "outcome"], "--users must be another column than --target"),
+        (["--groups"], "--groups and --no-groups are for feature files"),
+        (["--test", "train.csv"], "--test must not be the training split"),
+        (["--test", "none.csv"], "none.csv: No such file or directory"),
+        (["--train", "features.h5"], "features.h5 must be a table, since columns"),
+        (["--public", "train.csv"], "--public must not be the training split"),
+    ],
+)
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_on_a_table_refuses_other_options(
+    fails, folder, tmp_path, monkeypatch, words, message
+):
+    monkeypatch.chdir(folder)
+    assert message in fails(*fit(folder, "--out", tmp_path / "model", *words))
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_a_target_that_a_row_may_lack(fails, folder, tmp_path):
+    for said in ('missing = "neutral"', 'unseen = "neutral"'):
+        (tmp_path / "columns.toml").write_text(f"{COLUMNS}{said}\n")
+        words = ("--columns", tmp_path / "columns.toml", "--out", tmp_path / "model")
+        assert "must have a class in each row" in fails(*fit(folder, *words))
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_a_table_without_a_declaration(fails, folder, tmp_path):
+    words = ("--estimator", "DPLeastSquares", "--out", tmp_path / "model")
+    message = fails("fit", *words, "--train", folder / "train.csv")
+    assert "Pass --columns and --target; `privfeat columns` makes a draft" in message
+    message = fails("fit", *words, "--train", "x.h5", "--target", "a")
+    assert "--target must be given together with --columns" in message
+    assert "--users must be given" in fails(
+        "fit", *words, "--train", "x.h5", "--users", "a"
+    )
+    declared = ("--train", folder / "train.csv", "--columns", folder / "columns.toml")
+    assert "a table needs --target" in fails("fit", *words, *declared)
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_columns_that_are_not_declared(fails, folder, tmp_path):
+    rows = [[*row, 1] for row in rows_of(5, 0)]
+    write(folder / "more.csv", rows, [*HEADER, "weight"])
+    write(folder / "empty.csv", [])
+    out = ("--out", tmp_path / "model")
+    assert "column 'weight' is not" in fails(*fit(folder, *out, train="more.csv"))
+    assert "must have at least 1 row" in fails(*fit(folder, *out, train="empty.csv"))
+
+
+def test_models_of_features_and_of_tables_refuse_each_other(
+    fails, folder, model, features, tmp_path
+):
+    out = ("--out", tmp_path / "p.csv")
+    table = ("predict", "--model", folder / "model", "--features", features)
+    assert "must be a table, since columns" in fails(*table, *out)
+    other = ("predict", "--model", model, "--features", folder / "test.csv")
+    assert "A model that was fitted to features takes features" in fails(*other, *out)
+
+
+def test_columns_drafts_from_names_alone(run, fails, folder, tmp_path):
+    """The draft is the same for other values, and refused until it is filled in."""
+    write(tmp_path / "one.csv", rows_of(3, 0))
+    write(tmp_path / "two.csv", [[SECRET] * 5])
+    drafts = [
+        run("columns", tmp_path / n, "--from-schema")[1] for n in ("one.csv", "two.csv")
+    ]
+    assert drafts[0] == drafts[1]
+    (tmp_path / "columns.toml").write_text(drafts[0])
+    words = ("--columns", tmp_path / "columns.toml", "--out", tmp_path / "model")
+    message = fails(*fit(folder, *words))
+    assert "columns.toml: kind of column 'patient' must be one of" in message
+    assert "got '?'" in message
+    assert "FILE must be a table" in fails("columns", "x.h5", "--from-schema")
+    assert run("columns", tmp_path / "one.csv")[0] == 2
+
+
+def test_plan_takes_the_sizes_of_a_table_from_its_declaration(run, fails, folder):
+    sizes = ("--n", 5000, "--epsilon", 1)
+    declared = ("--columns", folder / "columns.toml", "--target", "outcome")
+    found = run("plan", *sizes, *declared)[1]
+    assert found == run("plan", *sizes, "--d", 5, "--classes", 3)[1]
+    assert "must be given once" in fails("plan", *sizes, *declared, "--d", 5)
+    assert "must be given once" in fails("plan", *sizes, "--d", 5)
+
+
+def test_boolean_target_has_two_classes(run, folder, tmp_path):
+    words = ("--columns", tmp_path / "columns.toml", "--quiet")
+    text = COLUMNS.replace('kind = "ignored"', 'kind = "ignored"', 1)
+    rows = [[*row[:4], str(row[4] == "ill")] for row in rows_of(200, 0)]
+    write(folder / "boolean.csv", rows)
+    head = text.partition("[outcome]")[0]
+    (tmp_path / "columns.toml").write_text(f'{head}[outcome]\nkind = "boolean"\n')
+    out = ("--out", tmp_path / "model")
+    assert run(*fit(folder, *words, *out, train="boolean.csv"))[0] == 0
+    assert persistence.load_class_names(tmp_path / "model") == ["false", "true"]
+
+
+def test_raw_columns_of_different_size_are_warned_of(run, folder, tmp_path):
+    text = COLUMNS.replace("bounds = [20, 80]", 'bounds = [20, 80]\ntreatment = "raw"')
+    (tmp_path / "columns.toml").write_text(text)
+    words = ("--columns", tmp_path / "columns.toml", "--out", tmp_path / "model")
+    _, _, err = run(*fit(folder, *words, "--quiet"))
+    assert "raw column 'age' has values up to 80" in err
+
+
+def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
+    from privfeat.persistence.model_folder import digest
+
+    document = json.loads((folder / "model" / "model.json").read_text())
+    for table in ({}, {"columns": {}, "target": None}, {"columns": 3, "target": "x"}):
+        document["table"] = table
+        document["sha256"] = digest(document)
+        (tmp_path / "model.json").write_text(json.dumps(document))
+        with pytest.raises(persistence.ModelFileError, match="declares no columns"):
+            persistence.load_table(tmp_path)
