@@ -4,7 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 
-from privfeat._stderr import STDERR
+from privfeat._warnings import STDERR
 
 from .arguments import parse
 from .errors import ExtractError, say

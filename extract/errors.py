@@ -1,6 +1,6 @@
 """The one error that the command reports in a line, and how it prints lines."""
 
-from privfeat._stderr import STDERR
+from privfeat._warnings import STDERR
 
 
 class ExtractError(Exception):

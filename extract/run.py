@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from privfeat._progress import LINE, Progress, make_bar
-from privfeat._stderr import STDERR
+from privfeat._warnings import STDERR
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.pixels import DECODING
 from privfeat.data.writing.parts import find_parts, partial_folder

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from privfeat._stderr import STDERR
+from privfeat._warnings import STDERR
 
 T = TypeVar("T")
 

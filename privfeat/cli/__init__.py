@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from privfeat._stderr import STDERR
 from privfeat._version import __version__
+from privfeat._warnings import STDERR
 from privfeat.cli import (
     audit,
     budget,

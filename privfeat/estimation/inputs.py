@@ -1,7 +1,7 @@
 """What ``fit`` is given, checked: rows, labels, seeds, and the users of records."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
@@ -244,7 +244,7 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
     Also where a step of a pipeline, or a search, made an array of such rows before.
     No error: to protect each row by itself is a choice, and the statement names it.
     """
-    if groups is None and (_has_groups(X) or _had_groups()):
+    if groups is None and any(map(_has_groups, (X, *rows_of_callers()))):
         warn(
             "X is of a file that says whose each row is, but groups is None: each row "
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
@@ -256,16 +256,15 @@ def _has_groups(X: Any) -> bool:
     return getattr(X, "has_groups", False) is True
 
 
-def _had_groups() -> bool:
-    """Return whether scikit-learn, which called this, was given such rows."""
+def rows_of_callers() -> Iterator[Any]:
+    """Yield the rows that scikit-learn, which called this, was given: it cut them."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         # ``exec`` runs code without a name
         name = str(frame.f_globals.get("__name__"))
-        if name.startswith("sklearn.") and _has_groups(frame.f_locals.get("X")):
-            return True
+        if name.startswith("sklearn.") and "X" in frame.f_locals:
+            yield frame.f_locals["X"]
         frame = frame.f_back
-    return False
 
 
 def _ids(groups: ArrayLike) -> NDArray[Any]:

@@ -1,10 +1,8 @@
 """What a fit that sums Gram matrices takes, told before it is charged."""
 
 import math
-import os
-from contextlib import suppress
-from pathlib import Path
 
+from privfeat._memory import memory_bytes
 from privfeat._warnings import warn
 
 # Matrices of float64 that a fit holds at once, at least: the sum and its copies, the
@@ -13,11 +11,6 @@ _N_MATRICES = 6
 # Fits of fewer columns take seconds, and are not worth a trial.
 _MANY_COLUMNS = 4096
 _LONG_SECONDS = 120.0
-# Limits of a container, of both versions of cgroups.
-_CGROUPS = tuple(
-    Path("/sys/fs/cgroup", name)
-    for name in ("memory.max", "memory/memory.limit_in_bytes")
-)
 
 
 def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
@@ -51,17 +44,6 @@ def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
             f"{_gib(_N_MATRICES * bytes_each)}. {remedy}",
             UserWarning,
         )
-
-
-def memory_bytes() -> float:
-    """Return the memory of this machine, or of its container; inf if nobody knows."""
-    found = math.inf
-    with suppress(AttributeError, OSError, ValueError):
-        found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit in _CGROUPS:
-        with suppress(OSError, ValueError):  # "max" is no number
-            found = min(found, float(int(limit.read_text(encoding="ascii"))))
-    return found
 
 
 def _gib(size: float) -> str:

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from privfeat._stderr import STDERR
+from privfeat._warnings import STDERR
 
 
 class CommandError(Exception):

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from privfeat._checks import check_choice, check_positive
-from privfeat._stderr import STDERR
 from privfeat._types import ADJACENCIES, UNITS, Adjacency, Unit
+from privfeat._warnings import STDERR
 from privfeat.core.accounting.calibration import MIN_DELTA, plan_releases
 from privfeat.core.accounting.conversions import (
     MU_RANGE,

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from privfeat._types import RowScaling
 from privfeat.data.sharing import check_apart, finite_blocks, rows_of
+from privfeat.estimation.inputs import rows_of_callers
 from privfeat.estimation.shifting import scaled_rows
 
 _FORMS = "Pass an array of shape (n_public, n_features), or features of a file"
@@ -67,8 +68,12 @@ class PublicRows:
         return total / len(self.features)
 
     def check_apart(self, X: Any) -> None:
-        """Raise ValueError if these are rows of ``X``, or have NaN."""
-        check_apart(self.given, X)
+        """Raise ValueError if these are rows of ``X``, or have NaN.
+
+        Or of the rows that scikit-learn made folds of, of which ``X`` is one.
+        """
+        for rows in (X, *rows_of_callers()):
+            check_apart(self.given, rows)
         _ = self.mean
 
     def _bounded(self, center: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:

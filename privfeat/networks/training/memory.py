@@ -4,7 +4,6 @@ Van der Veen et al. 2018, section 2.1, sums a large batch over such parts; their
 changes memory and time alone.
 """
 
-import os
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._memory import free_bytes
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.units import most_on_a_device
@@ -32,7 +32,7 @@ def largest_microbatch(
     or 32 on each CPU, down to one on each device. Of ``records`` and ``targets``, of
     length 1, shapes and types alone are used. Nothing is computed.
     """
-    n_devices, limit = jax.local_device_count(), free_bytes()
+    n_devices, limit = jax.local_device_count(), free_on_device()
     fitting = most_on_a_device()
     while fitting > 1:
         needed = bytes_needed(
@@ -66,10 +66,9 @@ def bytes_needed(
     return int(sum(sizes) + found.temp_size_in_bytes)
 
 
-def free_bytes() -> float:
+def free_on_device() -> float:
     """Return the memory that is left for each device, less a margin."""
     stats = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in stats:
         return _SHARE * float(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return _SHARE * free / jax.local_device_count()
+    return _SHARE * free_bytes() / jax.local_device_count()
