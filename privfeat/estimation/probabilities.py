@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
 
-from privfeat._types import Loss
+from privfeat._types import Loss, LossOption
+
+
+def loss_of_scores(loss: LossOption, *, multilabel: bool) -> Loss:
+    """Return what the parameter ``loss`` of a classifier stands for."""
+    if loss == "auto":
+        return "sigmoid" if multilabel else "softmax"
+    return loss
 
 
 def best_classes(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:

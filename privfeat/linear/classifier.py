@@ -20,13 +20,14 @@ from privfeat.estimation.probabilities import (
     best_classes,
     class_probabilities,
     label_probabilities,
+    loss_of_scores,
 )
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.prior import read_prior
 from privfeat.linear.parameters.public import read_public
 from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
-from privfeat.linear.problem import LinearProblem, Shape, loss_of_scores, stack_of
+from privfeat.linear.problem import LinearProblem, Shape, stack_of
 from privfeat.linear.rows.center import MEAN, mean_query, public_center
 
 if TYPE_CHECKING:

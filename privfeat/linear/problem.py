@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._progress import phase
-from privfeat._types import Adjacency, Loss, LossOption, RowScaling
+from privfeat._types import Adjacency, Loss, RowScaling
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
@@ -29,13 +29,6 @@ STACKED_GRAM_WEIGHT = 0.25
 
 # By label, the largest 1; None for no weights.
 ClassWeights = tuple[float, ...] | Literal["balanced"] | None
-
-
-def loss_of_scores(loss: LossOption, *, multilabel: bool) -> Loss:
-    """Return what the parameter ``loss`` of a classifier stands for."""
-    if loss == "auto":
-        return "sigmoid" if multilabel else "softmax"
-    return loss
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
         than those of the estimator.
     """
     from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
-    from privfeat.linear.problem import loss_of_scores
+    from privfeat.estimation.probabilities import loss_of_scores
 
     params, arrays = saved.params, saved.arrays
     if not params.keys() <= set(PARAMETERS[saved.name].split()):
