@@ -23,3 +23,9 @@ ROW_SCALINGS: tuple[RowScaling, ...] = get_args(RowScaling)
 MATRIX_NOISES: tuple[MatrixNoise, ...] = get_args(MatrixNoise)
 USER_BOUNDS: tuple[UserBound, ...] = get_args(UserBound)
 ITERATES: tuple[Iterate, ...] = get_args(Iterate)
+# Parameters that no file holds which may leave: with the seed anyone can subtract the
+# noise, and the others name places or hold data.
+STAYS_AT_HOME = (
+    *("random_state", "ledger", "checkpoint_dir", "weights", "public"),
+    "on_step",
+)

@@ -12,7 +12,7 @@ import jax
 import pytest
 
 from privfeat.estimation import compilation
-from privfeat.estimation.compilation import kept_compiled_code
+from privfeat.estimation.compilation import code_of_others, kept_compiled_code
 
 # With one key: whether rows are shifted, by another function, depends on the noise.
 FIT = """
@@ -156,6 +156,33 @@ def test_functions_of_the_user_are_not_kept(tmp_path):
     assert after_fit == after_theirs != "[]"
 
 
+ON_STEP = """
+import numpy as np
+import jax
+from pathlib import Path
+from privfeat import DPSGDClassifier
+rows, seen = np.random.default_rng(0).normal(size=(40, 3)), []
+def look(step, classifier):
+    seen.append(float(jax.jit(lambda scale: (scale * rows).sum())(1.0)))
+    classifier.predict(rows)
+options = {"model": "mlp", "classes": [0, 1], "n_iter": 2, "expected_batch_size": 4}
+for on_step in (None, look):
+    clf = DPSGDClassifier(noise_multiplier=1.0, on_step=on_step, **options)
+    clf.fit(rows, np.arange(40) % 2)
+    clf.predict(rows)
+    print(sorted(path.name for path in Path.home().rglob("*-cache")))
+assert len(seen) == 2
+"""
+
+
+@pytest.mark.slow
+def test_what_on_step_compiles_is_not_kept(tmp_path):
+    """It may look at private rows, for the eyes of their owner."""
+    pytest.importorskip("flax")
+    without, with_it = run(tmp_path, code=ON_STEP).splitlines()
+    assert without == with_it != "[]"
+
+
 @pytest.fixture
 def ours(plant):
     plant("whether the cache is ours", lambda: True)
@@ -192,6 +219,26 @@ def test_nothing_is_kept_after_the_bodies_of_all_threads(ours):
     assert least_seconds() == 0.0
     end.set()
     thread.join()
+    assert least_seconds() == math.inf
+
+
+def test_code_of_others_is_not_kept_whoever_begins_or_ends_meanwhile(ours):
+    outer, inner = kept_compiled_code(), kept_compiled_code()
+    with code_of_others():
+        assert least_seconds() == math.inf
+    outer.__enter__()
+    one, two = code_of_others(), code_of_others()
+    one.__enter__()
+    two.__enter__()
+    inner.__enter__()
+    assert least_seconds() == math.inf
+    one.__exit__(None, None, None)
+    assert least_seconds() == math.inf
+    inner.__exit__(None, None, None)
+    assert least_seconds() == math.inf
+    two.__exit__(None, None, None)
+    assert least_seconds() == 0.0
+    outer.__exit__(None, None, None)
     assert least_seconds() == math.inf
 
 

@@ -55,6 +55,7 @@ def run(args: Namespace) -> None:
     import numpy as np
 
     from privfeat import audit
+    from privfeat.estimation.parameters import described
 
     # what comes before it takes half a minute
     require("a one-run audit", "jax_privacy", extra="audit")
@@ -95,7 +96,7 @@ def run(args: Namespace) -> None:
     for name, verdict in verdicts.items():
         print(f"{name:<10}{verdict}")
     if args.out is not None:
-        content = {"audited": repr(estimator), "data": data, "verdict": verdicts}
+        content = {"audited": described(estimator), "data": data, "verdict": verdicts}
         for name, result in (results | {"membership": found}).items():
             content[name] = asdict(result)
         files.write_file(args.out, f"{json.dumps(content, indent=2)}\n".encode())

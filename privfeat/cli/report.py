@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privfeat._types import STAYS_AT_HOME
 from privfeat.cli.shared import estimators, files, images, options, tables
 from privfeat.cli.shared.terminal import CommandError
 
@@ -124,12 +125,10 @@ def _refuse_training(args: Namespace, split: str) -> None:
 
 def _recipe(name: str, params: dict[str, Any], version: str) -> str:
     """Return how to fit such a model again, with all parameters that are written."""
-    from privfeat.persistence.saved_models import NOT_WRITTEN
-
     given = [
         f"    {key}={value!r},\n"
         for key, value in params.items()
-        if key not in (*NOT_WRITTEN, "verbose")
+        if key not in (*STAYS_AT_HOME, "verbose")
     ]
     return (
         f"pip install privfeat=={version}\n\nfrom privfeat import {name}\n"

@@ -16,7 +16,8 @@ _FOLDER = "jax_compilation_cache_dir"
 _LEAST_SECONDS = "jax_persistent_cache_min_compile_time_secs"
 
 _lock = Lock()
-_least_seconds_around: list[float] = []  # one for each body that runs
+_before: list[float] = []  # the setting around each body whose code is kept
+_apart: list[None] = []  # one for each body whose code is not
 
 
 @contextmanager
@@ -33,14 +34,41 @@ def kept_compiled_code() -> Iterator[None]:
     with _lock:
         ours = _cache_is_ours()
         if ours:
-            _least_seconds_around.append(jax.config.values[_LEAST_SECONDS])
-            _set(_LEAST_SECONDS, 0.0)
+            _before.append(jax.config.values[_LEAST_SECONDS])
+            _set(_LEAST_SECONDS, math.inf if _apart else 0.0)
     try:
         yield
     finally:
         if ours:
             with _lock:
-                _set(_LEAST_SECONDS, _least_seconds_around.pop())
+                _set(_LEAST_SECONDS, _after(_before.pop()))
+
+
+@contextmanager
+def code_of_others() -> Iterator[None]:
+    """Keep nothing that the body compiles, though it is part of one that is kept.
+
+    A function of the user, such as ``on_step``, may hold private rows. What other
+    threads compile meanwhile is not kept either.
+    """
+    with _lock:
+        _apart.append(None)
+        if _before:
+            _set(_LEAST_SECONDS, math.inf)
+    try:
+        yield
+    finally:
+        with _lock:
+            _apart.pop()
+            if _before:
+                _set(_LEAST_SECONDS, _after(0.0))
+
+
+def _after(before: float) -> float:
+    """Return the setting that stands again, given that around the body."""
+    if not _before:
+        return before
+    return math.inf if _apart else 0.0
 
 
 def folder_of_compiled_code() -> str | None:

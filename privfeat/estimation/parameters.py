@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+
+from privfeat._types import STAYS_AT_HOME
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -28,3 +30,17 @@ class Parameters(BaseEstimator):
         """Make the constructor; here, so that no class can forget to ask for it."""
         super().__init_subclass__(**options)
         dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+
+def described(estimator: Any) -> str:
+    """Return how an estimator was made, without what stays at home.
+
+    >>> from privfeat import DPFC
+    >>> described(DPFC(epsilon=2.0, random_state=7))
+    'DPFC(epsilon=2.0)'
+    """
+    params = estimator.get_params()
+    shown = clone(estimator).set_params(
+        **{name: None for name in STAYS_AT_HOME if name in params}
+    )
+    return repr(shown)

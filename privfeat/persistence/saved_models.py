@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat._checks import check_choice, check_real
 from privfeat._encoding import decode
-from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS
+from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS, STAYS_AT_HOME
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence.model_checks import (
     agrees_with_its_releases,
@@ -78,10 +78,6 @@ PARAMETERS = {
 # What a fit did before it had a parameter, where that is not the default.
 _USERS_BEFORE = {"user_bound": "count"}
 _BEFORE = {"DPLeastSquaresRegressor": _USERS_BEFORE | {"n_iter": 1}}
-NOT_WRITTEN = (
-    *("random_state", "ledger", "checkpoint_dir", "weights", "public"),
-    "on_step",
-)
 OPTIONAL = {
     *("classes_", "feature_names_in_", "n_iter_", "multilabel_", "pixel_scale_"),
     *("class_weight_", "moments_"),
@@ -169,7 +165,7 @@ def read_model(path: PathLike) -> SavedModel:
         raise damaged(path, "the parameters do not fit the estimator") from error
     for key, then in _BEFORE.get(name, _USERS_BEFORE).items() if not network else ():
         params.setdefault(key, then)
-    planted = [key for key in NOT_WRITTEN if params.get(key) is not None]
+    planted = [key for key in STAYS_AT_HOME if params.get(key) is not None]
     if planted:
         raise damaged(path, f"it holds {planted[0]}, which is never written")
     return SavedModel(name, home, document, arrays, parameters, fitted, params)

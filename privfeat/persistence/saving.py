@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from privfeat._encoding import as_strings, encode
+from privfeat._types import STAYS_AT_HOME
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
 from privfeat.persistence.model_checks import as_table
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
 from privfeat.persistence.saved_models import (
     FITTED,
-    NOT_WRITTEN,
     OPTIONAL,
     PARAMETER,
     home_of,
@@ -140,7 +140,7 @@ def written_before(
         As for `save`.
     """
     params = estimator.get_params(deep=False)
-    params |= {name: None for name in NOT_WRITTEN if name in params}
+    params |= {name: None for name in STAYS_AT_HOME if name in params}
     if hasattr(params.get("prior"), "coef_"):
         from privfeat.linear.parameters.prior import as_array
 

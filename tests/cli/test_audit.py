@@ -32,6 +32,17 @@ def test_audit_takes_a_public_file(run, features):
     assert "240 x 5, 4 classes" in out
 
 
+def test_audit_keeps_the_seed_at_home(run, tmp_path):
+    """Its file is published with the report: a fit may have the same options."""
+    pytest.importorskip("jax_privacy")
+    out = tmp_path / "audit.json"
+    given = ("--set", "random_state=424242", "--set", "ridge=0.5", "--out", out)
+    assert run("audit", "--estimator", "DPLeastSquares", *TINY, *given)[0] == 0
+    text = out.read_text()
+    assert "ridge=0.5" in text
+    assert "424242" not in text
+
+
 def test_audit_fails_on_a_fault(run, plant):
     pytest.importorskip("jax_privacy")
     halve_noise(plant)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from privfeat import DPLeastSquares, PrivacyLedger, open_features
+from privfeat._types import STAYS_AT_HOME
 from privfeat.cli import build_parser
 from privfeat.core.ledger.chained_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
-from privfeat.persistence.saved_models import NOT_WRITTEN
 from tests.cli.tiny import CLASS_NAMES, make_split
 
 DOCS = Path(__file__).parents[2] / "docs" / "what-leaves.md"
@@ -97,7 +97,7 @@ def test_table_keeps_at_home_what_the_view_of_a_notebook_shows_of_parameters():
     """A saved model leaves them out; scikit-learn's view shows every parameter."""
     shown = DPLeastSquares(random_state=24680)._repr_mimebundle_()
     assert all("24680" in text for text in shown.values())
-    for name in NOT_WRITTEN:
+    for name in STAYS_AT_HOME:
         if name in DPLeastSquares().get_params():
             assert listed("notebook")[name] == HOME
 

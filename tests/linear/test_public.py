@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import privfeat
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, open_features
@@ -184,6 +184,24 @@ def test_records_are_known_by_every_path_of_their_file(way, public_file, tmp_pat
         return
     with pytest.raises(ValueError, match="public must not be the records"):
         check_apart(public_file["train"], rows)
+
+
+def test_records_that_folds_are_cut_of_are_no_public_rows(tmp_path, three_classes):
+    """Refused at the first fold, before anything is charged."""
+    X, y = three_classes
+    write_features(tmp_path / "a.h5", {"train": (np.asarray(X, np.float32), y)})
+    rows = open_features(tmp_path / "a.h5")["train"]
+    ledger = privfeat.PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9, delta=1e-5)
+    clf = DPLeastSquares(classes=range(3), public=rows.X, ledger=ledger)
+    folds = privfeat.HashKFold(2)
+    with pytest.raises(ValueError, match="public must not be the records of the fit"):
+        cross_val_score(clf, rows.X, rows.y, cv=folds, error_score="raise")
+    assert not ledger.history
+    array = np.array(X)
+    clf.set_params(public=array[5:30])
+    with pytest.raises(ValueError, match="public must not be the records of the fit"):
+        cross_val_score(clf, array, y, cv=folds, error_score="raise")
+    assert not ledger.history
 
 
 def test_public_rows_are_not_saved(public, three_classes, tmp_path):

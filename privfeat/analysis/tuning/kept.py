@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from privfeat._files import write_atomically
 from privfeat._messages import without_warnings
+from privfeat.estimation.parameters import described
 from privfeat.exceptions import PrivacyWarning
 
 
@@ -44,7 +45,7 @@ class PublicFits:
         X, y, X_test, y_test = data
         self._estimator, self._data, self._path = estimator, data, path
         self._searched = {
-            "estimator": repr(estimator),
+            "estimator": described(estimator),
             **searched,
             "records": [list(np.shape(rows)) for rows in (X, X_test)],
             "labels": [zlib.crc32(np.asarray(v).tobytes()) for v in (y, y_test)],

@@ -20,6 +20,7 @@ from privfeat._warnings import warn
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.announcement import announced
+from privfeat.estimation.compilation import code_of_others
 from privfeat.estimation.team import agreed, by_first, first_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
@@ -113,7 +114,8 @@ def run_to_end(
 def _show(estimator: Any, state: TrainState, fitted: dict[str, Any]) -> None:
     """Call ``on_step`` with what the releases so far have made of the network."""
     arrays = state.parameters | (state.average or {})
-    estimator.on_step(state.step, estimator._so_far(arrays, fitted))
+    with code_of_others():  # which may hold private rows
+        estimator.on_step(state.step, estimator._so_far(arrays, fitted))
 
 
 def _keep(
