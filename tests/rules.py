@@ -90,6 +90,11 @@ RULES = {
         ["sklearn"],
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
     ),
+    "privfeat/metrics": rule(
+        ["sklearn"],
+        ours=OF_ESTIMATORS
+        | {"privfeat._files", "privfeat.metrics", "privfeat.persistence"},
+    ),
     "privfeat/networks": rule(
         ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],
         ours=OF_ESTIMATORS
