@@ -15,6 +15,7 @@ from privfeat._version import __version__
 from privfeat.cli import (
     audit,
     budget,
+    evaluate,
     fit,
     plan,
     predict,
@@ -31,7 +32,10 @@ from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
-_OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
+_OF_MODELS = (
+    *(fit, train, predict, statement, audit, sanity),
+    *(evaluate, report, workflow),
+)
 _OF_BUDGETS = (budget, plan, tan, quickstart)
 
 

@@ -4,14 +4,13 @@ Train a private classifier on a feature file, save it, print its privacy stateme
 Without a budget option, epsilon is 1.
 """
 
-import warnings
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 from os.path import samefile
 from typing import TYPE_CHECKING, Any
 
 from privfeat.cli.shared import estimators, files, job, models, options, terminal
 from privfeat.cli.shared.terminal import CommandError
-from privfeat.exceptions import PrivacyWarning
+from privfeat.cli.shared.users import users_of
 
 if TYPE_CHECKING:
     from privfeat.data import FeatureSplit
@@ -32,12 +31,7 @@ def add_parser(verbs: Any) -> None:
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
     add("--max-labels", type=int, help="labels of a row that count (default: all)")
-    add(
-        "--groups",
-        action=BooleanOptionalAction,
-        help="protect all rows of a user together, by the groups that FILE holds, or "
-        "each row on its own; must be said where FILE holds groups",
-    )
+    options.add_groups(parser)
     options.add_privacy(parser)
 
 
@@ -50,7 +44,7 @@ def run(args: Namespace) -> None:
         test = _open_test(args, train)
         if args.public is not None:
             params["public"] = _open_public(args, train)
-        groups = _groups(args, train)
+        groups = users_of(args, train, args.train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
         estimator = estimators.make_estimator(args.estimator, params)
@@ -86,26 +80,6 @@ def _report_gaps(
         splits[f"--test {args.test}"] = test
     for sentence in find_gaps(splits, everywhere=False):
         terminal.warn(f"{sentence} (About records: no statement covers it.)")
-
-
-def _groups(args: Namespace, train: "FeatureSplit") -> Any:
-    """Return the user of each row, if users are to be protected."""
-    if args.groups and not train.X.has_groups:
-        raise CommandError(
-            f"{args.train} must hold groups for --groups. Extract it with "
-            "privfeat-extract --groups, or write it with privfeat.data.write_features."
-        )
-    if args.groups is None and train.X.has_groups:
-        raise CommandError(
-            f"{args.train} names the user of each row. Pass --groups and "
-            "--max-group-size to protect all rows of a user together, or --no-groups "
-            "to protect each row on its own."
-        )
-    if args.groups:
-        return train.groups
-    # --no-groups is an answer to this warning
-    warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
-    return None
 
 
 def _count_classes(args: Namespace, train: "FeatureSplit") -> int:

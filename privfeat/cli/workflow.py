@@ -90,6 +90,7 @@ def run(args: Namespace) -> None:
         if args.calibration is not None:
             _calibrate(args, model, folder / "calibration.json")
         told = [*_argv(args, "test", "ledger", "dataset"), "--audit", found]
+        told += ["--test-is-public"] * (args.test is not None)
         html, card = folder / "report.html", folder / "card.md"
         _call(report, model, "--out", html, "--card", card, *told)
 

@@ -33,6 +33,11 @@ class Estimate:
     low: Any
     high: Any
 
+    def each(self) -> "list[Estimate]":
+        """Return the estimates of an array of shape (n,), one by one."""
+        parts = zip(self.value, self.low, self.high, strict=True)
+        return [number(*part) for part in parts]
+
     def __str__(self) -> str:
         """Return a number with its interval, for people."""
         if np.ndim(self.value):
