@@ -88,7 +88,8 @@ RULES = {
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
-        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
+        ours=OF_ESTIMATORS
+        | {"privfeat.metrics", "privfeat.persistence", "privfeat.recalibration"},
     ),
     "privfeat/metrics": rule(
         ["sklearn"],
