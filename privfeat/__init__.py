@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     )
     from privfeat.networks import DPSGDClassifier, DPSGDRegressor
     from privfeat.persistence import ModelFileError, load, save
-    from privfeat.recalibration import TemperatureScaling
+    from privfeat.recalibration import ConformalClassifier, TemperatureScaling
     from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
 _HOMES = {
     "BudgetExceededError": "privfeat.exceptions",
+    "ConformalClassifier": "privfeat.recalibration",
     "DPAdamLinear": "privfeat.linear",
     "DPFC": "privfeat.linear",
     "DPLeastSquares": "privfeat.linear",
@@ -67,6 +68,7 @@ _HOMES = {
 __all__ = [
     "DPFC",
     "BudgetExceededError",
+    "ConformalClassifier",
     "DPAdamLinear",
     "DPLeastSquares",
     "DPLeastSquaresRegressor",

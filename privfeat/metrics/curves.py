@@ -102,7 +102,7 @@ def roc_curve(found: Histograms, width: Width) -> RocCurve:
     above = np.tri(n_cells + 1, n_cells, -1)[:, ::-1]  # cells over each threshold
     below = 1.0 - above
     noise = tuple(
-        np.einsum("ij,jk,ik->i", one, found.covariance, two)
+        np.sum((one @ found.covariance) * two, axis=1)
         for one, two in ((above, above), (below, below), (above, below))
     )
     rates = []
@@ -162,7 +162,7 @@ def reliability(
     middles, (wrong, right) = found.grid.middles, found.counts
 
     def variance(weights: Any) -> Floats:
-        return np.asarray(np.einsum("ij,jk,ik->i", weights, found.covariance, weights))
+        return np.asarray(np.sum((weights @ found.covariance) * weights, axis=1))
 
     n_wrong, n_right, noise = inside @ wrong, inside @ right, variance(inside * 1.0)
     accuracy = proportion(n_right, n_wrong, (noise, noise, 0.0), width)

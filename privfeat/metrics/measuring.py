@@ -23,7 +23,8 @@ from privfeat.metrics.predictions import (
 from privfeat.metrics.regression import RegressorEvaluation, regressor_evaluation
 
 Evaluation = ClassifierEvaluation | RegressorEvaluation
-# Returns of every record what the function makes of its prediction.
+# Returns of each of the records, in their order, what the function makes of its
+# prediction.
 Predict = Callable[[Shorten], NDArray[np.float64]]
 
 
@@ -77,8 +78,6 @@ def _of_classifier(
     plan = budget.plan(queries)
     codes = codes_of("y", y, classes)
     chosen, score = predict(Shortened(classes)).T
-    if len(chosen) != len(codes):
-        raise ValueError("there must be one prediction for each record.")
     predicted = chosen.astype(np.intp)
     sides = codes if n_classes == 2 else (codes == predicted).astype(np.intp)
     sums: dict[str, SumOf] = {
@@ -109,8 +108,6 @@ def _of_regressor(
 ) -> RegressorEvaluation:
     plan = budget.plan([tables.errors_query(budget.adjacency)])
     targets, predicted = numbers_of(y), predict(numbers_of)
-    if len(predicted) != len(targets):
-        raise ValueError("there must be one prediction for each record.")
     sums: dict[str, SumOf] = {
         "errors": lambda counted: tables.exact_errors(
             targets, predicted, bounds, counted

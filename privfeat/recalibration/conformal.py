@@ -236,7 +236,7 @@ class ConformalClassifier(
         n_edges = GRID.sizes[-1]
         weights = np.tri(n_edges) - (1.0 - self.alpha)
         found = weights @ levels[-1]
-        variance = np.einsum("ij,jk,ik->i", weights, GRID.noise_covariance(), weights)
+        variance = np.sum((weights @ GRID.noise_covariance()) * weights, axis=1)
         sure = float(-ndtri(self.failure_prob / n_edges))
         slack = sure * release.noise_stddev * np.sqrt(variance)
         # the last term covers rounding
