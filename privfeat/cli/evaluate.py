@@ -89,7 +89,14 @@ def run(args: Namespace) -> None:
         names = persistence.load_class_names(args.model)
         told = json.dumps(evaluation_json(found), indent=2) if args.json else None
         print(_table(found, names) if told is None else told)
-        path = save_evaluation(found, args.model, test=Path(args.test).name)
+        try:
+            path = save_evaluation(found, args.model, test=Path(args.test).name)
+        except OSError as error:
+            why = error.strerror or str(error).rstrip(".")
+            raise CommandError(
+                f"the evaluation could not be saved in {args.model} ({why}). What it "
+                "found is printed above. Its budget is spent."
+            ) from error
     if told is None:
         print(f"{path} written")
 

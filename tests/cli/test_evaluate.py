@@ -155,4 +155,4 @@ def test_evaluate_shows_what_it_found_if_the_disk_is_full(
     status, out, err = run(*evaluate(own_model, features))
     assert status == 1
     assert "accuracy" in out
-    assert "No space left on device" in err
+    assert "(No space left on device). What it found is printed above." in err

@@ -110,6 +110,9 @@ def test_one_release_without_scores(model):
     found = private_evaluation(model, X, y, scores=False)
     assert [release.name for release in found.privacy.releases] == ["outcomes"]
     assert found.roc_auc is found.roc is found.ece is found.reliability is None
+    assert "balanced_accuracy" in str(found)
+    assert str(found.recall) == "(2,) estimates"
+    assert [part.value for part in found.recall.each()] == found.recall.value.tolist()
     ridge = private_evaluation(RidgeClassifier().fit(X, y), X, y)
     assert len(ridge.privacy.releases) == 1  # it has no probabilities
 
@@ -216,6 +219,14 @@ def test_private_regressor_is_evaluated():
     found = private_evaluation(reg, X, y, target_bounds=bounds, epsilon=2.0)
     assert found.r2.low < r2_score(y, reg.predict(X)) < found.r2.high
     assert "r2" in str(found)
+
+
+def test_r2_of_targets_that_are_all_alike_is_unknown():
+    y = np.full(5000, 0.3)
+    found = evaluation_of_predictions(y + 0.1, y, target_bounds=(0, 1))
+    assert math.isnan(found.r2.value)
+    assert (found.r2.low, found.r2.high) == (-math.inf, 1.0)
+    assert found.mean_absolute_error.low < 0.1 < found.mean_absolute_error.high
 
 
 @pytest.mark.parametrize("n_rows", [2, 30])

@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPLeastSquares, PrivacyLedger
+from privfeat import ConformalClassifier, DPLeastSquares, PrivacyLedger
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 from privfeat.metrics import evaluation_of_predictions, private_evaluation
 from tests.metrics.drawn import draw
@@ -78,3 +79,48 @@ def test_columns_in_another_order_are_refused():
     private_evaluation(model, table, y)
     with pytest.raises(ValueError, match="feature names should match"):
         private_evaluation(model, table[["b", "a"]], y)
+
+
+class Odd(ClassifierMixin, BaseEstimator):
+    """Predicts what it is told to, whatever the records are."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, predicted):
+        self.predicted = predicted
+
+    def fit(self, X, y):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict_proba(self, X):
+        return np.array(self.predicted)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        ([[0.5, 0.5]] * 2, "one row for each record"),
+        ([[0.5, math.nan]], "finite numbers"),
+        ([[0.5, 0.2, 0.3]], "one for each class"),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, X, y, **budget: private_evaluation(model, X, y, **budget),
+        lambda model, X, y, **budget: ConformalClassifier(model, **budget).fit(X, y),
+    ],
+    ids=["evaluation", "sets"],
+)
+def test_odd_predictions_are_refused_before_the_charge(
+    tmp_path, predicted, message, use
+):
+    """By an evaluation, and by the calibration of sets."""
+    ledger = PrivacyLedger(tmp_path / "x", dataset="test", epsilon=1.0, delta=1e-5)
+    model, (X, y) = Odd(predicted), draw(3)
+    with pytest.raises(ValueError, match=message):
+        use(model, X, y, epsilon=0.5, ledger=ledger)
+    assert not ledger.history
