@@ -133,7 +133,7 @@ def of_scores(
             **users,
         )
         exact = roc_auc_score(y, p)
-        found.append([abs(private.roc_auc.value - exact)])
+        found.append([round(abs(private.roc_auc.value - exact), 5)])
         for name in FIGURES:
             found[-1] += checked(private.figures[name], truth[name])
     return found
@@ -179,7 +179,8 @@ def of_numbers(n: int, epsilon: float, n_draws: int) -> list[list[float]]:
 
 def checked(estimate: Any, truth: float) -> list[float]:
     """Return whether an interval holds the truth, and its width."""
-    return [float(estimate.low <= truth <= estimate.high), estimate.high - estimate.low]
+    held = estimate.low <= truth <= estimate.high
+    return [int(held), round(estimate.high - estimate.low, 5)]
 
 
 class Softmax(ClassifierMixin, BaseEstimator):
@@ -211,7 +212,8 @@ def of_sets(n: int, epsilon: float, n_draws: int) -> list[list[float]]:
         model = ConformalClassifier(Softmax(), epsilon=epsilon, random_state=seed)
         sets = model.fit(*drawn(n)).predict_set(X_new)
         held = sets[np.arange(len(y_new)), y_new]
-        found.append([float(held.mean()), float(sets.sum(axis=1).mean())])
+        rate, size = held.mean(), sets.sum(axis=1).mean()
+        found.append([round(float(rate), 5), round(float(size), 5)])
     return found
 
 
