@@ -8,7 +8,7 @@ import privfeat
 from privfeat import PrivacyLedger
 from privfeat.data import write_features
 from privfeat.metrics.files import load_evaluation
-from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split
+from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split, train_on
 
 
 @pytest.fixture
@@ -156,3 +156,16 @@ def test_evaluate_shows_what_it_found_if_the_disk_is_full(
     assert status == 1
     assert "accuracy" in out
     assert "(No space left on device). What it found is printed above." in err
+
+
+@pytest.mark.slow
+def test_evaluate_of_a_network_takes_a_folder_of_images(run, folder):
+    pytest.importorskip("flax")
+    assert train_on(folder, "--quiet") == 0
+    asked = ("evaluate", "--model", folder / "model", "--test", folder / "test")
+    status, out, err = run(*asked, "--epsilon", 20, "--delta", 1e-5)
+    assert (status, err) == (0, "")
+    assert "Recall by class:\n  bright" in out
+    found, test = load_evaluation(folder / "model")
+    assert (test, found.roc_auc is not None) == ("test", True)
+    assert "one record at a time" not in str(found.privacy)
