@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from privfeat.networks import DPSGDClassifier, DPSGDRegressor
     from privfeat.persistence import ModelFileError, load, save
     from privfeat.preprocessing import PublicColumns
-    from privfeat.recalibration import TemperatureScaling
+    from privfeat.recalibration import ConformalClassifier, TemperatureScaling
     from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
 
 # Heavy parts (JAX, h5py) are imported when a name is first used.
 _HOMES = {
     "BudgetExceededError": "privfeat.exceptions",
+    "ConformalClassifier": "privfeat.recalibration",
     "DPAdamLinear": "privfeat.linear",
     "DPFC": "privfeat.linear",
     "DPLeastSquares": "privfeat.linear",
@@ -69,6 +70,7 @@ _HOMES = {
 __all__ = [
     "DPFC",
     "BudgetExceededError",
+    "ConformalClassifier",
     "DPAdamLinear",
     "DPLeastSquares",
     "DPLeastSquaresRegressor",

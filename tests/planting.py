@@ -209,6 +209,7 @@ SEAMS = {
     "bytes of a block": _at(".data.writing.parts:BLOCK_BYTES"),
     "bytes of a part": _at(".data.writing.writer:PART_BYTES"),
     "write of a model file": _at(".persistence.model_folder:write_atomically"),
+    "write of an evaluation": _at(".metrics.files:write_atomically"),
     "load of a model": _at(".persistence:load"),
     "load of a statement": _at(".persistence:load_statement"),
     "save of a model": _at(".persistence:save"),

@@ -91,7 +91,13 @@ RULES = {
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
-        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.recalibration"},
+        ours=OF_ESTIMATORS
+        | {"privfeat.metrics", "privfeat.persistence", "privfeat.recalibration"},
+    ),
+    "privfeat/metrics": rule(
+        ["sklearn"],
+        ours=OF_ESTIMATORS
+        | {"privfeat._files", "privfeat.metrics", "privfeat.persistence"},
     ),
     "privfeat/networks": rule(
         ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],

@@ -17,6 +17,7 @@ from privfeat.cli import (
     budget,
     columns,
     doctor,
+    evaluate,
     fit,
     plan,
     predict,
@@ -34,7 +35,10 @@ from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
-_OF_MODELS = (fit, train, predict, statement, audit, sanity, report, workflow)
+_OF_MODELS = (
+    *(fit, train, predict, statement, audit, sanity),
+    *(evaluate, report, workflow),
+)
 _OF_BUDGETS = (budget, columns, plan, tan, recipe, quickstart, doctor)
 WAY_IN = """\
 privfeat-extract --data IMAGES --model resnet50 --out features.h5  images to features

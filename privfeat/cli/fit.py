@@ -7,8 +7,7 @@ statement. Without a budget option, epsilon is 1. For example
     --target diagnosis --out model
 """
 
-import warnings
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from privfeat.cli.shared import (
@@ -21,7 +20,7 @@ from privfeat.cli.shared import (
     terminal,
 )
 from privfeat.cli.shared.terminal import CommandError
-from privfeat.exceptions import PrivacyWarning
+from privfeat.cli.shared.users import users_of
 
 if TYPE_CHECKING:
     from privfeat.cli.shared.tables import Declared, TableRows
@@ -45,12 +44,7 @@ def add_parser(verbs: Any) -> None:
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
     add("--max-labels", type=int, help="labels of a row that count (default: all)")
-    add(
-        "--groups",
-        action=BooleanOptionalAction,
-        help="protect all rows of a user together, by the groups that FILE holds, or "
-        "each row on its own; must be said where FILE holds groups",
-    )
+    options.add_groups(parser)
     tables.add_columns(parser)
     options.add_privacy(parser)
 
@@ -65,7 +59,7 @@ def run(args: Namespace) -> None:
         test = _open_test(args, train, declared)
         if args.public is not None:
             params["public"] = _open_public(args, train, declared)
-        groups = _groups(args, train)
+        groups = users_of(args, train, args.train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
         estimator = estimators.make_estimator(args.estimator, params)
@@ -100,33 +94,6 @@ def _report_gaps(args: Namespace, train: "Rows", test: "Rows | None") -> None:
         splits[f"--test {args.test}"] = test
     for sentence in find_gaps(splits, everywhere=False):
         terminal.warn(f"{sentence} (About records: no statement covers it.)")
-
-
-def _groups(args: Namespace, train: "Rows") -> Any:
-    """Return the user of each row, if users are to be protected."""
-    if isinstance(train, tables.TableRows):
-        if args.groups is not None:
-            raise CommandError(
-                "--groups and --no-groups are for feature files. Name the column of "
-                "users by --users, or protect each row on its own without it."
-            )
-        return train.groups
-    if args.groups and not train.X.has_groups:
-        raise CommandError(
-            f"{args.train} must hold groups for --groups. Extract it with "
-            "privfeat-extract --groups, or write it with privfeat.data.write_features."
-        )
-    if args.groups is None and train.X.has_groups:
-        raise CommandError(
-            f"{args.train} names the user of each row. Pass --groups and "
-            "--max-group-size to protect all rows of a user together, or --no-groups "
-            "to protect each row on its own."
-        )
-    if args.groups:
-        return train.groups
-    # --no-groups is an answer to this warning
-    warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
-    return None
 
 
 def _count_classes(args: Namespace, train: "Rows") -> int:

@@ -1,7 +1,9 @@
 """``privfeat report``: write an HTML report and a model card of a saved model.
 
 Write one self-contained HTML file about a saved model: its privacy in words and
-symbols, accuracy and calibration, and where it is from.
+symbols, accuracy and calibration, and where it is from. Of private test records it
+shows what `evaluate` found; of public ones, with --test and --test-is-public, exact
+figures.
 """
 
 import json
@@ -10,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import STAYS_AT_HOME
-from privfeat.cli.shared import estimators, files, images, options, tables
+from privfeat.cli.shared import estimators, files, options
 from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.tested import tested_records
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.metrics.measuring import Evaluation
 
 _LINEAR = "A linear model trained on features of a frozen network"
 _TABLE = "A linear model trained on columns of a table"
@@ -31,9 +35,11 @@ def add_parser(verbs: Any) -> None:
     add(
         "--test",
         metavar="FILE[:SPLIT]",
-        help="public rows to measure accuracy and calibration on; of a trained "
-        "network, a folder of images with CLASS/*.png",
+        help="PUBLIC rows to measure exact figures on, with --test-is-public; of a "
+        "trained network, a folder of images with CLASS/*.png",
     )
+    public = "the records of --test are public: no statement covers what is shown"
+    add("--test-is-public", action="store_true", help=public)
     features = "feature file whose origin to describe (default: that of --test)"
     unseen = (
         "the rows of --test are in a split train, but not one that DIR was fitted on"
@@ -70,6 +76,8 @@ def run(args: Namespace) -> None:
     )
     kind = _NETWORK if network else _LINEAR if table is None else _TABLE
     # what can be refused comes before what takes long
+    _check_public(args)
+    evaluated = _evaluated(args.model)
     ledger, audit = files.open_ledger(args), _audit(args.audit)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
@@ -82,6 +90,8 @@ def run(args: Namespace) -> None:
         else _of_table(table),
         calibration=_measured(args, estimator, made),
         test_name=Path(args.test).name if args.test else "",
+        evaluation=None if evaluated is None else evaluated[0],
+        evaluated_on="" if evaluated is None else evaluated[1],
         audit=audit,
         kind=f"{kind}, with differential privacy, by privfeat.",
         task=_task(saved.classifier, table),
@@ -93,6 +103,27 @@ def run(args: Namespace) -> None:
         files.write_file(args.card, card.encode())
 
 
+def _check_public(args: Namespace) -> None:
+    """Refuse exact figures of records that nobody has called public."""
+    if args.test is not None and not args.test_is_public:
+        raise CommandError(
+            "--test shows exact figures, which no statement covers: its records must "
+            "be public. Pass --test-is-public if they are. If not, run `privfeat "
+            "evaluate` and leave --test out: the report shows what it found."
+        )
+
+
+def _evaluated(model: str) -> "tuple[Evaluation, str] | None":
+    """Return what `privfeat evaluate` found, and on what; else import nothing."""
+    from privfeat.persistence.model_folder import EVALUATION
+
+    if not (Path(model) / EVALUATION).exists():
+        return None
+    from privfeat.metrics.files import load_evaluation
+
+    return load_evaluation(model)
+
+
 def _measured(
     args: Namespace, estimator: Any, made: dict[str, Any]
 ) -> "CalibrationReport | None":
@@ -102,25 +133,8 @@ def _measured(
 
     if not estimators.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
-    if hasattr(estimator, "input_shape_"):
-        if Path(args.test).is_dir():
-            _refuse_training(args, Path(args.test).resolve().name)
-        X, y = images.labelled_images("--test", args.test, args.model, estimator)
-        return report_of(estimator, X, y)
-    declared = tables.declared_of(args.model)
-    split = files.open_public(args, "test", made, None, declared, one_label=True)
-    _refuse_training(args, getattr(split, "name", Path(args.test).stem))
-    return report_of(estimator, split.X, split.y[:])
-
-
-def _refuse_training(args: Namespace, split: str) -> None:
-    """Refuse what is called a training split: a model does not know its records."""
-    if split.casefold() in ("train", "training") and not args.unseen:
-        raise CommandError(
-            f"--test must not be the training split, got {split!r} of {args.test}. An "
-            "accuracy on training records says something about them. Pass another, or "
-            "--unseen if the model was fitted on others."
-        )
+    rows = tested_records(args, estimator, made, public=True)
+    return report_of(estimator, *rows[:2])
 
 
 def _recipe(name: str, params: dict[str, Any], version: str) -> str:

@@ -106,7 +106,8 @@ def run(args: Namespace) -> None:
         if args.calibration is not None:
             _calibrate(args.calibration, given.test, model, folder / "calibration.json")
         told = [*charged, "--audit", found]
-        told += [] if given.test is None else ["--test", given.test]
+        if given.test is not None:  # compared with the records above
+            told += ["--test", given.test, "--test-is-public", "--unseen"]
         html, card = folder / "report.html", folder / "card.md"
         call(report, model, "--out", html, "--card", card, *told)
 

@@ -19,6 +19,7 @@ Arrays = dict[str, np.ndarray]
 FORMAT = "privfeat-model"
 FORMAT_VERSION = 1
 DOCUMENT = "model.json"
+EVALUATION = "evaluation.json"  # of the model, which `metrics/files` writes
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _FIELDS = {
     "estimator": str,

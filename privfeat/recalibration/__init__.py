@@ -5,6 +5,7 @@ bounded and summed, noise is drawn, and their ledger is charged, as in a fit; so
 tool has a privacy statement. Tools that draw no noise are in `privfeat.analysis`.
 """
 
+from privfeat.recalibration.conformal import ConformalClassifier
 from privfeat.recalibration.temperature import TemperatureScaling
 
-__all__ = ["TemperatureScaling"]
+__all__ = ["ConformalClassifier", "TemperatureScaling"]

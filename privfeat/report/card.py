@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from privfeat.report.evaluation import metrics_of
 from privfeat.report.guarantee import in_words
 from privfeat.report.html import FitReport, load_templates
 
@@ -37,15 +38,20 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
         "pipeline_tag": report.task,
         "tags": ["differential-privacy", "privfeat"],
     }
+    metrics: list[dict[str, Any]] = []
+    if report.evaluation is not None:
+        metrics = metrics_of(report.evaluation)
     if report.calibration is not None:
         accuracy, ece = report.calibration.accuracy, report.calibration.ece
+        metrics = [
+            {"type": "accuracy", "value": round(accuracy, 6)},
+            {"type": "expected_calibration_error", "value": round(ece, 6)},
+        ]
+    if metrics:
         result = {
             "task": {"type": report.task},
             "dataset": {"name": data, "type": data},
-            "metrics": [
-                {"type": "accuracy", "value": round(accuracy, 6)},
-                {"type": "expected_calibration_error", "value": round(ece, 6)},
-            ],
+            "metrics": metrics,
         }
         metadata["model-index"] = [{"name": report.title, "results": [result]}]
     templates = load_templates(autoescape=False)

@@ -16,6 +16,7 @@ from privfeat.core.accounting.plan import ReleaseRecord
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import UnsupportedEventError
+from privfeat.report.evaluation import tables_of
 from privfeat.report.guarantee import (
     epsilon_delta_curve,
     in_words,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.metrics.measuring import Evaluation
 
 __all__ = ["FitReport", "check_packages", "format_value", "render_html"]
 
@@ -51,6 +53,8 @@ class FitReport:
     statement : PrivacyStatement
     calibration : CalibrationReport
         On test records, which are public; ``test_name`` says where they are from.
+    evaluation : ClassifierEvaluation or RegressorEvaluation
+        Of private test records; ``evaluated_on`` is what they are called.
     ledger : LedgerSummary
         Of the same records, from `privfeat.report.ledger.summarize`.
     audit : mapping
@@ -69,6 +73,8 @@ class FitReport:
     statement: PrivacyStatement
     calibration: "CalibrationReport | None" = None
     test_name: str = ""
+    evaluation: "Evaluation | None" = None
+    evaluated_on: str = ""
     ledger: LedgerSummary | None = None
     audit: Mapping[str, Any] | None = None
     provenance: Mapping[str, Any] | None = None
@@ -146,6 +152,7 @@ def render_html(report: FitReport) -> str:
         ],
         event=_event(report.statement),
         rates=np.linspace(0.0, 1.0, 101),
+        evaluated=tables_of(report.evaluation),
         audit=_spaced({_AUDITS.get(k, k): v for k, v in (report.audit or {}).items()}),
     )
 

@@ -32,7 +32,8 @@ def test_report_writes_page_and_card(run, charged, features, tmp_path):
     results = json.loads(audit.read_text())
     page, card = tmp_path / "report.html", tmp_path / "README.md"
     status, out, err = run(
-        *("report", model, "--out", page, "--test", features, "--ledger", ledger),
+        *("report", model, "--out", page, "--test", features, "--test-is-public"),
+        *("--ledger", ledger),
         *("--dataset", "tiny", "--audit", audit, "--card", card, "--title", "Mine"),
         *("--license", "mit"),
     )
@@ -121,7 +122,7 @@ def test_report_compares_how_features_were_made(run, fails, made_like, tmp_path)
     third, views = made_like("third", weights_sha256="a"), made_like("v", views=["a"])
     model, page, card = (tmp_path / name for name in ("model", "page.html", "card.md"))
     assert run(*fit_arguments(third, model, "--quiet"))[0] == 0
-    report = ("report", model, "--out", page, "--card", card)
+    report = ("report", model, "--out", page, "--card", card, "--test-is-public")
     for option in ("--test", "--features"):
         assert "weights_sha256 is 'b' and was 'a'" in fails(*report, option, other)
         assert page.exists() == (option == "--features")
@@ -134,8 +135,19 @@ def test_report_compares_how_features_were_made(run, fails, made_like, tmp_path)
     assert '"weights_sha256": "a"' in card.read_text()
 
 
+def test_report_shows_exact_figures_of_public_records_alone(
+    fails, features, model, tmp_path
+):
+    page = tmp_path / "r.html"
+    message = fails("report", model, "--out", page, "--test", features)
+    assert "Pass --test-is-public if they are" in message
+    assert "privfeat evaluate" in message
+    assert not page.exists()
+
+
 def test_report_refuses_a_split_called_train(run, fails, features, model, tmp_path):
     """As ``fit --test`` does; a model does not know which records it was fitted on."""
-    asked = ("report", model, "--out", tmp_path / "r.html", "--test")
+    exact = ("--test-is-public", "--test")
+    asked = ("report", model, "--out", tmp_path / "r.html", *exact)
     assert "must not be the training split" in fails(*asked, f"{features}:train")
     assert run(*asked, f"{features}:train", "--unseen")[0] == 0

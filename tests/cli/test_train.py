@@ -191,7 +191,8 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
         "DPSGDClassifier on synthetic rows: 40 x 8 x 8 x 3" in capsys.readouterr().out
     )
     command_line = ["report", model, "--out", page, "--audit", audit, *names]
-    command_line += ["--test", str(folder / "test"), "--card", card]
+    command_line += ["--test", str(folder / "test"), "--test-is-public"]
+    command_line += ["--card", card]
     assert main(command_line) == 0
     with open(page, encoding="utf-8") as file:
         text = file.read()
@@ -201,11 +202,12 @@ def test_a_trained_network_has_a_report_and_an_audit(folder, capsys):
         assert part in text
     with open(card, encoding="utf-8") as file:
         assert "A network trained by DP-SGD" in file.read()
+    measured = ["report", model, "--out", page, "--test-is-public", "--test"]
     other = shutil.copytree(folder / "test", folder / "other")
     sorted(other.iterdir())[0].rename(other / "unknown")
-    assert main(["report", model, "--out", page, "--test", str(other)]) == 1
+    assert main([*measured, str(other)]) == 1
     assert "must have the classes" in capsys.readouterr().err
-    assert main(["report", model, "--out", page, "--test", audit]) == 1
+    assert main([*measured, audit]) == 1
     assert "must be a folder of images" in capsys.readouterr().err
 
 

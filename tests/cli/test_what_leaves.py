@@ -144,6 +144,23 @@ def test_folders_of_a_network_hold_what_is_listed(tmp_path):
     assert found == set(exact)
 
 
+def test_evaluation_and_what_shows_it_hold_what_is_listed(run, features, tmp_path):
+    folder, page, card = (tmp_path / name for name in ("model", "p.html", "c.md"))
+    fit = "fit --estimator DPLeastSquares --epsilon 20 --delta 1e-6 --quiet".split()
+    assert run(*fit, "--train", features, "--out", folder)[0] == 0
+    assert run("evaluate", "--model", folder, "--test", features)[0] == 0
+    check_model(folder)
+    document = json.loads((folder / "evaluation.json").read_text())
+    assert not unlisted("evaluation.json", paths_of(document))
+    assert not unlisted("statement", paths_of(document["privacy"]))
+    assert run("report", folder, "--out", page, "--card", card)[0] == 0
+    tables = re.findall(r'role="region" aria-label="(.*?)"', page.read_text())
+    assert {"Private accuracy", "Private recall"} < {*tables}
+    assert not unlisted("report", tables)
+    body = card.read_text(encoding="utf-8").split("---\n")[2]
+    assert not unlisted("card", re.findall(r"^## (.*)$", body, re.M))
+
+
 def write_like_extraction(path, n_rows, secret, *, shard=None):
     """Write what `privfeat-extract` writes of other records."""
     X, y = make_split(n_rows, n_rows)
@@ -205,7 +222,8 @@ def test_report_card_and_ledger_hold_what_is_listed(run, features, tmp_path):
     audit = tmp_path / "audit.json"
     audit.write_text(json.dumps({"replay": {"movements": [{"observed": 1.0}]}}))
     page, card = tmp_path / "page.html", tmp_path / "card.md"
-    asked = ("--test", features, "--audit", audit, "--out", page, "--card", card)
+    asked = ("--test", features, "--test-is-public", "--audit", audit)
+    asked += ("--out", page, "--card", card)
     assert run("report", folder, *whose, *asked)[0] == 0
     text = page.read_text(encoding="utf-8")
     tables = re.findall(r'role="region" aria-label="(.*?)"', text)

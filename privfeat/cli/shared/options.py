@@ -4,7 +4,7 @@ The names under which values are kept are those of the estimators' parameters.
 """
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -113,6 +113,16 @@ def add_training(parser: ArgumentParser) -> Any:
     clip = "bound on the gradient of an image, or user (default 1)"
     add("--clip-norm", type=float, help=clip)
     return add
+
+
+def add_groups(parser: ArgumentParser) -> None:
+    """Add ``--groups`` and ``--no-groups``."""
+    parser.add_argument(
+        "--groups",
+        action=BooleanOptionalAction,
+        help="protect all rows of a user together, by the groups that FILE holds, or "
+        "each row on its own; must be said where FILE holds groups",
+    )
 
 
 def add_ledger(parser: ArgumentParser) -> None:

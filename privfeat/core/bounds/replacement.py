@@ -7,7 +7,7 @@ them moves all statistics of a fit the most at once. In the notation of ``sensit
 
 import math
 
-from privfeat._checks import check_choice, check_positive, check_real
+from privfeat._checks import check_choice, check_int, check_positive, check_real
 from privfeat._types import ADJACENCIES, Adjacency
 from privfeat.core.bounds.sensitivity import ROUNDING
 
@@ -38,6 +38,39 @@ def class_counts(adjacency: Adjacency) -> float:
     check_choice("adjacency", adjacency, ADJACENCIES)
     pair = math.sqrt(2.0) if adjacency == "replace_one" else 1.0
     return pair * (1.0 + ROUNDING)
+
+
+def level_counts(n_levels: int, adjacency: Adjacency) -> float:
+    """Sensitivity of the numbers of records in cells of ``L`` levels, as one vector.
+
+    It is ``sqrt(L)``, and ``sqrt(2 L)`` under replace-one. A record is in at most one
+    cell of each level.
+
+    Proof. In each level it is `class_counts`: the square of the change is at most 1,
+    and 2 under replace-one. Squares of ``L`` levels add up. Equality for a record that
+    is in a cell of every level, and for two that share none.
+    """
+    n_levels = check_int("n_levels", n_levels, low=1)
+    return class_counts(adjacency) * math.sqrt(n_levels)
+
+
+def box_sums(box: tuple[tuple[float, float], ...], adjacency: Adjacency) -> float:
+    """Sensitivity of ``sum v`` for vectors with ``a_j <= v_j <= b_j``.
+
+    ``box`` holds ``(a_j, b_j)`` with ``-1 <= a_j <= 0 <= b_j <= 1``.
+
+    Proof. One record adds at most ``max(-a_j, b_j)`` to coordinate ``j``, two in place
+    of one another differ by at most ``b_j - a_j``, which is no less; squares add up.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    squares = []
+    for low, high in box:
+        check_real("low", low, low=-1.0, high=0.0)
+        check_real("high", high, low=0.0, high=1.0)
+        single = max(-low, high)
+        squares.append(((high - low) if adjacency == "replace_one" else single) ** 2)
+    bound = check_positive("sensitivity", math.sqrt(math.fsum(squares)))
+    return bound * (1.0 + ROUNDING)
 
 
 def gram_and_products(

@@ -1,4 +1,4 @@
-"""Numbers of records: of each class, and the gap of confidence to correctness."""
+"""Sums over predictions: numbers of records, errors, confidence less correctness."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -37,6 +37,44 @@ def exact_class_counts(
     """
     counts = np.bincount(labels[present] % n_classes, minlength=n_classes)
     return ExactSum(counts.astype(np.int64) << 20, 1.0 / _GRID)
+
+
+def exact_level_counts(
+    cells: Int[np.ndarray, "levels n"],
+    present: Bool[np.ndarray, " n"],
+    sizes: tuple[int, ...],
+) -> ExactSum:
+    """Return how many records are in each cell of each level, (sum(sizes),).
+
+    Bounded by ``replacement.level_counts(len(sizes), ...)`` if the cells of a record
+    depend on that record alone. Both arrays are sensitive: the cell of each record, by
+    level, of which those outside of ``[0, size)`` count nowhere; and which slots hold a
+    record.
+    """
+    counts = [
+        np.bincount(level[present & (level >= 0) & (level < size)], minlength=size)
+        for level, size in zip(cells, sizes, strict=True)
+    ]
+    return ExactSum(np.concatenate(counts).astype(np.int64) << 20, 1.0 / _GRID)
+
+
+def exact_box_sums(
+    values: Float[np.ndarray, "n m"],
+    present: Bool[np.ndarray, " n"],
+    box: tuple[tuple[float, float], ...],
+) -> ExactSum:
+    """Return the sums of several numbers of each record, (m,).
+
+    Bounded by ``replacement.box_sums(box, ...)`` if the numbers of a record depend on
+    that record alone. Both arrays are sensitive. Numbers are cut to ``box``, lowest and
+    highest value of each, whole multiples of ``2**-20`` in [-1, 1], and rounded to such
+    multiples, which leaves them in the box; NaN becomes 0 first. The sum of ``2**32``
+    of them is at most ``2**52`` multiples: nothing is rounded after it.
+    """
+    low, high = np.array(box, np.float64).T
+    cut = np.nan_to_num(values, nan=0.0).clip(low, high)
+    whole = np.rint(cut * _GRID).astype(np.int64)
+    return ExactSum(np.sum(whole[present], axis=0), 1.0 / _GRID)
 
 
 def exact_confidence_gap(

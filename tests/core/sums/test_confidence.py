@@ -3,7 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
+from privfeat.core.bounds import replacement
+from privfeat.core.sums.confidence import (
+    confidence_gap,
+    exact_box_sums,
+    exact_confidence_gap,
+    exact_level_counts,
+)
 
 RECORD = st.tuples(st.floats(allow_nan=True, allow_infinity=True), st.booleans())
 
@@ -70,3 +76,84 @@ def test_sum_is_exact_in_any_order():
 def test_unknown_adjacency_is_refused():
     with pytest.raises(ValueError, match="adjacency must be one of"):
         confidence_gap("swap", 2)
+
+
+SIZES = (2, 4, 8)
+CELLS = st.tuples(*(st.integers(-1, size) for size in SIZES))
+
+
+def counts_of(records):
+    cells = np.array(records, int).reshape(-1, len(SIZES)).T
+    return exact_level_counts(cells, np.ones(len(records), bool), SIZES).value
+
+
+@given(st.lists(CELLS, max_size=12), CELLS, CELLS)
+def test_level_counts_move_by_at_most_their_bound(records, old, new):
+    """Cells outside of a level, of one or of both records, as well."""
+    before, one, two = (
+        counts_of(rows) for rows in (records, [*records, old], [*records, new])
+    )
+    for adjacency, others in (("add_remove", before), ("replace_one", two)):
+        bound = replacement.level_counts(len(SIZES), adjacency)
+        assert np.linalg.norm(one - others) <= bound
+
+
+def test_level_counts_reach_their_bounds():
+    none, one, two = (counts_of(rows) for rows in ([], [(0, 0, 0)], [(1, 2, 5)]))
+    for adjacency, other in (("add_remove", none), ("replace_one", two)):
+        bound = replacement.level_counts(len(SIZES), adjacency)
+        assert np.linalg.norm(one - other) == pytest.approx(bound, rel=1e-5)
+
+
+def test_level_counts_are_those_of_the_present_records():
+    cells = np.array([[0, 1, 1, -1], [3, 0, 4, 2]])
+    found = exact_level_counts(cells, np.array([1, 1, 1, 0], bool), (2, 4))
+    assert found.value.tolist() == [1, 2, 1, 0, 0, 1]  # no cell 4 in a level of 4
+    assert (found.total.dtype, found.grid_step) == (np.int64, 2.0**-20)
+
+
+BOX = ((0.0, 1.0), (-0.5, 0.5), (-0.125, 0.25))
+NUMBERS = st.tuples(*[st.floats(allow_nan=True, allow_infinity=True)] * len(BOX))
+
+
+def box_sum(records):
+    values = np.array(records, float).reshape(-1, len(BOX))
+    return exact_box_sums(values, np.ones(len(values), bool), BOX).value
+
+
+@given(st.lists(NUMBERS, max_size=12), NUMBERS, NUMBERS)
+def test_box_sums_move_by_at_most_their_bound(records, old, new):
+    before, one, two = (
+        box_sum(rows) for rows in (records, [*records, old], [*records, new])
+    )
+    for adjacency, others in (("add_remove", before), ("replace_one", two)):
+        assert np.linalg.norm(one - others) <= replacement.box_sums(BOX, adjacency)
+
+
+def test_box_sums_reach_their_bounds():
+    low, high = np.array(BOX).T
+    for adjacency, other in (("add_remove", 0.0), ("replace_one", box_sum([low]))):
+        found = np.linalg.norm(box_sum([[1.0, -0.5, 0.25]]) - 0.0)
+        if adjacency == "replace_one":
+            found = np.linalg.norm(box_sum([high]) - other)
+        bound = replacement.box_sums(BOX, adjacency)
+        assert found == pytest.approx(bound, rel=1e-5)
+
+
+def test_box_sums_leave_out_empty_slots_and_numbers_that_are_none():
+    values = np.array([[0.5, 0.25, np.nan], [9.0, -9.0, np.inf], [1.0, 0.5, 0.25]])
+    found = exact_box_sums(values, np.array([True, True, False]), BOX)
+    assert found.value.tolist() == [1.5, -0.25, 0.25]
+
+
+@pytest.mark.validation
+def test_bounds_refuse_no_levels_and_boxes_without_zero():
+    with pytest.raises(ValueError, match="n_levels must be"):
+        replacement.level_counts(0, "add_remove")
+    for box in (((0.1, 1.0),), ((-2.0, 0.0),), ((0.0, 2.0),), ((-1.0, -0.5),)):
+        with pytest.raises(ValueError, match=r"(low|high) must be"):
+            replacement.box_sums(box, "add_remove")
+    with pytest.raises(ValueError, match="sensitivity must be"):
+        replacement.box_sums(((0.0, 0.0),), "replace_one")
+    with pytest.raises(ValueError, match="adjacency must be one of"):
+        replacement.box_sums(BOX, "swap")

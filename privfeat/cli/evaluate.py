@@ -1,0 +1,113 @@
+"""``privfeat evaluate``: measure a saved model on private test records, for a budget.
+
+Print accuracy, recall, and with scores ROC and calibration, each with an interval that
+holds the noise and the sampling, and what they cost the test records. Write them beside
+the model, where `report` finds them. For example
+
+    privfeat evaluate --model results/model --test private.h5:test --epsilon 0.5
+    --ledger private.ledger --dataset test-photos
+"""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from privfeat._types import ADJACENCIES
+from privfeat.cli.shared import files, options
+from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.tested import tested_records
+from privfeat.cli.shared.users import users_of
+
+
+def add_parser(verbs: Any) -> None:
+    """Add this verb to the parser of the command."""
+    parser = options.verb(verbs, run, options.AS_JSON)
+    add = parser.add_argument
+    model = "a folder that `fit` or `train` wrote; evaluation.json is written into it"
+    add("--model", metavar="DIR", required=True, help=model)
+    rows = (
+        "private rows (split test if there are several) that the model was not fitted "
+        "on; of a network of images, a folder with CLASS/*.png"
+    )
+    add("--test", metavar="FILE[:SPLIT]", required=True, help=rows)
+    unseen = "the rows are in a split train, but not one that DIR was fitted on"
+    add("--unseen", action="store_true", help=unseen)
+    bounds = "of a regressor: lowest and highest target, known to everyone"
+    add("--target-bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help=bounds)
+    alone = "spend all on accuracy, recall and confusion: no ROC, no calibration"
+    add("--no-scores", action="store_true", help=alone)
+    level = "of each interval by itself (default 0.95)"
+    add("--confidence", type=float, default=0.95, help=level)
+    again = "replace an evaluation that is in DIR; its budget stays spent"
+    add("--overwrite", action="store_true", help=again)
+    options.add_groups(parser)
+    size = "with --groups: at most so many records of a user count"
+    add("--max-group-size", type=int, help=size)
+    add = parser.add_argument_group("privacy").add_argument
+    add("--epsilon", type=float, help="budget of the test records (default 1)")
+    add("--delta", type=float, default=1e-5, help="with --epsilon (default 1e-5)")
+    add("--adjacency", choices=ADJACENCIES, default="add_remove", help="as for `fit`")
+    seed = "reproducible noise, for tests and published experiments: not private"
+    add("--seed", dest="random_state", metavar="SEED", type=int, help=seed)
+    options.add_ledger(parser)
+
+
+def run(args: Namespace) -> None:
+    """Measure, print, and keep; whatever can fail early does so before the charge."""
+    from privfeat import persistence
+    from privfeat.metrics import private_evaluation
+    from privfeat.metrics.files import evaluation_json, save_evaluation
+    from privfeat.persistence.model_folder import EVALUATION
+
+    if (Path(args.model) / EVALUATION).exists() and not args.overwrite:
+        raise CommandError(
+            f"--model must not hold an evaluation, got {args.model!r}. Pass "
+            "--overwrite to replace it; its budget stays spent."
+        )
+    model = persistence.load(args.model)
+    made = persistence.load_origin(args.model)
+    X, y, split = tested_records(args, model, made, public=False)
+    groups = None if split is None else users_of(args, split, args.test)
+    with files.output_folder(args.model):  # it can be written
+        found = private_evaluation(
+            model,
+            X,
+            y,
+            groups=groups,
+            max_group_size=args.max_group_size,
+            epsilon=args.epsilon,
+            delta=args.delta,
+            adjacency=args.adjacency,
+            target_bounds=args.target_bounds and tuple(args.target_bounds),
+            scores=not args.no_scores,
+            confidence=args.confidence,
+            ledger=files.open_ledger(args),
+            random_state=args.random_state,
+        )
+        # first what has cost a budget is shown: a disk may be full
+        names = persistence.load_class_names(args.model)
+        told = json.dumps(evaluation_json(found), indent=2) if args.json else None
+        print(_table(found, names) if told is None else told)
+        try:
+            path = save_evaluation(found, args.model, test=Path(args.test).name)
+        except OSError as error:
+            why = error.strerror or str(error).rstrip(".")
+            raise CommandError(
+                f"the evaluation could not be saved in {args.model} ({why}). What it "
+                "found is printed above. Its budget is spent."
+            ) from error
+    if told is None:
+        print(f"{path} written")
+
+
+def _table(found: Any, names: list[str] | None) -> str:
+    """Return the figures, recall of each class included, and the statement."""
+    lines = [str(found)]
+    if hasattr(found, "recall"):
+        shown = names or [str(label) for label in found.classes.tolist()]
+        width = max(map(len, shown))
+        recalls = zip(shown, found.recall.each(), strict=True)
+        lines.append("Recall by class:")
+        lines += [f"  {name:<{width}}  {recall}" for name, recall in recalls]
+    return "\n".join([*lines, str(found.privacy)])

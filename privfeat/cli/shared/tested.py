@@ -1,0 +1,43 @@
+"""The test records that a command measures a saved model on."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from privfeat.cli.shared import files, images, tables
+from privfeat.cli.shared.terminal import CommandError
+
+
+def tested_records(
+    args: Namespace, estimator: Any, made: dict[str, Any], *, public: bool
+) -> tuple[Any, Any, Any]:
+    """Return features or images, labels, and the rows they are of; None for images.
+
+    ``made`` says how the features of the model were made; those of the file must be of
+    the same network. What is called a training split is refused without ``--unseen``.
+    """
+    if getattr(estimator, "multilabel_", False):
+        raise CommandError("--test is for models of one label a record.")
+    if len(getattr(estimator, "input_shape_", ())) > 1:
+        if Path(args.test).is_dir():
+            _refuse_training(args, Path(args.test).resolve().name)
+        X, y = images.labelled_images("--test", args.test, args.model, estimator)
+        return X, y, None
+    declared = tables.declared_of(args.model)
+    if public:
+        rows = files.open_public(args, "test", made, None, declared, one_label=True)
+    else:
+        where = (args.test, "test", made, "--test", declared)
+        rows = files.open_like(*where, one_label=True)
+    _refuse_training(args, getattr(rows, "name", Path(args.test).stem))
+    return rows.X, rows.y[:], rows
+
+
+def _refuse_training(args: Namespace, split: str) -> None:
+    """Refuse what is called a training split: a model does not know its records."""
+    if split.casefold() in ("train", "training") and not args.unseen:
+        raise CommandError(
+            f"--test must not be the training split, got {split!r} of {args.test}. An "
+            "accuracy on training records says something about them. Pass another, or "
+            "--unseen if the model was fitted on others."
+        )

@@ -1,0 +1,39 @@
+"""Whose the rows of a file are, as the command line is told."""
+
+import warnings
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from privfeat.cli.shared.tables import TableRows
+from privfeat.cli.shared.terminal import CommandError
+from privfeat.exceptions import PrivacyWarning
+
+if TYPE_CHECKING:
+    from privfeat.data import FeatureSplit
+
+
+def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) -> Any:
+    """Return the user of each row, if users are to be protected."""
+    if isinstance(split, TableRows):
+        if args.groups is not None:
+            raise CommandError(
+                "--groups and --no-groups are for feature files. Name the column of "
+                "users by --users, or protect each row on its own without it."
+            )
+        return split.groups
+    if args.groups and not split.X.has_groups:
+        raise CommandError(
+            f"{argument} must hold groups for --groups. Extract it with "
+            "privfeat-extract --groups, or write it with privfeat.data.write_features."
+        )
+    if args.groups is None and split.X.has_groups:
+        raise CommandError(
+            f"{argument} names the user of each row. Pass --groups and "
+            "--max-group-size to protect all rows of a user together, or --no-groups "
+            "to protect each row on its own."
+        )
+    if args.groups:
+        return split.groups
+    # --no-groups is an answer to this warning
+    warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
+    return None

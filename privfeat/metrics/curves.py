@@ -1,0 +1,191 @@
+"""ROC and reliability from noisy histograms of scores, with intervals."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
+
+from privfeat.core.noise.release import Release
+from privfeat.metrics.intervals import Estimate, Width, around, number, proportion
+from privfeat.metrics.levels import UnitGrid, agreed
+
+Floats = NDArray[np.float64]
+_FOLDED = math.sqrt(2.0 / math.pi)  # mean of abs(x) for a standard normal x
+
+
+@dataclass(frozen=True)
+class RocCurve:
+    """Rates of the records whose score is above each threshold.
+
+    Attributes
+    ----------
+    thresholds : array of shape (n_points,)
+        Public, from 1 down to 0.
+    false_positive_rate, true_positive_rate : Estimate of arrays
+        Their values do not fall. Each interval is of one point.
+    """
+
+    thresholds: Floats
+    false_positive_rate: Estimate
+    true_positive_rate: Estimate
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """How often predictions are right, by how sure the model is of them.
+
+    Attributes
+    ----------
+    bin_edges : array of shape (n_bins + 1,)
+        Public, of the largest probability of a record.
+    confidence : array of shape (n_bins,)
+        Its mean in each bin, from the noisy counts.
+    accuracy : Estimate of arrays
+    """
+
+    bin_edges: Floats
+    confidence: Floats
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Two noisy histograms on a grid, made to agree over its levels.
+
+    Attributes
+    ----------
+    counts : array of shape (2, n_cells)
+        Of scores of either side; expectations of a negative number never come true.
+    covariance : array of shape (n_cells, n_cells)
+        Of the noise of either; the two are independent.
+    """
+
+    grid: UnitGrid
+    counts: Floats
+    covariance: Floats
+
+    @classmethod
+    def of(cls, release: Release, grid: UnitGrid) -> "Histograms":
+        """Return the histograms of a release of `tables.exact_scores`."""
+        ends = np.cumsum([2 * size for size in grid.sizes])[:-1]
+        levels = [part.reshape(2, -1) for part in np.split(release.value, ends)]
+        alike = [1.0] * len(levels)
+        sides = [agreed([level[side] for level in levels], alike) for side in (0, 1)]
+        counts = np.stack([levels[-1] for levels, _ in sides])
+        return cls(grid, counts, release.noise_stddev**2 * grid.noise_covariance())
+
+    def folded(self) -> "Histograms":
+        """Return what two classes make of wrong and right predictions.
+
+        The counts are of negatives and positives, by the probability of the second
+        class. The more probable one is predicted: so confidence is that of the upper
+        half of the grid, which mirrors the lower one.
+        """
+        negative, positive = self.counts
+        upper = self.grid.middles > 0.5
+        wrong = np.where(upper, negative + positive[::-1], 0.0)
+        right = np.where(upper, positive + negative[::-1], 0.0)
+        return Histograms(self.grid, np.stack([wrong, right]), 2.0 * self.covariance)
+
+    def known_totals(self, z: float) -> bool:
+        """Return whether the noise of both totals is small beside them."""
+        noise = math.sqrt(max(float(self.covariance.sum()), 0.0))
+        return bool(np.all(self.counts.sum(axis=1) > z * noise))
+
+
+def roc_curve(found: Histograms, width: Width) -> RocCurve:
+    """Return the ROC of negatives and positives, at the edges of the grid."""
+    n_cells = found.counts.shape[1]
+    above = np.tri(n_cells + 1, n_cells, -1)[:, ::-1]  # cells over each threshold
+    below = 1.0 - above
+    noise = tuple(
+        np.sum((one @ found.covariance) * two, axis=1)
+        for one, two in ((above, above), (below, below), (above, below))
+    )
+    rates = []
+    for counts in found.counts:
+        rate = proportion(above @ counts, below @ counts, noise, width)
+        if not np.any(np.isnan(rate.value)):
+            rising = isotonic_regression(rate.value).clip(rate.low, rate.high)
+            rate = Estimate(np.asarray(rising, np.float64), rate.low, rate.high)
+        rates.append(rate)
+    return RocCurve(found.grid.edges[::-1].copy(), *rates)
+
+
+def roc_auc(found: Histograms, width: Width) -> Estimate:
+    """Return the area under the ROC: a positive has the higher score, ties count half.
+
+    Sampling: Bamber, The Area above the Ordinal Dominance Graph and the Area below the
+    Receiver Operating Characteristic Graph, 1975, by the scores of the cells. Noise: to
+    first order in that of the counts, and the product of both.
+    """
+    if not found.known_totals(width.z):
+        return number(math.nan, 0.0, 1.0)
+    (negative, positive), covariance = found.counts, found.covariance
+    n, p = negative.sum(), positive.sum()
+    n_cells = len(negative)
+    wins = np.tri(n_cells, n_cells, -1) + 0.5 * np.eye(n_cells)  # [positive, negative]
+    value = float(positive @ wins @ negative / (n * p))
+    by_positive = wins @ negative / n - value
+    by_negative = positive @ wins / p - value
+    centred = wins - value
+    both = np.sum((covariance @ centred @ covariance) * centred) / (n * p) ** 2
+    noise = by_positive @ covariance @ by_positive / p**2
+    noise += by_negative @ covariance @ by_negative / n**2 + both
+    sampling = 0.0
+    for counts, lead in ((positive, by_positive), (negative, by_negative)):
+        part = np.maximum(counts, 0.0) / np.maximum(counts, 0.0).sum()
+        sampling += float(part @ lead**2 - (part @ lead) ** 2) / counts.sum()
+    return around(value, float(noise) + width.cluster * sampling, width, 0.0, 1.0)
+
+
+def reliability(
+    found: Histograms, n_classes: int, width: Width
+) -> tuple[ReliabilityCurve, Estimate]:
+    """Return the reliability of wrong and right predictions, and their ECE.
+
+    Bins are those of the second finest level in which a largest probability can be.
+
+    The ECE is a sum of distances ``|d|``, of which noise and sampling have variance
+    ``s^2``: the mean of what is found is at least ``|d|`` and at most ``|d| + s sqrt(2
+    / pi)``, and its variance at most ``s^2``. The interval holds for all in between.
+    The value is made of ``sqrt(max(d^2 - s^2, 0))``.
+    """
+    bins = UnitGrid(found.grid.sizes[:-1])
+    first = int(np.searchsorted(bins.edges[1:], 1.0 / n_classes, side="right"))
+    edges = bins.edges[first:]
+    cell_bins = np.repeat(np.arange(bins.sizes[-1]), _parts(found.grid)) - first
+    inside = cell_bins == np.arange(len(edges) - 1)[:, None]
+    middles, (wrong, right) = found.grid.middles, found.counts
+
+    def variance(weights: Any) -> Floats:
+        return np.asarray(np.sum((weights @ found.covariance) * weights, axis=1))
+
+    n_wrong, n_right, noise = inside @ wrong, inside @ right, variance(inside * 1.0)
+    accuracy = proportion(n_right, n_wrong, (noise, noise, 0.0), width)
+    weights = np.maximum(wrong + right, 0.0) + 1e-9
+    confidence = (inside @ (weights * middles)) / (inside @ weights)
+    curve = ReliabilityCurve(edges, confidence, accuracy)
+
+    total = float(np.sum(n_wrong + n_right))
+    if total**2 <= width.z**2 * 2.0 * float(found.covariance.sum()):
+        return curve, number(math.nan, 0.0, 1.0)
+    gaps = n_right - inside @ (middles * (wrong + right))
+    n_bins = np.maximum(n_wrong + n_right, 0.0)
+    by_rate = n_bins * (accuracy.value * (1.0 - accuracy.value))
+    sampling = width.cluster * np.nan_to_num(by_rate, nan=0.0)
+    s2 = variance(inside * (1.0 - middles)) + variance(inside * middles) + sampling
+    found_gap = float(np.abs(gaps).sum())
+    half = width.z * math.sqrt(float(s2.sum()))
+    low = found_gap - _FOLDED * float(np.sqrt(s2).sum()) - half
+    value = float(np.sqrt(np.maximum(gaps**2 - s2, 0.0)).sum())
+    ends = np.array([low, found_gap + half]) / total
+    value = float(np.clip(value / total, *ends))
+    return curve, number(*np.array([value, *ends]).clip(0.0, 1.0))
+
+
+def _parts(grid: UnitGrid) -> int:
+    return grid.sizes[-1] // grid.sizes[-2]

@@ -1,0 +1,133 @@
+"""From labels and predictions to what an evaluation says, by way of releases."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privfeat._checks import check_between, check_real
+from privfeat._messages import array_of
+from privfeat.metrics import tables
+from privfeat.metrics.budget import PrivateEvaluation, SumOf
+from privfeat.metrics.classification import (
+    ClassifierEvaluation,
+    classifier_evaluation,
+)
+from privfeat.metrics.predictions import (
+    Shorten,
+    Shortened,
+    codes_of,
+    numbers_of,
+)
+from privfeat.metrics.regression import RegressorEvaluation, regressor_evaluation
+
+Evaluation = ClassifierEvaluation | RegressorEvaluation
+# Returns of each of the records, in their order, what the function makes of its
+# prediction.
+Predict = Callable[[Shorten], NDArray[np.float64]]
+
+
+def measured(
+    predict: Predict,
+    y: ArrayLike,
+    classes: NDArray[Any] | None,
+    *,
+    has_scores: bool,
+    facts: list[str],
+    target_bounds: tuple[float, float] | None,
+    confidence: float,
+    budget: PrivateEvaluation,
+    n_records: int,
+) -> Evaluation:
+    """Check, predict, release, describe; without classes, of a regressor.
+
+    Parameters are checked, and the releases planned, before anything is predicted.
+    """
+    check_between("confidence", confidence, 0.0, 1.0)
+    facts = [*facts, "all parameters but random_state"]
+    targets = array_of(y)
+    if targets.shape != (n_records,) or not n_records:
+        raise ValueError("X and y must have the same number of rows, at least 1.")
+    if classes is None:
+        bounds = _checked_bounds(target_bounds)
+        return _of_regressor(predict, targets, bounds, facts, confidence, budget)
+    if target_bounds is not None:
+        raise ValueError(
+            f"target_bounds must be None for a classifier, got {target_bounds!r}."
+        )
+    if classes.ndim != 1 or len(classes) < 2 or np.any(classes[:-1] >= classes[1:]):
+        raise ValueError("classes must be at least 2 labels, ascending.")
+    return _of_classifier(
+        predict, targets, classes, has_scores, facts, confidence, budget
+    )
+
+
+def _of_classifier(
+    predict: Predict,
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    has_scores: bool,
+    facts: list[str],
+    confidence: float,
+    budget: PrivateEvaluation,
+) -> ClassifierEvaluation:
+    n_classes = len(classes)
+    queries = [tables.outcomes_query(budget.adjacency)]
+    queries += [tables.scores_query(budget.adjacency)] * has_scores
+    plan = budget.plan(queries)
+    codes = codes_of("y", y, classes)
+    chosen, score = predict(Shortened(classes)).T
+    predicted = chosen.astype(np.intp)
+    sides = codes if n_classes == 2 else (codes == predicted).astype(np.intp)
+    sums: dict[str, SumOf] = {
+        "outcomes": lambda counted: tables.exact_outcomes(
+            codes, predicted, counted, n_classes
+        ),
+        "scores": lambda counted: tables.exact_scores(sides, score, counted),
+    }
+    facts = [*facts, "the classes, and that all labels are among them"]
+    found = budget.release(plan, sums, n_records=len(codes), public=facts)
+    return classifier_evaluation(
+        found["outcomes"],
+        found.get("scores"),
+        classes,
+        confidence,
+        budget.most,
+        budget.privacy_,
+    )
+
+
+def _of_regressor(
+    predict: Predict,
+    y: NDArray[Any],
+    bounds: tuple[float, float],
+    facts: list[str],
+    confidence: float,
+    budget: PrivateEvaluation,
+) -> RegressorEvaluation:
+    plan = budget.plan([tables.errors_query(budget.adjacency)])
+    targets, predicted = numbers_of(y), predict(numbers_of)
+    sums: dict[str, SumOf] = {
+        "errors": lambda counted: tables.exact_errors(
+            targets, predicted, bounds, counted
+        )
+    }
+    found = budget.release(plan, sums, n_records=len(targets), public=facts)
+    return regressor_evaluation(
+        found["errors"], bounds, confidence, budget.most, budget.privacy_
+    )
+
+
+def _checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the lowest and the highest target."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(
+            "target_bounds must be (lowest, highest) target, known to everyone, for a "
+            f"regressor, got {bounds!r}."
+        )
+    low = check_real("target_bounds[0]", bounds[0], low=-1e100, high=1e100)
+    high = check_real("target_bounds[1]", bounds[1], low=-1e100, high=1e100)
+    if not high - low > 1e-100:
+        raise ValueError(f"target_bounds must rise, got {(low, high)!r}.")
+    return low, high

@@ -1,0 +1,114 @@
+"""Labels and predictions, of which each depends on its own record alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from privfeat._blas import keeps_one_thread, one_thread_a_product
+from privfeat._messages import array_of, without_data, without_warnings
+from privfeat.core.sums.records import full_chunks
+from privfeat.data import LazyFeatures
+from privfeat.estimation.inputs import array_of_records
+from privfeat.estimation.labels import places_of
+from privfeat.persistence import is_ours
+
+# What is kept of predictions, row by row.
+Shorten = Callable[[Any], NDArray[np.float64]]
+# Assumed of a model that is not ours.
+NO_MEMORY = (
+    "that the model, which got one record at a time, keeps nothing of a record for the "
+    "next"
+)
+
+
+def rows_of(model: Any, X: Any) -> NDArray[Any]:
+    """Return records as an array, of columns that the model was fitted to."""
+    if without_data(hasattr, X, "columns"):  # whose order may be another
+        without_data(validate_data, model, X, reset=False, skip_check_array=True)
+    return X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
+
+
+def record_by_record(
+    model: Any,
+    method: str,
+    rows: NDArray[Any],
+    shorten: Shorten,
+) -> NDArray[np.float64]:
+    """Return what ``shorten`` makes of the predictions of each record.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One of privfeat gets 1,024 rows at a time, the last filled up with zeros, on one
+        core, and predicts each by itself; any other one gets one row at a time.
+    method : str
+        Of the model; it returns finite numbers, a row of them or one for each record.
+    rows : array of shape (n, ...)
+        Sensitive.
+    shorten : function
+        From predictions of several records to an array, row by row.
+
+    Raises
+    ------
+    ValueError
+        If a prediction is not finite, or there is not one for each record.
+    """
+    ours = is_ours(model)
+    linear = ours and hasattr(model, "coef_")  # networks multiply by XLA
+    alone = not ours or (linear and not keeps_one_thread())
+    found = []
+    # the names of columns were compared; chunks have none
+    with one_thread_a_product(), without_warnings(UserWarning):
+        for chunk in full_chunks(rows, alone=alone):
+            predicted = without_data(getattr(model, method), chunk)
+            given = array_of(predicted)
+            if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
+                raise ValueError("model must predict finite numbers.")
+            if len(given) != len(chunk):
+                raise ValueError("model must predict one row for each record.")
+            found.append(shorten(given))
+    return np.concatenate(found)[: len(rows)]
+
+
+def numbers_of(values: Any) -> NDArray[np.float64]:
+    """Return one finite number for each record."""
+    found = array_of(values, np.float64)
+    if found.ndim != 1 or not np.all(np.isfinite(found)):
+        raise ValueError("targets and predictions must be one finite number a record.")
+    return found
+
+
+def codes_of(
+    name: str, labels: NDArray[Any], classes: NDArray[Any]
+) -> NDArray[np.intp]:
+    """Return the class of each label, by its place among the classes."""
+    codes, found = without_data(places_of, labels, classes)
+    if labels.ndim != 1 or not found:
+        raise ValueError(f"{name} must hold one label a row, each among the classes.")
+    return codes
+
+
+class Shortened:
+    """From predictions of a classifier to predicted classes, by place, and scores.
+
+    Predictions are probabilities, of which the largest counts, or labels. The score is
+    that probability; of two classes the one of the second; 0 beside a label.
+    """
+
+    def __init__(self, classes: NDArray[Any]) -> None:
+        self._classes = classes
+
+    def __call__(self, predicted: Any) -> NDArray[np.float64]:
+        """Return a row for each prediction."""
+        given, n_classes = array_of(predicted), len(self._classes)
+        if given.ndim == 1:
+            codes = codes_of("predictions", given, self._classes)
+            return np.stack([codes, np.zeros(len(codes))], axis=1)
+        given = array_of(given, np.float64)
+        if given.shape[1:] != (n_classes,) or not np.all(np.isfinite(given)):
+            raise ValueError("probabilities must be finite, one for each class.")
+        score = given[:, 1] if n_classes == 2 else given.max(axis=1)
+        return np.stack([given.argmax(axis=1), score], axis=1)

@@ -1,0 +1,109 @@
+"""What is said of a regressor, from noisy sums of powers of its errors."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privfeat.core.noise.release import Release
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.metrics.classification import described
+from privfeat.metrics.intervals import Estimate, Width, around, number, records
+from privfeat.metrics.tables import ERROR_FACTORS
+
+
+@dataclass(frozen=True)
+class RegressorEvaluation:
+    """Figures of a regressor on private test records, each an `Estimate`.
+
+    Targets and predictions are cut to public bounds before they are compared.
+
+    Attributes
+    ----------
+    target_bounds : tuple of float
+        Lowest and highest target.
+    confidence : float
+        Of each interval by itself, such as 0.95.
+    n_records : Estimate
+    r2 : Estimate
+        R squared: 1 - mean squared error over the variance of the targets.
+    mean_absolute_error, mean_squared_error : Estimate
+        In units of the target, and in their squares.
+    privacy : PrivacyStatement
+        What all of them cost together, for the test records.
+    """
+
+    target_bounds: tuple[float, float]
+    confidence: float
+    n_records: Estimate
+    r2: Estimate
+    mean_absolute_error: Estimate
+    mean_squared_error: Estimate
+    privacy: PrivacyStatement
+
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """The figures by name."""
+        return {k: v for k, v in vars(self).items() if isinstance(v, Estimate)}
+
+    def __str__(self) -> str:
+        """Return a line for each figure, then the cost."""
+        return described(self.figures, self.confidence, self.privacy)
+
+
+def regressor_evaluation(
+    errors: Release,
+    target_bounds: tuple[float, float],
+    confidence: float,
+    cluster: int,
+    privacy: PrivacyStatement,
+) -> RegressorEvaluation:
+    """Return what a release of `tables.exact_errors` says.
+
+    All intervals are by the delta method: to first order in the noise of the sums, of
+    known variance, and with the variance of what one record adds. Of R squared
+    that is ``d = e^2 - (1 - R^2) (t - mean)^2``, over the variance of the targets; its
+    square is at most ``e^4 + (1 - R^2)^2 (t - mean)^4``.
+    """
+    width = Width.of(confidence, cluster)
+    factors = np.array(ERROR_FACTORS)
+    n, absolute, squared, fourth, t1, t2, t3, t4 = (errors.value / factors).tolist()
+    noise = (errors.noise_stddev / factors) ** 2
+    of_n, of_absolute, of_squared, _, of_t1, of_t2, *_ = noise.tolist()
+    scale = target_bounds[1] - target_bounds[0]
+    counted = records(n, of_n, width)
+    if n <= width.z * math.sqrt(of_n):
+        unknown = (number(math.nan, 0.0, scale), number(math.nan, 0.0, scale**2))
+        r2 = number(math.nan, -math.inf, 1.0)
+        return RegressorEvaluation(
+            target_bounds, confidence, counted, r2, *unknown, privacy
+        )
+
+    def mean(total: float, noise: float, of_squares: float, unit: float) -> Estimate:
+        value = total / n
+        sampling = max(of_squares / n - value**2, 0.0) * cluster / n
+        variance = (noise + of_n * value**2) / n**2 + sampling
+        return around(value * unit, variance * unit**2, width, 0.0, unit)
+
+    # variance of the targets: of what one record adds to it, and of the sum
+    middle = t1 / n
+    spread = t2 - n * middle**2
+    spread_noise = of_t2 + 4.0 * middle**2 * of_t1 + middle**4 * of_n
+    r2 = number(math.nan, -math.inf, 1.0)
+    if spread > width.z * math.sqrt(spread_noise):
+        lost = squared / spread
+        fourth_moment = (
+            t4 - 4.0 * middle * t3 + 6.0 * middle**2 * t2 - 3.0 * n * middle**4
+        )
+        of_record = np.maximum([fourth, fourth_moment], 0.0) @ [1.0, lost**2]
+        variance = of_squared + lost**2 * spread_noise + cluster * of_record
+        r2 = around(1.0 - lost, variance / spread**2, width, -math.inf, 1.0)
+    return RegressorEvaluation(
+        target_bounds,
+        confidence,
+        counted,
+        r2,
+        mean(absolute, of_absolute, squared, scale),
+        mean(squared, of_squared, fourth, scale**2),
+        privacy,
+    )

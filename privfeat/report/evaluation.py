@@ -1,0 +1,64 @@
+"""A private evaluation as a report shows it: each figure with its interval."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from privfeat.metrics.intervals import Estimate
+    from privfeat.metrics.measuring import Evaluation
+
+__all__ = ["metrics_of", "tables_of"]
+
+# The figures that are one number, in words, and as the Hugging Face hub calls them.
+_FIGURES = {
+    "accuracy": ("accuracy", "accuracy"),
+    "balanced_accuracy": ("balanced accuracy", "balanced_accuracy"),
+    "roc_auc": ("area under the ROC curve", "roc_auc"),
+    "ece": ("expected calibration error", "expected_calibration_error"),
+    "r2": ("R squared", "r_squared"),
+    "mean_absolute_error": ("mean absolute error", "mae"),
+    "mean_squared_error": ("mean squared error", "mse"),
+}
+
+
+def tables_of(found: "Evaluation | None") -> dict[str, Any]:
+    """Return the rows of the tables of an evaluation, and what its charts show."""
+    if found is None:
+        return {}
+    # imports scikit-learn, which a report without an evaluation needs not
+    from privfeat.metrics import ClassifierEvaluation
+
+    figures = [
+        {"figure": _FIGURES[name][0], **_cells(one)}
+        for name, one in found.figures.items()
+        if name in _FIGURES
+    ]
+    tables: dict[str, Any] = {"figures": figures, "classes": []}
+    tables["roc"] = tables["reliability"] = None
+    if isinstance(found, ClassifierEvaluation):
+        of = zip(found.classes.tolist(), found.recall.each(), strict=True)
+        tables["classes"] = [{"class": str(k), **_cells(one)} for k, one in of]
+        tables["reliability"] = found.reliability
+        if found.roc is not None:
+            rates = found.roc.false_positive_rate, found.roc.true_positive_rate
+            if not any(np.isnan(rate.value).any() for rate in rates):
+                tables["roc"] = found.roc
+    return tables
+
+
+def metrics_of(found: "Evaluation") -> list[dict[str, Any]]:
+    """Return the figures that are known, for the front matter of a model card."""
+    return [
+        {"type": _FIGURES[name][1], "value": round(one.value, 6)}
+        for name, one in found.figures.items()
+        if name in _FIGURES and math.isfinite(one.value)
+    ]
+
+
+def _cells(estimate: "Estimate") -> dict[str, str]:
+    """Return the cells of an estimate; what noise hides is unknown."""
+    value = "unknown" if math.isnan(estimate.value) else f"{estimate.value:.4g}"
+    low, high = (f"{end:.4g}" for end in (estimate.low, estimate.high))
+    return {"value": value, "from": low, "to": high}

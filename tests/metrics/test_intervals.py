@@ -1,0 +1,88 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import binomtest
+
+from privfeat.metrics.intervals import (
+    Estimate,
+    Width,
+    around,
+    expected_count,
+    mean_of,
+    proportion,
+)
+
+WIDTH = Width.of(0.95)
+FREE = (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("yes", "n"), [(0, 10), (3, 10), (90, 100), (100, 100)])
+def test_proportion_without_noise_has_the_interval_of_wilson(yes, n):
+    found = proportion(yes, n - yes, FREE, WIDTH)
+    expected = binomtest(yes, n).proportion_ci(method="wilson")
+    assert found.value == yes / n
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_proportion_holds_what_a_test_of_its_ends_does_not_reject():
+    """At the ends the square of the distance is that many times its variance."""
+    x, y, (v, w, c), k = 700.0, 300.0, (90.0, 60.0, -20.0), 3
+    found = proportion(x, y, (v, w, c), Width.of(0.9, k))
+    for a in (found.low, found.high):
+        variance = k * (x + y) * a * (1 - a) + (1 - a) ** 2 * v + a**2 * w
+        variance -= 2 * a * (1 - a) * c
+        square = ((1 - a) * x - a * y) ** 2
+        assert square == pytest.approx(ndtri(0.95) ** 2 * variance)
+
+
+@pytest.mark.parametrize(("yes", "no"), [(5.0, 3.0), (-20.0, 3.0), (-5.0, -5.0)])
+def test_proportion_of_noise_alone_is_unknown(yes, no):
+    found = proportion(yes, no, (100.0, 100.0, 0.0), WIDTH)
+    assert math.isnan(found.value)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert "unknown (0 to 1)" in str(found)
+
+
+def test_value_is_in_its_interval_beyond_the_ends():
+    found = proportion([105.0, -5.0], [-5.0, 105.0], (4.0, 4.0, 0.0), WIDTH)
+    assert np.all(found.low <= found.value)
+    assert np.all(found.value <= found.high)
+    assert found.high[0] == 1.0
+    assert found.low[1] == 0.0
+
+
+def test_more_records_of_a_user_make_wider_intervals():
+    one, two = (proportion(70, 30, FREE, Width.of(0.95, k)) for k in (1, 4))
+    assert two.high - two.low > 1.8 * (one.high - one.low)
+    one, two = (expected_count(70, 1.0, Width.of(0.95, k)) for k in (1, 4))
+    assert two.high - two.low > 1.8 * (one.high - one.low)
+
+
+def test_expected_count_holds_what_a_test_of_its_ends_does_not_reject():
+    found = expected_count(50.0, 30.0, WIDTH)
+    for mean in (found.low, found.high):
+        assert (50.0 - mean) ** 2 == pytest.approx(WIDTH.z**2 * (30.0 + mean))
+    assert expected_count(-50.0, 30.0, WIDTH).value == 0.0
+
+
+def test_mean_of_estimates_has_less_width():
+    parts = Estimate(np.array([0.4, 0.6]), np.array([0.3, 0.5]), np.array([0.6, 0.8]))
+    found = mean_of(parts)
+    assert found.value == 0.5
+    assert found.low == pytest.approx(0.5 - 0.1 / math.sqrt(2))
+    assert found.high == pytest.approx(0.5 + 0.2 / math.sqrt(2))
+
+
+def test_mean_with_an_unknown_part_is_unknown():
+    parts = Estimate(np.array([0.4, np.nan]), np.array([0.3, 0.0]), np.array([0.6, 1]))
+    found = mean_of(parts)
+    assert math.isnan(found.value)
+    assert (found.low, found.high) == (0.15, 0.8)
+
+
+def test_normal_interval_is_cut_to_the_range():
+    found = around(0.99, 0.01, WIDTH, 0.0, 1.0)
+    assert found.high == 1.0
+    assert found.low == pytest.approx(0.99 - 0.1 * WIDTH.z)
