@@ -70,24 +70,23 @@ def test_a_sentence_is_in_one_pair():
 
 
 def test_norms_are_those_of_gradients_by_hand():
-    """Of one dense layer: the gradient of its kernel is ``x (p - e)^T``."""
+    """Of the last layer: the gradient of its kernel is ``h (p - e)^T``."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(6, 3)).astype(np.float32), np.arange(6) % 2
-
-    def linear(shape, n_outputs, *, rngs):
-        from privfeat.networks.models.mlp import MLP
-
-        return MLP(shape, n_outputs, widths=(), rngs=rngs)
-
-    clf = DPSGDClassifier(
-        model=linear, epsilon=float("inf"), n_iter=2, classes=range(2),
-        expected_batch_size=None, random_state=0,
-    ).fit(X, y)  # fmt: skip
+    how = {"epsilon": float("inf"), "n_iter": 2, "expected_batch_size": None}
+    clf = DPSGDClassifier(model="mlp", classes=range(2), random_state=0, **how).fit(
+        X, y
+    )
     found = curves.layer_norms(clf, X, y)
     gaps = np.linalg.norm(clf.predict_proba(X) - np.eye(2)[y], axis=1)
-    assert found["layers/0/bias"] == pytest.approx(gaps.mean(), rel=1e-4)
-    expected = np.mean(gaps * np.linalg.norm(X, axis=1))
-    assert found["layers/0/kernel"] == pytest.approx(expected, rel=1e-4)
+    assert found["layers/3/bias"] == pytest.approx(gaps.mean(), rel=1e-4)
+    hidden = X
+    for layer in range(3):
+        kernel = clf.parameters_[f"layers/{layer}/kernel"]
+        hidden = hidden @ kernel + clf.parameters_[f"layers/{layer}/bias"]
+        hidden = np.maximum(hidden, 0)
+    expected = np.mean(gaps * np.linalg.norm(hidden, axis=1))
+    assert found["layers/3/kernel"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_pairs_are_trained_in_every_way(tmp_path, monkeypatch):
