@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rivals import red_wine
 from sklearn.model_selection import train_test_split
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -31,7 +32,8 @@ GRADES = {
 # far it goes from there.
 DIAMONDS = {"carat": (1, 1), "depth": (60, 5), "table": (60, 5), "x": (5, 3)}
 DIAMONDS |= {"y": (5, 3), "z": (3, 2)}
-WAGES = {"exp": (20, 20), "wks": (40, 10), "ed": (12, 4), "lwage": (6.5, 1)}
+WINE = ((8, 3), (0.5, 0.3), (0.3, 0.3), (2.5, 2), (0.09, 0.05), (16, 12), (46, 40))
+WINE += ((0.997, 0.002), (3.3, 0.2), (0.65, 0.2), (10.5, 1.5), (5, 2))
 
 
 def mnist5k(_: Any = None) -> Split:
@@ -55,7 +57,10 @@ def diamonds(tables: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return 20,640 diamonds of nine features, and the logarithm of their price."""
     rows = table(tables, "ggplot2/diamonds", 20_640)
     price = [np.log10(float(row["price"])) - 3.5 for row in rows]
-    columns = [scaled(rows, name, *how) for name, how in DIAMONDS.items()]
+    columns = [
+        within(np.array([float(row[name]) for row in rows]), *how)
+        for name, how in DIAMONDS.items()
+    ]
     for name, grades in GRADES.items():
         places = np.array([grades.index(row[name]) for row in rows])
         columns.insert(3, 2.0 * places / (len(grades) - 1) - 1.0)
@@ -64,14 +69,14 @@ def diamonds(tables: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(columns, axis=1).astype(np.float32), np.array(price, np.float32)
 
 
-def wages(tables: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return 1,599 workers of eleven features, and the logarithm of their wage."""
-    rows = table(tables, "plm/Wages", 1_599)
-    yes = {"yes": 1, "female": 1, "1": 1, "no": -1, "male": -1, "0": -1}
-    names = [name for name in rows[0] if name not in ("", *WAGES)]
-    columns = [np.array([float(yes[row[name]]) for row in rows]) for name in names]
-    columns += [scaled(rows, name, *how) for name, how in WAGES.items()]
-    found = np.stack(columns, axis=1).astype(np.float32)
+def wine(packages: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different red wines of eleven features, and their quality.
+
+    ``packages`` is the folder of `rivals`, which says how they are put together.
+    """
+    columns = red_wine(packages).T
+    scaled = [within(column, *how) for column, how in zip(columns, WINE, strict=True)]
+    found = np.stack(scaled, axis=1).astype(np.float32)
     return found[:, :-1], found[:, -1]
 
 
@@ -91,11 +96,8 @@ def table(tables: Path, name: str, n_rows: int) -> list[dict[str, str]]:
     return [rows[i] for i in order[:n_rows]]
 
 
-def scaled(
-    rows: list[dict[str, str]], name: str, middle: float, reach: float
-) -> np.ndarray:
+def within(values: np.ndarray, middle: float, reach: float) -> np.ndarray:
     """Return a column by public constants, about in [-1, 1], clipped to [-2, 2]."""
-    values = np.array([float(row[name]) for row in rows])
     return np.clip((values - middle) / reach, -2.0, 2.0)
 
 

