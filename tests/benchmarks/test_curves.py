@@ -48,7 +48,10 @@ def test_wines_are_scaled_by_public_constants(wines):
     X, y = wine(wines)
     assert X.shape[1] == 11
     assert X[:, 1:] == pytest.approx(np.zeros((len(X), 10)), abs=1e-3)
-    assert set(X[:, 0].round(3).tolist()) <= {0.0, 0.333, 0.667, 1.0, 1.333}
+    # 8 and, by the part, 9, 10, 11 or 12 grams of acid; 8 is the middle, 3 the reach
+    thirds = 3 * X[:, 0].astype(float)
+    assert thirds == pytest.approx(thirds.round(), abs=1e-5)
+    assert set(thirds.round()) <= {0, 1, 2, 3, 4}
     assert set(y.tolist()) <= {(q - 5) / 2 for q in (3, 4, 5, 6, 7, 8)}
 
 
