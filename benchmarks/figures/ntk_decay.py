@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 import numpy as np
+from figures.ntk_kernel import Apply, ClippedKernel, Loss, clipped_kernel
 from jax.flatten_util import ravel_pytree
-from ntk_kernel import Apply, ClippedKernel, Loss, clipped_kernel
 from numpy.typing import ArrayLike, NDArray
 
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Apply = Callable[[Any, Any], jax.Array]
 Loss = Callable[[jax.Array, Any], jax.Array]
-CLIPPINGS = ("abadi", "automatic", "normalize", "global", "none")
+CLIPPINGS = ("abadi", "automatic", "normalize", "global", "none", "batch")
 # Rounding that an eigenvalue or an asymmetry may have, relative to the largest entry.
 _ROUNDING = 1e-9
 
@@ -135,9 +135,10 @@ def clipped_kernel(
         ``loss(output, target)`` of one record, a scalar.
     clip_norm : float or mapping of layer to float
         One bound for the whole gradient (flat), or one for each layer (layerwise).
-    clipping : {"abadi", "automatic", "normalize", "global", "none"}
+    clipping : {"abadi", "automatic", "normalize", "global", "none", "batch"}
         The factor of a gradient with norm ``g`` and bound ``R``: ``min(1, R / g)``,
-        ``R / (g + 0.01)``, ``R / g``, 1 where ``g <= R`` and else 0, or 1.
+        ``R / (g + 0.01)``, ``R / g``, 1 where ``g <= R`` and else 0, or 1. Of
+        ``"batch"`` that of ``"abadi"`` for the mean gradient, the same for all records.
 
     Raises
     ------
@@ -170,6 +171,8 @@ def clipped_kernel(
     factors = {}
     for name, jacobian in groups.items():
         gradients = np.einsum("nk,nkp->np", slopes, jacobian)
+        if clipping == "batch":
+            gradients = np.broadcast_to(gradients.mean(axis=0), gradients.shape)
         norms = np.linalg.norm(gradients, axis=1)
         factors[name] = clipping_factors(norms, bounds[name], clipping)
         rows = jacobian.reshape(size, -1)
@@ -194,9 +197,10 @@ def clipping_factors(
         return (g <= clip_norm).astype(np.float64)
     if clipping == "automatic":
         return clip_norm / (g + 0.01)
-    # a gradient of zero stays zero, whatever its factor
-    ratio = clip_norm / np.maximum(g, np.finfo(float).tiny)
-    return np.minimum(1.0, ratio) if clipping == "abadi" else ratio
+    if clipping == "normalize":
+        # a gradient of zero stays zero, whatever its factor
+        return clip_norm / np.maximum(g, np.finfo(float).tiny)
+    return clip_norm / np.maximum(g, clip_norm)
 
 
 def _jacobians(
@@ -228,6 +232,13 @@ def _loss_slopes(
     apply: Apply, params: Mapping[str, Any], x: ArrayLike, y: ArrayLike, loss: Loss
 ) -> NDArray[np.float64]:
     """Return the derivative of each record's loss in its outputs, (n, k)."""
-    outputs = apply(params, np.asarray(x, np.float64))
-    slopes = jax.vmap(jax.grad(loss))(outputs, np.asarray(y))
-    return np.asarray(slopes).reshape(len(outputs), -1)
+    records, targets = np.asarray(x, np.float64), np.asarray(y)
+    return np.asarray(_slopes(apply, loss, params, records, targets))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _slopes(
+    apply: Apply, loss: Loss, params: Mapping[str, Any], records: Any, targets: Any
+) -> jax.Array:
+    outputs = apply(params, records)
+    return jax.vmap(jax.grad(loss))(outputs, targets).reshape(len(outputs), -1)

@@ -68,7 +68,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         wrong**.
     optimizer : str or optax optimizer, optional
         ``"adam"``, ``"adamw"``, ``"heavy_ball"``, ``"nesterov"``, ``"rmsprop"``,
-        ``"sgd"`` or ``"sgld"``. An optax optimizer brings its own rate and decay.
+        ``"sgd"``, ``"sghmc"`` or ``"sgld"``. An optax optimizer brings its own rate and
+        decay.
         Default: ``"adam"``; with groups ``"sgd"`` at rate 1, the mean of the updates.
     learning_rate : float, optional
         Peak rate, > 0, for averages over the expected batch. Default 0.001.
@@ -77,8 +78,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         Steps of linear increase before the schedule.
     weight_decay : float, default=0.0
     momentum : float, optional
-        What ``"sgd"``, ``"heavy_ball"`` and ``"nesterov"`` keep of the sum of past
-        gradients, in [0, 1]. Default 0, 0.9 and 0.9.
+        What ``"sgd"``, ``"heavy_ball"``, ``"nesterov"`` and ``"sghmc"`` keep of the sum
+        of past gradients, in [0, 1]. Default 0, and 0.9 for the others.
     dampening : float, default=0.0
         What ``"sgd"`` and ``"heavy_ball"`` with momentum leave out of each gradient but
         the first, in [0, 1], as in PyTorch.

@@ -208,12 +208,12 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
                 "microbatch_size must be None or a number with groups, got 'largest'."
             )
         if self.max_group_size is not None and (
-            self.engine == "fast" or self.optimizer == "sgld"
+            self.engine == "fast" or self.optimizer in ("sgld", "sghmc")
         ):
             raise ValueError(
-                "engine must not be 'fast' and optimizer not 'sgld' with groups, got "
-                f"{self.engine!r} and {self.optimizer!r}. Pass 'auto', and another "
-                "optimizer: the update of a user is no gradient."
+                "engine must not be 'fast', nor optimizer 'sgld' or 'sghmc', with "
+                f"groups, got {self.engine!r} and {self.optimizer!r}. Pass 'auto', and "
+                "another optimizer: the update of a user is no gradient."
             )
 
     def _local_training(self) -> LocalTraining:

@@ -1,5 +1,8 @@
+import json
+
 import ntk
 import pytest
+from figures.ntk_table import TABLE_1
 
 
 @pytest.fixture
@@ -11,16 +14,17 @@ def run(monkeypatch):
     return run
 
 
-def test_script_prints_table_1(run, capsys):
-    run("--n-records", 4, "--clip-norm", 0.01)
-    header, none, flat, layerwise = capsys.readouterr().out.splitlines()
-    assert header.split()[:2] == ["clipping", "symmetric"]
-    assert none.split()[:4] == ["none", "yes", "yes", "yes"]
-    assert flat.split()[:2] == ["flat", "no"]
-    assert flat.split()[3] == "yes"
-    assert layerwise.split()[:2] == ["layerwise", "no"]
-    decays = [float(row.split()[-1]) for row in (none, flat, layerwise)]
-    assert decays[0] < decays[1] < 0 > decays[2]
+def test_script_prints_and_keeps_the_kernels_of_a_network(run, tmp_path):
+    run("--n-records", 4, "--clip-norm", 0.01, "--out", tmp_path / "ntk.json")
+    kept = json.loads((tmp_path / "ntk.json").read_text())["tables"]
+    rows = {row[0]: row[1:] for row in kept["kernels of a network"]["rows"]}
+    assert list(rows) == list(TABLE_1)
+    for style, found in rows.items():
+        assert found[0] == ("no" if "small" in style else "yes")
+        assert found[2] == "yes" or style == "small R, layerwise"
+    decays = {style: float(found[-1]) for style, found in rows.items()}
+    assert decays["none"] == decays["large R, flat"] == decays["large R, layerwise"]
+    assert decays["none"] < decays["batch, flat"] < decays["small R, flat"] < 0
 
 
 def test_script_draws_the_decay(run, tmp_path):

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from figures.ntk_decay import draw_decay, measure_decay
+from figures.ntk_kernel import clipped_kernel, clipping_factors, matrix_properties
 from flax import nnx
 from matplotlib.figure import Figure
-from ntk_decay import draw_decay, measure_decay
-from ntk_kernel import clipped_kernel, clipping_factors, matrix_properties
 
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models.mlp import MLP
@@ -157,6 +157,31 @@ def test_table_1_with_small_layerwise_clipping(network):
     kernel = kernel_of(network, {"first": 0.05, "second": 0.3})
     assert not kernel.properties.symmetric
     assert not kernel.properties.positive_quadratic_form
+
+
+def test_batch_clipping_scales_the_kernel_by_one_factor(network):
+    """Table 1: ``c H``, or ``sum_r c_r H_r``, with ``c`` of the mean gradient."""
+    flat = kernel_of(network, 0.1, "batch")
+    (factors,) = flat.factors.values()
+    assert np.ptp(factors) == 0
+    assert flat.clipped == pytest.approx(factors[0] * flat.kernel)
+    mean = scalar_gradients(network).mean(axis=0)
+    assert factors[0] == pytest.approx(0.1 / np.linalg.norm(mean), rel=1e-5)
+    layers = kernel_of(network, {"first": 0.1, "second": 0.2}, "batch")
+    assert layers.properties.symmetric
+    assert layers.properties.positive_quadratic_form
+    assert layers.factors["first"][0] != layers.factors["second"][0]
+
+
+def scalar_gradients(network):
+    """Return the gradient of each record, (n, p)."""
+    params, x, y = network
+
+    def loss(params, record, target):
+        return squared(scalar(params, record[None])[0], target)
+
+    found = jax.vmap(jax.grad(loss), (None, 0, 0))(params, x, y[:, 0])
+    return np.concatenate([leaf.reshape(6, -1) for leaf in jax.tree.leaves(found)], 1)
 
 
 def test_clipping_factors():

@@ -3,8 +3,9 @@
 A checkpoint holds parameters, optimizer, moving average, the number of the charge and
 the position in the key stream: releases, what was computed from them, and public
 numbers. It holds no exact sum, no sampled record, no seed, and no key of noise but that
-of ``"sgld"``, whose noise promises nothing. orbax writes arrays and JSON, nothing that
-runs when it is read, and a checkpoint appears under its name whole or not at all.
+of ``"sgld"`` and ``"sghmc"``, whose noise promises nothing. orbax writes arrays and
+JSON, nothing that runs when it is read, and a checkpoint appears under its name whole
+or not at all.
 
 **Privacy.** Checkpoints are written after whole steps. A fit that goes on has lost the
 steps after the last checkpoint. Nothing of them has left the process (``on_step`` is

@@ -15,6 +15,8 @@ Schedule = Literal["constant", "cosine"]
 
 # Those that go along a sum of past gradients, with what they keep of it by default.
 _MOMENTA = {"heavy_ball": 0.9, "nesterov": 0.9, "sgd": 0.0}
+# Those that add noise of their own, with what they keep of the last step by default.
+_LANGEVIN = {"sgld": 0.0, "sghmc": 0.9}
 _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "adam": optax.adam,
     "rmsprop": optax.rmsprop,
@@ -66,8 +68,11 @@ def make_optimizer(
         ``"sgld"`` is stochastic gradient Langevin dynamics of the mean
         loss (Welling & Teh 2011): to a step of rate ``r`` it adds noise of variance
         ``2 r / n_records``, so that without clipping or other noise its parameters are
-        drawn from the posterior at small rates. That noise is beside the mechanism's
-        and is not accounted: it can only help.
+        drawn from the posterior at small rates. ``"sghmc"`` is stochastic gradient
+        Hamiltonian Monte Carlo (Chen, Fox & Guestrin 2014, Equation 15), which keeps
+        ``momentum`` of the last step and adds noise of variance
+        ``2 (1 - momentum) r / n_records``. That noise is beside the mechanism's and is
+        not accounted: it can only help.
     learning_rate, schedule, warmup_steps, n_iter
         Peak rate, for gradients averaged over the expected batch; a cosine falls to
         zero at ``n_iter``.
@@ -80,7 +85,8 @@ def make_optimizer(
         Returns a key that nothing else uses.
     momentum, dampening : float
         Of ``"sgd"``, ``"heavy_ball"`` and ``"nesterov"``, in [0, 1]: the ``m`` and
-        ``d`` of `_descent`. Without a momentum 0, 0.9 and 0.9.
+        ``d`` of `_descent`. Without a momentum 0, 0.9 and 0.9. ``"sghmc"`` has a
+        momentum as well, by default 0.9.
 
     Raises
     ------
@@ -102,8 +108,11 @@ def make_optimizer(
                 f"got {learning_rate!r} and {weight_decay!r}. It has its own."
             )
         return optimizer
-    check_choice("optimizer", optimizer, (*_FACTORIES, *_MOMENTA, "adamw", "sgld"))
-    if optimizer not in _MOMENTA or (optimizer == "nesterov" and dampening):
+    names = (*_FACTORIES, *_MOMENTA, *_LANGEVIN, "adamw")
+    check_choice("optimizer", optimizer, names)
+    if (optimizer not in _MOMENTA and optimizer != "sghmc") or (
+        optimizer in ("nesterov", "sghmc") and dampening
+    ):
         _refuse_momentum(optimizer, momentum, dampening)
     peak = 1e-3 if learning_rate is None else learning_rate
     peak = check_positive("learning_rate", peak)
@@ -118,8 +127,9 @@ def make_optimizer(
     if optimizer == "adamw":
         return optax.adamw(rate, weight_decay=weight_decay)
     decay = [optax.add_decayed_weights(weight_decay)] if weight_decay else []
-    if optimizer == "sgld":
-        return optax.chain(*decay, _langevin(rate, n_records, draw_key()))
+    if optimizer in _LANGEVIN:
+        kept = _LANGEVIN[optimizer] if momentum is None else momentum
+        return optax.chain(*decay, _langevin(rate, kept, n_records, draw_key()))
     if optimizer in _MOMENTA:
         kept = _MOMENTA[optimizer] if momentum is None else momentum
         descent = _descent(rate, kept, dampening, nesterov=optimizer == "nesterov")
@@ -150,7 +160,7 @@ def _refuse_momentum(optimizer: str, momentum: float | None, dampening: float) -
     if momentum is not None or dampening:
         raise ValueError(
             "momentum must be None and dampening 0 unless optimizer is 'sgd' or "
-            "'heavy_ball' (for 'nesterov' dampening alone), got "
+            "'heavy_ball' (for 'nesterov' and 'sghmc' dampening alone), got "
             f"{momentum!r} and {dampening!r} for {optimizer!r}. Leave them out."
         )
 
@@ -189,10 +199,14 @@ def _as_it_was(kind: Any, leaf: Any) -> Any:
     return jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(kind))
 
 
-def _langevin(rate: Any, n_records: int, key: Any) -> Optimizer:
-    """Return ``-r g + sqrt(2 r / n) z``: ``-sqrt(r) (sqrt(r) g + sqrt(2 / n) z)``."""
-    return optax.chain(
+def _langevin(rate: Any, momentum: float, n_records: int, key: Any) -> Optimizer:
+    """Return ``v``, with ``v = m v - r g + sqrt(2 (1 - m) r / n) z``.
+
+    The last two are ``-sqrt(r) (sqrt(r) g + sqrt(2 (1 - m) / n) z)``.
+    """
+    step = optax.chain(
         optax.scale_by_schedule(lambda step: jnp.sqrt(rate(step))),
-        optax.add_noise(eta=2.0 / n_records, gamma=0.0, key=key),
+        optax.add_noise(eta=2.0 * (1.0 - momentum) / n_records, gamma=0.0, key=key),
         optax.scale_by_schedule(lambda step: -jnp.sqrt(rate(step))),
     )
+    return optax.chain(step, optax.trace(momentum)) if momentum else step

@@ -101,6 +101,7 @@ def test_users_teach_a_regressor():
     ]
     + [
         {"max_group_size": None}, {"engine": "fast"}, {"optimizer": "sgld"},
+        {"optimizer": "sghmc"},
         {"expected_batch_size": 11},
     ],
 )  # fmt: skip

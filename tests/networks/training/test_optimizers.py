@@ -59,6 +59,8 @@ def test_momentum_and_dampening_are_those_of_pytorch(optimizer, momentum, dampen
         ("adam", {"momentum": 0.5}),
         (optax.sgd(0.3), {"dampening": 0.5, "learning_rate": None}),
         ("nesterov", {"dampening": 0.5}),
+        ("sghmc", {"dampening": 0.5}),
+        ("sgld", {"momentum": 0.5}),
         ("sgd", {"momentum": 1.5}),
         ("sgd", {"momentum": 0.5, "dampening": np.nan}),
     ],
@@ -80,6 +82,37 @@ def test_langevin_noise_has_the_variance_of_its_rate():
     assert steps[0].mean() == pytest.approx(-0.1, abs=5 * 0.0632 / 141)
     assert steps[0].std() == pytest.approx(np.sqrt(2 * 0.1 / 50), rel=0.03)
     assert abs(np.corrcoef(steps)[0, 1]) < 0.04
+
+
+def test_hamiltonian_steps_are_those_of_chen_et_al():
+    """Their Equation 15 with rate ``r / n`` and friction ``1 - m``, of mean gradients.
+
+    ``v = m v - r g + N(0, 2 (1 - m) r / n)``, over 20,000 coordinates: means to five
+    standard errors. Without momentum it is Langevin dynamics.
+    """
+    rate, n, m, size = 0.1, 50, 0.8, 20_000
+    transform = make_optimizer("sghmc", **SETTINGS | {"momentum": m})
+    state = transform.init({"w": jnp.zeros(size)})
+    variance, moves, means = 2 * (1 - m) * rate / n, [], []
+    for gradient in (1.0, -3.0, 2.0):
+        with jax.numpy_dtype_promotion("standard"):
+            found, state = transform.update({"w": jnp.full(size, gradient)}, state)
+        moves.append(np.asarray(found["w"]))
+        means.append(m * (means[-1] if means else 0.0) - rate * gradient)
+    noise = np.diff([np.zeros(size), *moves], axis=0)  # of which m v is taken away
+    noise[1:] += (1 - m) * np.array(moves[:-1])
+    assert np.mean(moves, axis=1) == pytest.approx(means, abs=5 * 0.02 / 141)
+    assert noise.std(axis=1) == pytest.approx(variance**0.5, rel=0.03)
+    assert np.abs(np.corrcoef(noise) - np.eye(3)).max() < 0.04
+    key = {"draw_key": lambda: jax.random.key(7)}
+    plain = make_optimizer("sghmc", **SETTINGS | key | {"momentum": 0.0})
+    langevin = make_optimizer("sgld", **SETTINGS | key)
+    for each in (plain, langevin):
+        state = each.init({"w": jnp.zeros(3)})
+        with jax.numpy_dtype_promotion("standard"):
+            found, _ = each.update({"w": jnp.ones(3)}, state)
+        moves.append(np.asarray(found["w"]))
+    assert np.array_equal(*moves[-2:])
 
 
 def test_warm_up_rises_and_cosine_falls_to_zero():

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
         ("adam", 3),
         *(
             pytest.param(name, n_draws, marks=pytest.mark.slow)
-            for name, n_draws in product(["adam", "nesterov", "sgld"], [1, 3, 6])
+            for name, n_draws in product(["adam", "nesterov", "sghmc"], [1, 3, 6])
             if (name, n_draws) != ("adam", 3)
         ),
     ],

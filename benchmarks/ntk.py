@@ -1,11 +1,13 @@
 """What does clipping do to the neural tangent kernel of a network?
 
-    python benchmarks/figures/ntk.py --model mlp --clip-norm 0.1 --plots figures/
+    python benchmarks/ntk.py --model mlp --clip-norm 0.1 --plots figures/
+    python benchmarks/ntk.py --table-1 --out ntk.json
 
 Bu, Wang & Long 2023, Table 1: symmetry and positivity of the kernel of a fresh network
-on random records, clipped by one norm or by one for each layer, and the decay of the
-loss that it predicts. ``--plots`` draws the loss of a small gradient descent, measured
-and predicted. Takes a few seconds; reads no data.
+on random records, clipped by record or by batch, by one norm or by one for each layer,
+and the decay of the loss that it predicts. ``--table-1`` adds the table itself, as
+`figures.ntk_table` finds it in three linear models, in a minute. ``--plots`` draws the
+loss of a small gradient descent, measured and predicted. Reads no data.
 """
 
 import argparse
@@ -15,12 +17,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from _results import Cells, keep_tables, markdown_table, settings_of
+from figures.ntk_decay import draw_decay, measure_decay
+from figures.ntk_kernel import CLIPPINGS, clipped_kernel
+from figures.ntk_table import COLUMNS, Problem, of_kernel, table_1
 from flax import nnx
-from ntk_decay import draw_decay, measure_decay
-from ntk_kernel import CLIPPINGS, clipped_kernel
 
 from privfeat.networks.engine.network import Network
 from privfeat.networks.models import build
+
+DRAWN = ("none", "small R, flat", "small R, layerwise")
 
 
 def main() -> None:
@@ -42,7 +48,9 @@ def main() -> None:
     parser.add_argument("--clip-norm", type=float, default=0.1)
     parser.add_argument("--clipping", default="abadi", help=", ".join(CLIPPINGS))
     parser.add_argument("--seed", type=int, default=0, help="of weights and records")
+    parser.add_argument("--table-1", action="store_true")
     parser.add_argument("--plots", type=Path, help="folder for a figure")
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     batch = network_and_batch(
         args.model,
@@ -51,18 +59,31 @@ def main() -> None:
         n_classes=args.n_classes,
         seed=args.seed,
     )
-    styles = clipping_styles(batch[1], args.clip_norm, args.clipping)
-    print(f"{'clipping':<10} symmetric  x'Ax >= 0  eigenvalues >= 0  decay of the loss")
-    for style, clipping in styles.items():
-        kernel = clipped_kernel(*batch, **clipping)
-        found = kernel.properties
-        print(
-            f"{style:<10} {_word(found.symmetric):<10} "
-            f"{_word(found.positive_quadratic_form):<10} "
-            f"{_word(found.positive_eigenvalues):<17} {kernel.decay:.4g}"
-        )
+    styles = Problem(batch, args.clip_norm, n_steps=20).styles(args.clipping)
+    kept = Cells(args.out, settings_of(args, "plots"))
+    rows = kept.get("kernels", lambda: kernel_rows(batch, styles))
+    header = ["clipping", *COLUMNS[:3], "decay of the loss"]
+    print(markdown_table(header, rows, "kernels of a network"))
+    if args.table_1:
+        found = kept.get("table 1", lambda: table_1(args.clipping))
+        rows = [[style, *map(_word, columns)] for style, columns in found.items()]
+        print(markdown_table(["clipping", *COLUMNS], rows, "Table 1"))
+    if args.out:
+        keep_tables(args.out)
     if args.plots:
         draw(args.plots, batch, styles)
+
+
+def kernel_rows(
+    batch: tuple[Any, ...], styles: dict[str, dict[str, Any]]
+) -> list[list[str]]:
+    """Return a row for each style of clipping: properties, and decay of the loss."""
+    rows = []
+    for style, clipping in styles.items():
+        kernel = clipped_kernel(*batch, **clipping)
+        words = map(_word, of_kernel(kernel.properties))
+        rows.append([style, *words, f"{kernel.decay:.4g}"])
+    return rows
 
 
 def network_and_batch(
@@ -81,28 +102,17 @@ def network_and_batch(
     return network, network.initial, x, jnp.arange(n_records) % n_classes, _loss
 
 
-def clipping_styles(
-    layers: dict[str, Any], clip_norm: float, clipping: str
-) -> dict[str, dict[str, Any]]:
-    """Return the clipping of each row; layerwise, all layers have an equal part."""
-    part = clip_norm / len(layers) ** 0.5
-    return {
-        "none": {"clip_norm": clip_norm, "clipping": "none"},
-        "flat": {"clip_norm": clip_norm, "clipping": clipping},
-        "layerwise": {"clip_norm": dict.fromkeys(layers, part), "clipping": clipping},
-    }
-
-
 def draw(
     folder: Path, batch: tuple[Any, ...], styles: dict[str, dict[str, Any]]
 ) -> None:
-    """Write a figure of the loss in 20 steps without noise, for each style."""
+    """Write a figure of the loss in 20 steps without noise, for three styles."""
     from matplotlib.figure import Figure
 
     folder.mkdir(parents=True, exist_ok=True)
-    figure = Figure(figsize=(4 * len(styles), 4), layout="constrained")
+    shown = {name: styles[name] for name in DRAWN}
+    figure = Figure(figsize=(4 * len(shown), 4), layout="constrained")
     for ax, (style, clipping) in zip(
-        figure.subplots(1, len(styles)), styles.items(), strict=True
+        figure.subplots(1, len(shown)), shown.items(), strict=True
     ):
         draw_decay(measure_decay(*batch, **clipping, learning_rate=1e-2), ax)
         ax.set_title(style)

