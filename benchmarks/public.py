@@ -42,7 +42,8 @@ def main() -> None:
     public, test = halves(data["test"].X[:], np.asarray(data["test"].y))
     kinds = {"same": public, "turned": turned(public)}
     for path in args.other:
-        other = privfeat.open_features(path)["test"].X[: len(public)]
+        split = privfeat.open_features(path)["test"]
+        other, _ = halves(split.X[:], np.asarray(split.y))
         kinds[path.stem] = fitted_in(other, public.shape[1])
     settings = settings_of(args, "estimators", "records", "epsilons")
     kept = Cells(args.out, settings)

@@ -210,7 +210,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                 gram=gram,
                 n_records=rows.noisy_count,
             )
-        signal = shape.signal_filter(rows.center)
+        signal = shape.signal_filter(rows.center, inverse)
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(

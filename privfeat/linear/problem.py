@@ -113,14 +113,19 @@ class Shape:
         # in a unit, a power of two, whose squares neither vanish nor overflow
         return np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
 
-    def signal_filter(self, center: NDArray[np.float64]) -> "SignalFilter | None":
-        """Return the filter by the spectrum of public rows, if there are any."""
+    def signal_filter(
+        self, center: NDArray[np.float64], inverse: NDArray[np.float64]
+    ) -> "SignalFilter | None":
+        """Return the filter by the spectrum of public rows, if there are any.
+
+        ``inverse``: what sums of gradients are multiplied by for coefficients.
+        """
         if self.public is None:
             return None
         from privfeat.solvers.public import SignalFilter
 
         with phase("spectrum of the public rows"):
-            return SignalFilter(self.public.second_moment(center))
+            return SignalFilter(self.public.second_moment(center), inverse)
 
 
 @dataclass(frozen=True, kw_only=True)
