@@ -4,7 +4,8 @@ Accuracy on test rows, without public rows and with them, in paired fits: the sa
 records, drawn at random from the training rows, and the same seed of the noise. The
 public rows are half of the test rows, the others are scored. Of another kind are these
 rows turned at random, and the test rows of further feature files: of other images, or
-of the same images at another size, with columns of zeros where they are narrower.
+of the same images at another size, with columns of zeros where they are narrower; of
+them, too, half are public. Data: feature files, or arrays of ``prior.py``.
 
     python benchmarks/public.py cifar10.h5 --other mnist.h5 --out public.json
 """
@@ -37,12 +38,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
-    data = privfeat.open_features(args.features)
-    train = data["train"].X, np.asarray(data["train"].y)
-    public, test = halves(data["test"].X[:], np.asarray(data["test"].y))
+    train, held_out = splits(args.features)
+    public, test = halves(held_out[0][:], held_out[1])
     kinds = {"same": public, "turned": turned(public)}
     for path in args.other:
-        other = privfeat.open_features(path)["test"].X[: len(public)]
+        X, y = splits(path)[1]
+        other, _ = halves(X[:], y)
         kinds[path.stem] = fitted_in(other, public.shape[1])
     settings = settings_of(args, "estimators", "records", "epsilons")
     kept = Cells(args.out, settings)
@@ -86,6 +87,16 @@ def paired(
             model = make(public=kinds.get(kind), random_state=seed, **options)
             found[kind].append(100.0 * model.fit(X, y).score(*test))
     return found
+
+
+def splits(path: Path) -> list[tuple[Any, Any]]:
+    """Return training and test rows with their labels, of a feature file or an .npz."""
+    names = ("train", "test")
+    if path.suffix == ".npz":
+        arrays = np.load(path)
+        return [(arrays[f"X_{name}"], arrays[f"y_{name}"]) for name in names]
+    data = privfeat.open_features(path)
+    return [(data[name].X, np.asarray(data[name].y)) for name in names]
 
 
 def halves(X: Any, y: Any) -> tuple[Any, tuple[Any, Any]]:

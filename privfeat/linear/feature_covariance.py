@@ -214,7 +214,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                 n_records=rows.noisy_count,
             )
         if shape.public is not None:
-            signal = shape.signal_filter(rows.center)
+            signal = shape.signal_filter(rows.center, inverse)
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(

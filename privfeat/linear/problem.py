@@ -145,13 +145,18 @@ class Shape:
         # in a unit, a power of two, whose squares neither vanish nor overflow
         return np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
 
-    def signal_filter(self, center: NDArray[np.float64]) -> "SignalFilter":
-        """Return the filter by the spectrum of public rows, which there must be."""
+    def signal_filter(
+        self, center: NDArray[np.float64], inverse: NDArray[np.float64]
+    ) -> "SignalFilter":
+        """Return the filter by the spectrum of public rows, which there must be.
+
+        ``inverse``: what sums of gradients are multiplied by for coefficients.
+        """
         assert self.public is not None
         from privfeat.solvers.public import SignalFilter
 
         with phase("spectrum of the public rows"):
-            return SignalFilter(self.public.second_moment(center))
+            return SignalFilter(self.public.second_moment(center), inverse)
 
 
 @dataclass(frozen=True, kw_only=True)

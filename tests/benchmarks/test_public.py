@@ -13,6 +13,14 @@ def test_halves_share_no_row():
     np.testing.assert_array_equal(second[:, 0], labels)
 
 
+def test_splits_of_arrays_are_those_of_the_file(tmp_path):
+    arrays = {"X_train": np.eye(3), "y_train": np.arange(3), "X_test": np.eye(2)}
+    np.savez(tmp_path / "set.npz", y_test=np.ones(2), **arrays)
+    (X, y), (_, held_out) = public.splits(tmp_path / "set.npz")
+    np.testing.assert_array_equal(X[y == 1], [[0.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(held_out, np.ones(2))
+
+
 def test_turned_rows_keep_their_lengths():
     rows = np.random.default_rng(1).normal(size=(3, 5))
     found = public.turned(rows)

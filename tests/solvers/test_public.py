@@ -31,33 +31,51 @@ def drawn(vectors, variances, stddev, seed=0):
     return signal, np.column_stack([noisy, np.arange(OUTPUTS, dtype=float)])
 
 
-def test_signal_in_public_directions_is_told_from_noise(spectrum):
-    vectors, values, moment = spectrum
-    signal, noisy = drawn(vectors, 100.0 * values, 1.0)
-    found = SignalFilter(moment).added(release(noisy, 1.0))
-    scale = np.sum(found[:, :-1] * signal) / np.sum(found[:, :-1] ** 2)
-    error = np.linalg.norm(scale * found[:, :-1] - signal)
-    assert error < 0.7 * np.linalg.norm(noisy[:, :-1] - signal)
+def quality(rows, signal, moment):
+    """The score of the right classes in units of the spread of scores."""
+    return np.sum(rows * signal) / np.sqrt(np.sum((rows @ moment) * rows))
+
+
+@pytest.fixture
+def concentrated(spectrum):
+    """Directions, variances of a signal in the longest, and the moment of rows."""
+    vectors, _, _ = spectrum
+    values = 1.0 / np.sqrt(np.arange(1, SIZE + 1))
+    return vectors, 10.0 * values**10, (vectors * values) @ vectors.T
+
+
+def test_signal_in_public_directions_is_told_from_noise(concentrated):
+    vectors, variances, moment = concentrated
+    signal, noisy = drawn(vectors, variances, 1.0)
+    found = SignalFilter(moment, np.eye(SIZE + 1)).added(release(noisy, 1.0))
+    plain = quality(noisy[:, :-1], signal, moment)
+    assert quality(found[:, :-1], signal, moment) > 1.05 * plain
     np.testing.assert_array_equal(found[:, -1], noisy[:, -1])
 
 
-@pytest.mark.parametrize("kind", ["elsewhere", "nowhere", "everywhere"])
-def test_sum_stays_without_evidence(spectrum, kind):
-    """Rows of another kind, noise alone, and a signal in all directions alike."""
-    _, values, moment = spectrum
-    other = np.linalg.qr(np.random.default_rng(2).normal(size=(SIZE, SIZE)))[0]
-    variances = {"elsewhere": 100.0 * values, "nowhere": 0.0, "everywhere": 1.0}[kind]
-    _, noisy = drawn(other, variances, 1.0)
-    found = SignalFilter(moment).added(release(noisy, 1.0))
-    np.testing.assert_allclose(found, noisy, atol=0.15 * np.max(np.abs(noisy)))
+@pytest.mark.parametrize("kind", ["elsewhere", "nowhere", "everywhere", "alike"])
+def test_sum_stays_where_filtering_it_is_not_shown_to_help(concentrated, kind):
+    """Rows of another kind, noise alone, and signals that scores need unfiltered."""
+    vectors, variances, moment = concentrated
+    rng = np.random.default_rng(2)
+    other = np.linalg.qr(rng.normal(size=(SIZE, SIZE)))[0]
+    vectors, variances = {
+        "elsewhere": (other, variances),
+        "nowhere": (other, 0.0),
+        "everywhere": (vectors, 1.0),
+        "alike": (vectors, 10.0 / np.sqrt(np.arange(1, SIZE + 1))),  # as the rows
+    }[kind]
+    _, noisy = drawn(vectors, variances, 1.0)
+    found = SignalFilter(moment, np.eye(SIZE + 1)).added(release(noisy, 1.0))
+    np.testing.assert_allclose(found, noisy, atol=0.01 * np.max(np.abs(noisy)))
 
 
-def test_parts_add_up_to_the_filtered_sum(spectrum):
-    vectors, values, moment = spectrum
-    _, noisy = drawn(vectors, 100.0 * values, 1.0)
-    parts = SignalFilter(moment)
+def test_parts_add_up_to_the_filtered_sum(concentrated):
+    vectors, variances, moment = concentrated
+    _, noisy = drawn(vectors, variances, 1.0)
+    parts = SignalFilter(moment, np.eye(SIZE))
     found = sum(parts.added(release(noisy / 4.0, 0.5)) for _ in range(4))
-    whole = SignalFilter(moment).added(release(noisy, 1.0))
+    whole = SignalFilter(moment, np.eye(SIZE)).added(release(noisy, 1.0))
     np.testing.assert_allclose(found, whole, atol=1e-12)
 
 
@@ -65,15 +83,37 @@ def test_sum_without_noise_or_without_public_directions_stays(spectrum):
     vectors, values, moment = spectrum
     _, noisy = drawn(vectors, values, 1.0)
     for matrix, stddev in ((moment, 0.0), (0.0 * moment, 1.0), (np.eye(SIZE), 1.0)):
-        found = SignalFilter(matrix).added(release(noisy, stddev))
+        found = SignalFilter(matrix, np.eye(SIZE)).added(release(noisy, stddev))
         np.testing.assert_allclose(found, noisy, atol=1e-12)
 
 
 def test_gains_follow_the_variances_of_a_strong_signal(spectrum):
     _, values, moment = spectrum
-    found = SignalFilter(moment).gains(50.0 * np.sort(values) + 1.0, 1.0, 100)
+    filtering = SignalFilter(moment, np.eye(SIZE))
+    found = filtering.gains(50.0 * np.sort(values) + 1.0, 1.0, 100)
     wanted = 50.0 * np.sort(values) / (50.0 * np.sort(values) + 1.0)
-    np.testing.assert_allclose(found, wanted / wanted.max(), atol=1e-6)
+    np.testing.assert_allclose(found, (wanted / wanted.max()) ** 0.25, atol=1e-6)
+
+
+def test_estimate_of_what_filtering_is_worth_has_no_bias_and_its_stated_error():
+    """Over 4,000 draws of noise around one signal, with gains that are not fitted."""
+    rng = np.random.default_rng(0)
+    factor, size, outputs = rng.normal(size=(12, 12)), 12, 5
+    inverse, gains = np.eye(size) + factor @ factor.T / 12, np.linspace(0.2, 1.0, 12)
+    filtering = SignalFilter(np.diag(np.arange(1.0, 13.0)), inverse)
+    signal = 3.0 * rng.normal(size=(outputs, size)) * gains
+    wanted, found, errors = [], [], []
+    for _ in range(4000):
+        rows = signal + rng.normal(size=signal.shape)
+        plain, filtered = rows @ inverse, (rows * gains) @ inverse
+        spreads = [np.sqrt(np.sum(w**2 * filtering._shape)) for w in (filtered, plain)]
+        wanted.append(np.sum(signal * (filtered / spreads[0] - plain / spreads[1])))
+        better, error = filtering.advantage(rows, gains, 1.0)
+        found.append(better)
+        errors.append(error)
+    missed = np.subtract(found, wanted)
+    assert abs(np.mean(missed)) < 0.2 * np.mean(errors)
+    assert 0.9 * np.std(missed) < np.mean(errors) < 1.1 * np.std(missed)
 
 
 def test_mean_is_shrunk_towards_zero_as_without_public_rows():

@@ -116,7 +116,8 @@ PUBLIC_ROWS = """**Public rows.** They are scaled and centred as private ones, a
     sum of records holds them. The released mean is shrunk towards theirs, and noisy
     gradients are filtered by their spectrum: after the release, at no cost. Both look
     in the releases for evidence that public rows are of the same kind, and change next
-    to nothing without it: see `privfeat.solvers.public`."""
+    to nothing without it; nor are gradients filtered where a nearly unbiased
+    estimate says that scores lose by it: see `privfeat.solvers.public`."""
 
 PUBLIC_MEAN = """**Public rows.** The released mean is shrunk towards theirs, as far as
     it points there, at no cost (`privfeat.solvers.public`)."""
