@@ -35,6 +35,7 @@ from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import (
     Optimizer,
     Schedule,
+    default_rate,
     make_optimizer,
     with_plain_state,
 )
@@ -264,13 +265,23 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         return plan, n_iter, batch_size
 
     def _optimizer(
-        self, n_iter: int, unit: Unit, n_units: int, keys: KeyStream
+        self,
+        n_iter: int,
+        unit: Unit,
+        n_units: int,
+        keys: KeyStream,
+        shapes: list[tuple[int, ...]],
     ) -> Optimizer:
         optimizer, rate = self.optimizer, self.learning_rate
         if optimizer is None:
             optimizer = _DEFAULT_OPTIMIZERS[unit]
             # the mean of the updates is what the parameters move by
             rate = 1.0 if rate is None and unit == "user" else rate
+        if rate is None and isinstance(optimizer, str):
+            # public weights are not to be lost in noise
+            started = self.weights is not None or isinstance(self.model, nnx.Module)
+            new = [] if started or unit == "user" else shapes
+            rate = default_rate(optimizer, new, n_iter)
         made = make_optimizer(
             optimizer,
             learning_rate=rate,
