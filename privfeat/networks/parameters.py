@@ -35,7 +35,6 @@ from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import (
     Optimizer,
     Schedule,
-    default_rate,
     make_optimizer,
     with_plain_state,
 )
@@ -277,11 +276,8 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             optimizer = _DEFAULT_OPTIMIZERS[unit]
             # the mean of the updates is what the parameters move by
             rate = 1.0 if rate is None and unit == "user" else rate
-        if rate is None and isinstance(optimizer, str):
-            # public weights are not to be lost in noise
-            started = self.weights is not None or isinstance(self.model, nnx.Module)
-            new = [] if started or unit == "user" else shapes
-            rate = default_rate(optimizer, new, n_iter)
+        # what a network knows from public weights is not to be lost in noise
+        started = self.weights is not None or isinstance(self.model, nnx.Module)
         made = make_optimizer(
             optimizer,
             learning_rate=rate,
@@ -293,5 +289,6 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             draw_key=keys.draw,
             momentum=self.momentum,
             dampening=self.dampening,
+            shapes=() if started or unit == "user" else shapes,
         )
         return with_plain_state(made)

@@ -27,17 +27,17 @@ _WALK = 1.5
 
 
 def default_rate(
-    optimizer: Any, shapes: Sequence[tuple[int, ...]], n_iter: int
+    optimizer: str, shapes: Sequence[tuple[int, ...]], n_iter: int
 ) -> float:
     """Return the rate at which noise alone moves weights by 1.5 times their size.
 
     Parameters
     ----------
-    optimizer : str or optax optimizer
+    optimizer : str
         Of all but ``"adam"``, ``"adamw"`` and ``"rmsprop"`` the rate is 0.001.
     shapes : sequence of tuple of int
         Of the parameters that are trained from scratch, the outputs of a layer last.
-        None for those that are not from scratch: 0.001.
+        None of them: 0.001.
     n_iter : int
         Number of steps.
 
@@ -76,6 +76,7 @@ def make_optimizer(
     draw_key: Callable[[], Any],
     momentum: float | None = None,
     dampening: float = 0.0,
+    shapes: Sequence[tuple[int, ...]] = (),
 ) -> Optimizer:
     """Return the optax optimizer that the parameters of an estimator describe.
 
@@ -95,6 +96,8 @@ def make_optimizer(
         for ``"adamw"``.
     n_records : int
         Public.
+    shapes : sequence of tuple of int
+        Of the parameters that are trained from scratch, for `default_rate`.
     draw_key : callable
         Returns a key that nothing else uses.
     momentum, dampening : float
@@ -124,7 +127,8 @@ def make_optimizer(
     check_choice("optimizer", optimizer, (*_FACTORIES, *_MOMENTA, "adamw", "sgld"))
     if optimizer not in _MOMENTA or (optimizer == "nesterov" and dampening):
         _refuse_momentum(optimizer, momentum, dampening)
-    peak = _RATE if learning_rate is None else learning_rate
+    own = default_rate(optimizer, shapes, n_iter)
+    peak = own if learning_rate is None else learning_rate
     peak = check_positive("learning_rate", peak)
     if schedule == "constant":
         rate = optax.constant_schedule(peak)
