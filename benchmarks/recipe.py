@@ -71,8 +71,8 @@ def main() -> None:
             )
             for seed in range(args.seeds)
         ]
-        shown = setting or (own.clip_norm, 0.001)
-        rows.append([name, *(f"{value:.4g}" for value in shown), percent(scores[name])])
+        rate = "default" if setting is None else f"{setting[1]:.4g}"
+        rows.append([name, f"{own.clip_norm:.4g}", rate, percent(scores[name])])
         print(rows[-1], flush=True)
     header = ["private fit", "clip norm", "rate", "%"]
     print("\n" + markdown_table(header, rows, "private"))

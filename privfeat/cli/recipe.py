@@ -14,6 +14,7 @@ the model: the same command goes on where it was stopped. For example
 
 import json
 import math
+import os
 import shlex
 from argparse import Namespace
 from functools import partial
@@ -29,6 +30,7 @@ _NOT_PRIVATE = """\
 NOT PRIVATE: these settings were chosen on the private records of --data themselves. No
 privacy statement covers that choice, neither one of this command nor that of a later
 fit with them. Publish neither this output nor a model that was trained with them."""
+_NOTHING = (0, 0)
 _FIT = (
     *("model", "image_size", "epsilon", "noise_multiplier", "delta", "adjacency"),
     *("random_state", "epochs", "expected_batch_size"),
@@ -121,8 +123,10 @@ def _check(args: Namespace) -> None:
         if args.ledger is not None:
             raise CommandError("--ledger must go with --data: nothing else is charged.")
         return
-    private = _identities(Path(args.data))
-    if private & _identities(Path(args.public)):
+    if not Path(args.data).exists():
+        raise CommandError(f"--data must be a folder or a file, got {args.data!r}.")
+    both = _identities(Path(args.data)) & _identities(Path(args.public))
+    if both - {_NOTHING}:
         raise CommandError(
             "--public must hold no file of --data, got one of both. Pass other images, "
             "that everyone may see."
@@ -130,10 +134,22 @@ def _check(args: Namespace) -> None:
 
 
 def _identities(path: Path) -> set[tuple[int, int]]:
-    """Return the identities of a file, or of all files below a folder."""
-    found = (path, *path.rglob("*")) if path.is_dir() else (path,)
-    states = (file.stat() for file in found if file.is_file())
-    return {(state.st_dev, state.st_ino) for state in states}
+    """Return the identities of a file, or of all below a folder, links followed."""
+    found = {_identity(path)}
+    for folder, inside, names in os.walk(path, followlinks=True):
+        own = {_identity(Path(folder, name)) for name in inside}
+        # a link may lead to a folder that is walked already
+        inside[:] = [n for n in inside if _identity(Path(folder, n)) not in found]
+        found |= own | {_identity(Path(folder, name)) for name in names}
+    return found
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        state = path.stat()
+    except OSError:  # a link to nothing is read by nobody
+        return _NOTHING
+    return state.st_dev, state.st_ino
 
 
 def _training(args: Namespace, chosen: Any, optimizer: str) -> list[str]:
@@ -186,11 +202,7 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
             f"{one.step:12} {norm:>9} {one.learning_rate:9.4g} {product:>11} "
             f"{one.noise_multiplier:7.4g} {one.accuracy:9.4f}{best}"
         )
-    if not found.close:
-        lines.append(
-            "warning: without noise, every clip norm costs more than the tolerance. "
-            "Pass larger --clip-norms."
-        )
+    lines += [f"warning: {sentence}" for sentence in _warnings(found)]
     if not rows:
         data = "IMAGES" if args.data is None else args.data
         command = ["privfeat", "train", "--data", data, *words, "--out", "MODEL"]
@@ -198,3 +210,23 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
     if args.tune_on_private_records:
         lines.append(_NOT_PRIVATE)
     return "\n".join(lines)
+
+
+def _warnings(found: Any) -> list[str]:
+    """Return what says that other values should be tried."""
+    sentences = []
+    plain = [trial for trial in found.trials if trial.step == "no clipping"]
+    best = max(plain, key=lambda trial: trial.accuracy).learning_rate
+    rates = [trial.learning_rate for trial in plain]
+    if best in (min(rates), max(rates)):
+        which = "smallest" if best == min(rates) else "largest"
+        sentences.append(
+            f"without clipping, the best rate is the {which} that was tried. Pass "
+            "others as --learning-rates."
+        )
+    if not found.close:
+        sentences.append(
+            "without noise, every clip norm costs more than the tolerance. Pass larger "
+            "--clip-norms."
+        )
+    return sentences

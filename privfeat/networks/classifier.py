@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._checks import check_choice
 from privfeat._messages import array_of
 from privfeat.estimation.labels import encode_labels
 from privfeat.estimation.problem import Problem
@@ -91,15 +90,16 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
         """Return the softmax of the scores, of shape (n_samples, n_classes)."""
         return np.asarray(softmax(self._scores(X), axis=1))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._voting()
-
     def _voting(self) -> Callable[..., Any]:
-        check_choice("vote", self.vote, get_args(Vote))
+        self._check_vote()
         return partial(super()._voting(), majority=self.vote == "majority")
 
+    def _check_vote(self) -> None:
+        if self.vote not in get_args(Vote):
+            raise ValueError(f"vote must be 'mean' or 'majority', got {self.vote!r}.")
+
     def _problem(self, y: Any) -> Problem:
+        self._check_vote()
         labels = array_of(y)
         if labels.ndim != 1:
             raise ValueError("y must be a 1d array, got another shape.")

@@ -72,7 +72,11 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         decay.
         Default: ``"adam"``; with groups ``"sgd"`` at rate 1, the mean of the updates.
     learning_rate : float, optional
-        Peak rate, > 0, for averages over the expected batch. Default 0.001.
+        Peak rate, > 0, for averages over the expected batch. Default: of ``"adam"``,
+        ``"adamw"`` and ``"rmsprop"``, for a network from scratch, ``1.5 sqrt(m / (d
+        n_iter))`` for layers with ``d`` weights and ``m`` outputs together, at which
+        noise alone moves weights by 1.5 times what they began with. Otherwise 0.001:
+        with ``weights``, a module for ``model``, groups, or another optimizer.
     schedule : {{"constant", "cosine"}}, default="constant"
     warmup_steps : int, default=0
         Steps of linear increase before the schedule.

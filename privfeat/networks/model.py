@@ -145,6 +145,7 @@ class DPSGDModel(DPSGDParameters, ABC):
             )
             initial, factor, style = network.initial, self.clip_factor, self.clip_style
             names = tuple(name for name in initial if name not in frozen)
+            shapes = [initial[name].shape for name in names]
             phases, shares = shares_of(self.clip_norm, names, style)
             if not clips:
                 factor, style, (phases, shares) = "abadi", "flat", _UNCLIPPED
@@ -153,7 +154,7 @@ class DPSGDModel(DPSGDParameters, ABC):
             trainer = Trainer(
                 clipped_sum=sum_of_batch(network, what),
                 units=units,
-                optimizer=self._optimizer(n_iter, units.kind, n_units, keys),
+                optimizer=self._optimizer(n_iter, units.kind, n_units, keys, shapes),
                 names=names,
                 expected_batch_size=batch_size,
                 microbatch_size=int(microbatch),

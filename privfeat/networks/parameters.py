@@ -264,13 +264,20 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         return plan, n_iter, batch_size
 
     def _optimizer(
-        self, n_iter: int, unit: Unit, n_units: int, keys: KeyStream
+        self,
+        n_iter: int,
+        unit: Unit,
+        n_units: int,
+        keys: KeyStream,
+        shapes: list[tuple[int, ...]],
     ) -> Optimizer:
         optimizer, rate = self.optimizer, self.learning_rate
         if optimizer is None:
             optimizer = _DEFAULT_OPTIMIZERS[unit]
             # the mean of the updates is what the parameters move by
             rate = 1.0 if rate is None and unit == "user" else rate
+        # what a network knows from public weights is not to be lost in noise
+        started = self.weights is not None or isinstance(self.model, nnx.Module)
         made = make_optimizer(
             optimizer,
             learning_rate=rate,
@@ -282,5 +289,6 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             draw_key=keys.draw,
             momentum=self.momentum,
             dampening=self.dampening,
+            shapes=() if started or unit == "user" else shapes,
         )
         return with_plain_state(made)

@@ -77,10 +77,26 @@ def test_recipe_asks_whose_records_it_may_try_on(run, fails, private, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_recipe_notices_links_to_private_images(fails, private, folder, tmp_path):
-    (folder / "train" / "dark" / "other.png").symlink_to(private / "test/dark/0.png")
+@pytest.mark.parametrize("place", ["test/dark/0.png", "train/dark", "."])
+def test_recipe_notices_links_to_private_images(
+    fails, private, folder, tmp_path, place
+):
+    (folder / "train" / "dark" / "other.png").symlink_to(private / place)
+    (folder / "train" / "dark" / "lost.png").symlink_to(folder / "nowhere")
+    (private / "lost.png").symlink_to(private / "nowhere")
+    (private / "again").symlink_to(private)
     given = ("recipe", tmp_path / "x", "--public", folder, "--data", private)
     assert "--public must hold no file of --data" in fails(*given, *SMALL)
+
+
+def test_recipe_says_that_other_values_should_be_tried(run, folder, plant, tmp_path):
+    plant("fit on public records", lambda fits, name, _: fits._known.update(
+        {name: [0.9 if "no clipping" in name else 0.2]}
+    ))  # fmt: skip
+    status, out, _ = run("recipe", tmp_path / "x", "--public", folder, *SMALL)
+    assert status == 0
+    assert "warning: without clipping, the best rate is the smallest" in out
+    assert "warning: without noise, every clip norm costs more" in out
 
 
 def test_recipe_charges_nothing_for_trials(fails, private, folder, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, load, save
+from privfeat.networks.training.optimizers import default_rate
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -13,7 +14,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarn
 @pytest.fixture
 def public(records, tmp_path):
     """Return the parameters of a model that was saved and loaded."""
-    clf = DPSGDClassifier(**TINY | {"noise_multiplier": 0}).fit(*records)
+    # biases stay so small that a step of 1e-9 moves them
+    how = {"noise_multiplier": 0, "learning_rate": 1e-3}
+    clf = DPSGDClassifier(**TINY | how).fit(*records)
     save(clf, tmp_path / "public")
     return load(tmp_path / "public").parameters_
 
@@ -69,3 +72,21 @@ def test_parameters_of_another_network_are_refused(public, records, released):
         with pytest.raises(ValueError, match="weights must"):
             DPSGDClassifier(**TINY | {"weights": weights}).fit(*records)
     assert len(released) == done
+
+
+def test_the_default_rate_is_that_of_the_network_and_its_steps(records):
+    clf = DPSGDClassifier(**TINY).fit(*records)
+    shapes = [leaf.shape for leaf in clf.parameters_.values()]
+    rate = default_rate("adam", shapes, TINY["n_iter"])
+    same = DPSGDClassifier(**TINY, learning_rate=rate).fit(*records)
+    other = DPSGDClassifier(**TINY, learning_rate=1.01 * rate).fit(*records)
+    for name, leaf in clf.parameters_.items():
+        assert np.array_equal(leaf, same.parameters_[name])
+        assert not np.array_equal(leaf, other.parameters_[name])
+
+
+def test_public_weights_move_at_a_rate_that_keeps_them(public, records):
+    clf = DPSGDClassifier(**TINY, weights=public).fit(*records)
+    same = DPSGDClassifier(**TINY, weights=public, learning_rate=1e-3).fit(*records)
+    for name, leaf in clf.parameters_.items():
+        assert np.array_equal(leaf, same.parameters_[name])

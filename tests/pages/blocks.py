@@ -21,6 +21,7 @@ NOT_RUN = {
     "srun": "a launcher: tests/linear/test_processes.py",
     "privfeat fit --distributed": "two hosts: tests/cli/test_distributed.py",
     "privfeat train --data images/": "your images: tests/cli/test_train.py",
+    "privfeat recipe results --public": "your images: tests/cli/test_recipe.py",
     "python benchmarks/reproduce_tables.py": "hours: tests/benchmarks",
 }
 

@@ -108,7 +108,10 @@ def add_length(parser: ArgumentParser) -> Any:
 def add_training(parser: ArgumentParser) -> Any:
     """Add what changes a training; return what adds to its group."""
     add = add_length(parser)
-    rate = "peak rate of the optimizer (default 0.001; with --groups 1)"
+    rate = (
+        "peak rate of the optimizer (default: by the network and the number of steps; "
+        "with public weights 0.001, with --groups 1)"
+    )
     add("--learning-rate", type=float, help=rate)
     clip = "bound on the gradient of an image, or user (default 1)"
     add("--clip-norm", type=float, help=clip)

@@ -1,6 +1,7 @@
 """Optimizers, learning-rate schedules and averages: all of it is post-processing."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -21,6 +22,49 @@ _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "adam": optax.adam,
     "rmsprop": optax.rmsprop,
 }
+# Those that divide each gradient by its usual size.
+_ADAPTIVE = (*_FACTORIES, "adamw")
+_RATE = 1e-3
+# How far noise moves a weight in a whole fit, over what it began with: measured.
+_WALK = 1.5
+
+
+def default_rate(
+    optimizer: str, shapes: Sequence[tuple[int, ...]], n_iter: int
+) -> float:
+    """Return the rate at which noise alone moves weights by 1.5 times their size.
+
+    Parameters
+    ----------
+    optimizer : str
+        Of all but ``"adam"``, ``"adamw"`` and ``"rmsprop"`` the rate is 0.001.
+    shapes : sequence of tuple of int
+        Of the parameters that are trained from scratch, the outputs of a layer last.
+        None of them: 0.001.
+    n_iter : int
+        Number of steps.
+
+    Notes
+    -----
+    These optimizers divide a gradient by its usual size. Where noise is most of it,
+    every step moves each weight by the rate ``r``, up or down, and ``n_iter`` steps by
+    ``r sqrt(n_iter)``, whatever the noise multiplier. Weights are drawn with variance
+    one over the inputs of their layer, so that the mean square of all ``d`` is ``m /
+    d``, of layers with ``m`` outputs together. ``r = 1.5 sqrt(m / (d n_iter))`` makes
+    the one 1.5 times the other: rates near it were the best of all that were tried, at
+    every budget (``benchmarks/RESULTS.md``).
+
+    Examples
+    --------
+    >>> default_rate("adam", [(100, 10), (10,)], n_iter=225)
+    0.01
+    """
+    weights = [shape for shape in shapes if len(shape) > 1]
+    if optimizer not in _ADAPTIVE or not weights:
+        return _RATE
+    outputs = sum(shape[-1] for shape in weights)
+    size = sum(math.prod(shape) for shape in weights)
+    return _WALK * math.sqrt(outputs / (size * n_iter))
 
 
 @dataclass(frozen=True)
@@ -59,6 +103,7 @@ def make_optimizer(
     draw_key: Callable[[], Any],
     momentum: float | None = None,
     dampening: float = 0.0,
+    shapes: Sequence[tuple[int, ...]] = (),
 ) -> Optimizer:
     """Return the optax optimizer that the parameters of an estimator describe.
 
@@ -81,6 +126,8 @@ def make_optimizer(
         for ``"adamw"``.
     n_records : int
         Public.
+    shapes : sequence of tuple of int
+        Of the parameters that are trained from scratch, for `default_rate`.
     draw_key : callable
         Returns a key that nothing else uses.
     momentum, dampening : float
@@ -114,7 +161,8 @@ def make_optimizer(
         optimizer in ("nesterov", "sghmc") and dampening
     ):
         _refuse_momentum(optimizer, momentum, dampening)
-    peak = 1e-3 if learning_rate is None else learning_rate
+    own = default_rate(optimizer, shapes, n_iter)
+    peak = own if learning_rate is None else learning_rate
     peak = check_positive("learning_rate", peak)
     if schedule == "constant":
         rate = optax.constant_schedule(peak)

@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from privfeat.networks.training.optimizers import make_optimizer
+from privfeat.networks.training.optimizers import default_rate, make_optimizer
 
 SETTINGS = {"schedule": "constant", "warmup_steps": 0, "n_iter": 10} | {
     "weight_decay": 0.0,
@@ -133,3 +133,31 @@ def test_an_optax_object_brings_its_own_rate():
     with pytest.raises(ValueError, match="must be None"):
         make_optimizer(mine, **SETTINGS)
     assert make_optimizer(mine, **SETTINGS | {"learning_rate": None}) is mine
+
+
+def test_default_rate_falls_with_steps_and_inputs_of_a_layer():
+    shapes = [(3, 3, 8, 16), (16,), (64, 10), (10,)]
+    rate = default_rate("adam", shapes, 100)
+    assert rate == pytest.approx(1.5 * np.sqrt(26 / (100 * (9 * 8 * 16 + 640))))
+    assert default_rate("adam", shapes, 400) == pytest.approx(rate / 2)
+    assert default_rate("adamw", shapes, 100) == rate
+    assert default_rate("sgd", shapes, 100) == default_rate("adam", [], 100) == 1e-3
+
+
+def test_noise_alone_moves_weights_by_what_the_default_rate_says():
+    """1.5 times their size, with variance one over the inputs: 100 x 50 weights."""
+    shape, n_iter = (100, 50), 200
+    rate = default_rate("adam", [shape], n_iter)
+    transform = make_optimizer(
+        "adam", **SETTINGS | {"learning_rate": rate, "n_iter": n_iter}
+    )
+    draw = np.random.default_rng(0)
+    weights = {"w": jnp.zeros(shape)}
+    state = transform.init(weights)
+    for _ in range(n_iter):
+        noise = {"w": jnp.asarray(draw.normal(size=shape), jnp.float32)}
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = transform.update(noise, state, weights)
+            weights = optax.apply_updates(weights, moves)
+    moved = float(jnp.sqrt(jnp.mean(weights["w"] ** 2)))
+    assert moved == pytest.approx(1.5 * np.sqrt(1 / 100), rel=0.15)
