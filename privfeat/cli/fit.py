@@ -61,6 +61,7 @@ def run(args: Namespace) -> None:
     with job.joined_job(args), models.model_folder(args) as begun:
         params = estimators.parameters(args)
         declared = tables.declared_by(args)
+        params = (declared.settings if declared is not None else {}) | params
         train = files.open_rows(args.train, "train", declared)
         n_classes = _count_classes(args, train)
         test = _open_test(args, train, declared)

@@ -1,5 +1,6 @@
 """A transformer from a public declaration of columns to features of equal size."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -82,6 +83,10 @@ class PublicColumns(TransformerMixin, BaseEstimator):
     **Public.** ``columns``, all of it. Bounds and categories that were read from
     private data are not public, and then no statement covers them.
 
+    **Estimators** scale rows to one norm by default, as features of networks are only
+    directions. Of few columns that leaves little: pass them ``row_scaling="clip"`` and
+    ``clip_norm=columns.clip_norm``, as the command line does.
+
     A table with names may have its columns in any order, and lack ignored ones. An
     array has the declared columns in their order. Text is refused: its words are not
     known before.
@@ -106,6 +111,14 @@ class PublicColumns(TransformerMixin, BaseEstimator):
 
     def __init__(self, columns: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.columns = columns
+
+    @property
+    def clip_norm(self) -> float:
+        """A public ``clip_norm`` for an estimator with ``row_scaling="clip"``.
+
+        Half of the largest norm that a row can have, but for indicators.
+        """
+        return clip_norm_of(parse_columns(self.columns))
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that nothing is fitted, and what a table may hold."""
@@ -182,6 +195,15 @@ def features_of(
     """Return the features of rows, from the values of each column that is used."""
     used = [column for column in declared if column.outputs]
     return np.hstack([outputs_of(column, values[column.name]) for column in used])
+
+
+def clip_norm_of(declared: tuple[Column, ...]) -> float:
+    """Return half of the largest norm of a row, which few rows are longer than.
+
+    On the tables of ``benchmarks/tables.py`` it is better than a fourth, or all of it.
+    """
+    used = [column for column in declared if column.outputs]
+    return math.hypot(*(column.size for column in used)) / 2.0
 
 
 def find_unequal(declared: tuple[Column, ...]) -> str | None:

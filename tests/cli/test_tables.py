@@ -113,6 +113,17 @@ def test_predict_is_the_same_for_a_row_in_every_table(run, folder, tmp_path):
     assert found[0] == found[1]
 
 
+def test_fit_clips_rows_of_a_table_unless_told_otherwise(run, folder, tmp_path):
+    """Half of the norm that a row of three columns, each up to 1, can have."""
+    params = persistence.load(folder / "model").get_params()
+    assert params["row_scaling"] == "clip"
+    assert params["clip_norm"] == pytest.approx(3**0.5 / 2)
+    words = ("--set", "row_scaling=unit", "--set", "clip_norm=1.0", "--quiet")
+    assert run(*fit(folder, *words, "--out", tmp_path / "model"))[0] == 0
+    params = persistence.load(tmp_path / "model").get_params()
+    assert (params["row_scaling"], params["clip_norm"]) == ("unit", 1.0)
+
+
 def test_report_of_a_table_shows_what_is_declared(run, folder, tmp_path):
     page, card = tmp_path / "r.html", tmp_path / "c.md"
     words = ("--test", folder / "test.csv", "--out", page, "--card", card)

@@ -9,7 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from privfeat import DPFC, PublicColumns
+from privfeat.core.accounting.folds import learns
 
+CATEGORY = {"kind": "category", "categories": ["x", "y"]}
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [0, 100], "missing": "indicator"},
     "dose": {"kind": "numeric", "bounds": [1, 100], "treatment": "log"},
@@ -175,6 +177,21 @@ def test_public_columns_put_a_missing_raw_value_in_the_middle():
     raw = {"kind": "numeric", "bounds": [10, 30], "treatment": "raw"}
     columns = PublicColumns({"a": raw | {"missing": "neutral"}})
     assert columns.fit_transform([[None], [12]]).tolist() == [[20], [12]]
+
+
+def test_clip_norm_is_half_of_the_largest_norm_of_a_row():
+    one = {"kind": "numeric", "bounds": [-30, 40]}
+    columns = {"a": one, "b": CATEGORY, "c": {"kind": "ignored"}}
+    assert PublicColumns(columns).clip_norm == pytest.approx(2**0.5 / 2)
+    columns["a"] = one | {"treatment": "raw"}
+    assert PublicColumns(columns).clip_norm == pytest.approx(1601**0.5 / 2)
+
+
+def test_public_columns_are_no_step_that_learns():
+    """So a ledger accepts folds of a pipeline with them."""
+    columns = PublicColumns(COLUMNS)
+    assert not learns(columns)
+    assert not learns(ColumnTransformer([("a", columns, ["age"])]))
 
 
 def test_names_out_follow_those_of_the_table():
