@@ -214,9 +214,9 @@ def find_unequal(declared: tuple[Column, ...]) -> str | None:
     if not large > _UNEQUAL * small:
         return None
     return (
-        "columns of very different size ruin a private linear model, and raw column "
-        f"{largest!r} has values up to {large:g}, column {smallest!r} up to {small:g}. "
-        "Declare treatment scaled for raw columns, or leave it out."
+        "a column of a much larger size hides the others from a private linear model: "
+        f"raw column {largest!r} has values up to {large:g}, column {smallest!r} up to "
+        f"{small:g}. Declare treatment scaled for raw columns, or leave it out."
     )
 
 

@@ -74,7 +74,7 @@ def test_fit_on_a_table_prints_its_accuracy_and_statement(run, folder, tmp_path)
     assert "the set of 3 classes (given)" in out
     assert "the number of features (5)" in out
     assert "class unknown" not in err
-    assert "folders" not in out
+    assert "columns.toml declares to be public: none of it may" in out
 
 
 def test_model_of_a_table_predicts_from_a_raw_table(run, folder, tmp_path):
