@@ -264,8 +264,6 @@ def _values(
     array = without_data(
         check_array, rows, dtype=None, ensure_all_finite=False, input_name="X"
     )
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must be real.")
     if not reset and hasattr(estimator, "n_features_in_"):
         without_data(validate_data, estimator, X, skip_check_array=True, reset=False)
     if array.shape[1] != len(declared):

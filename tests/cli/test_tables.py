@@ -252,6 +252,20 @@ def test_models_of_features_and_of_tables_refuse_each_other(
     assert "A model that was fitted to features takes features" in fails(*other, *out)
 
 
+def test_numbers_name_users_as_well(run, tmp_path):
+    draw = np.random.default_rng(0)
+    columns = {"X": draw.normal(size=(200, 2)), "y": draw.integers(0, 2, 200)}
+    np.savez(tmp_path / "rows.npz", **columns, who=np.arange(200) // 2)
+    number = 'kind = "numeric"\nbounds = [-3, 3]\n'
+    target = 'kind = "category"\ncategories = [0, 1]\n'
+    text = f"[X0]\n{number}[X1]\n{number}[y]\n{target}"
+    (tmp_path / "columns.toml").write_text(text)
+    words = fit(tmp_path, "--out", tmp_path / "model", train="rows.npz", target="y")
+    status, out, _ = run(*words, "--users", "who", "--max-group-size", 1)
+    assert status == 0
+    assert "unit: user" in out
+
+
 def test_columns_drafts_from_names_alone(run, fails, folder, tmp_path):
     """The draft is the same for other values, and refused until it is filled in."""
     write(tmp_path / "one.csv", rows_of(3, 0))

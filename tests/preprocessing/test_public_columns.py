@@ -199,3 +199,31 @@ def test_names_out_follow_those_of_the_table():
     assert columns.get_feature_names_out(list(TABLE.columns)).tolist() == NAMES
     with pytest.raises(ValueError, match="not equal to feature_names_in_"):
         columns.get_feature_names_out(list("abcdef"))
+    unnamed = PublicColumns({"x": {"kind": "boolean"}}).fit([[1]])
+    assert unnamed.get_feature_names_out(["y"]).tolist() == ["x"]
+    with pytest.raises(ValueError, match="should have length equal"):
+        unnamed.get_feature_names_out(["y", "z"])
+
+
+def test_public_columns_read_the_types_of_pandas():
+    """Nullable numbers, booleans, texts, categories, and times with a zone."""
+    times = pd.to_datetime(["2020-01-02T02:00+02:00", None]).tz_convert("Asia/Tokyo")
+    table = pd.DataFrame(
+        {
+            "i": pd.array([2, None], "Int64"),
+            "b": pd.array([True, None], "boolean"),
+            "s": pd.array(["2.5", None], "string"),
+            "c": pd.Categorical(["x", None]),
+            "t": times,
+        }
+    )
+    said = {
+        "i": {"kind": "integer", "bounds": [0, 2]},
+        "b": {"kind": "boolean"},
+        "s": {"kind": "numeric", "bounds": [0, 10]},
+        "c": CATEGORY,
+        "t": COLUMNS["seen"],
+    }
+    columns = {name: one | {"missing": "neutral"} for name, one in said.items()}
+    found = PublicColumns(columns).fit_transform(table)
+    assert found.tolist() == [[1, 1, -0.5, 1, 0, 0], [0] * 6]
