@@ -322,3 +322,25 @@ def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
         (tmp_path / "model.json").write_text(json.dumps(document))
         with pytest.raises(persistence.ModelFileError, match="declares no columns"):
             persistence.load_table(tmp_path)
+
+
+def test_workflow_takes_a_table(run, folder, tmp_path):
+    """Its tests of the estimator, which take long, are as if they were done before."""
+    pytest.importorskip("jax_privacy")
+    pytest.importorskip("jinja2")
+    results = tmp_path / "results"
+    words = ("workflow", results, "--train", folder / "train.csv", "--n", 600)
+    words += ("--test", folder / "test.csv", "--calibration", folder / "test.csv")
+    words += ("--columns", folder / "columns.toml", "--target", "outcome")
+    words += ("--users", "patient", "--max-group-size", 2, "--epsilon", 20, "--quiet")
+    assert run(*words, "--n-fits", 0)[0] == 1
+    assert "600 records, 5 features, 3 classes" in (results / "plan.txt").read_text()
+    for name in ("sanity.txt", "audit.txt"):
+        (results / name).write_text("done")
+    (results / "audit.json").write_text("{}")
+    status, _, err = run(*words, "--n-fits", 0)
+    assert status == 0, err
+    assert persistence.load_table(results / "model")["target"] == "outcome"
+    assert "column age" in (results / "card.md").read_text()
+    assert persistence.load_statement(results / "model").unit == "user"
+    assert "temperature" in (results / "calibration.json").read_text()
