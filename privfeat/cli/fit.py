@@ -54,6 +54,7 @@ def run(args: Namespace) -> None:
     with job.joined_job(args), models.model_folder(args) as begun:
         params = estimators.parameters(args)
         declared = tables.declared_by(args)
+        params = (declared.settings if declared is not None else {}) | params
         train = files.open_rows(args.train, "train", declared)
         n_classes = _count_classes(args, train)
         test = _open_test(args, train, declared)
@@ -78,7 +79,14 @@ def run(args: Namespace) -> None:
             return
         tested = None if test is None else (test.X, test.y, args.test)
         models.save_model(args, estimator, train.class_names, tested, made, table)
-    if declared is None and train.class_names is not None and not args.quiet:
+    if args.quiet:
+        return
+    if declared is not None:
+        print(
+            f"The statement takes all that {args.columns} declares to be public: none "
+            "of it may\ncome from the records."
+        )
+    elif train.class_names is not None:
         print(
             f"The class names are those of {args.train}. If they come from folders of "
             "private\nimages, a rare one shows."

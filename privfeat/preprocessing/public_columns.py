@@ -1,5 +1,6 @@
 """A transformer from a public declaration of columns to features of equal size."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -82,6 +83,10 @@ class PublicColumns(TransformerMixin, BaseEstimator):
     **Public.** ``columns``, all of it. Bounds and categories that were read from
     private data are not public, and then no statement covers them.
 
+    **Estimators** scale rows to one norm by default, as features of networks are only
+    directions. Of few columns that leaves little: pass them ``row_scaling="clip"`` and
+    ``clip_norm=columns.clip_norm``, as the command line does.
+
     A table with names may have its columns in any order, and lack ignored ones. An
     array has the declared columns in their order. Text is refused: its words are not
     known before.
@@ -106,6 +111,14 @@ class PublicColumns(TransformerMixin, BaseEstimator):
 
     def __init__(self, columns: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.columns = columns
+
+    @property
+    def clip_norm(self) -> float:
+        """A public ``clip_norm`` for an estimator with ``row_scaling="clip"``.
+
+        Half of the largest norm that a row can have, but for indicators.
+        """
+        return clip_norm_of(parse_columns(self.columns))
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that nothing is fitted, and what a table may hold."""
@@ -184,6 +197,15 @@ def features_of(
     return np.hstack([outputs_of(column, values[column.name]) for column in used])
 
 
+def clip_norm_of(declared: tuple[Column, ...]) -> float:
+    """Return half of the largest norm of a row, which few rows are longer than.
+
+    On the tables of ``benchmarks/tables.py`` it is better than a fourth, or all of it.
+    """
+    used = [column for column in declared if column.outputs]
+    return math.hypot(*(column.size for column in used)) / 2.0
+
+
 def find_unequal(declared: tuple[Column, ...]) -> str | None:
     """Return a warning if public bounds let some raw columns hide other columns."""
     used = [column for column in declared if column.outputs]
@@ -192,9 +214,9 @@ def find_unequal(declared: tuple[Column, ...]) -> str | None:
     if not large > _UNEQUAL * small:
         return None
     return (
-        "columns of very different size ruin a private linear model, and raw column "
-        f"{largest!r} has values up to {large:g}, column {smallest!r} up to {small:g}. "
-        "Declare treatment scaled for raw columns, or leave it out."
+        "a column of a much larger size hides the others from a private linear model: "
+        f"raw column {largest!r} has values up to {large:g}, column {smallest!r} up to "
+        f"{small:g}. Declare treatment scaled for raw columns, or leave it out."
     )
 
 
@@ -242,8 +264,6 @@ def _values(
     array = without_data(
         check_array, rows, dtype=None, ensure_all_finite=False, input_name="X"
     )
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must be real.")
     if not reset and hasattr(estimator, "n_features_in_"):
         without_data(validate_data, estimator, X, skip_check_array=True, reset=False)
     if array.shape[1] != len(declared):

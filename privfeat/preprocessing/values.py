@@ -148,8 +148,9 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 def _absent(column: Column, value: Any) -> bool:
     """Return whether a value says that there is none."""
     if isinstance(value, str):
-        text = name_of(value)
-        return not text or text in column.texts
+        if not value or value.isspace():
+            return True
+        return bool(column.texts) and name_of(value) in column.texts
     if value is None or type(value).__name__ in _ABSENT:
         return True
     number = isinstance(value, Real | Decimal) and not isinstance(value, bool)

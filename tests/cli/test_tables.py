@@ -74,7 +74,7 @@ def test_fit_on_a_table_prints_its_accuracy_and_statement(run, folder, tmp_path)
     assert "the set of 3 classes (given)" in out
     assert "the number of features (5)" in out
     assert "class unknown" not in err
-    assert "folders" not in out
+    assert "columns.toml declares to be public: none of it may" in out
 
 
 def test_model_of_a_table_predicts_from_a_raw_table(run, folder, tmp_path):
@@ -111,6 +111,17 @@ def test_predict_is_the_same_for_a_row_in_every_table(run, folder, tmp_path):
         assert run("predict", *words)[0] == 0
         found.append(out.read_text().splitlines()[2:-1])
     assert found[0] == found[1]
+
+
+def test_fit_clips_rows_of_a_table_unless_told_otherwise(run, folder, tmp_path):
+    """Half of the norm that a row of three columns, each up to 1, can have."""
+    params = persistence.load(folder / "model").get_params()
+    assert params["row_scaling"] == "clip"
+    assert params["clip_norm"] == pytest.approx(3**0.5 / 2)
+    words = ("--set", "row_scaling=unit", "--set", "clip_norm=1.0", "--quiet")
+    assert run(*fit(folder, *words, "--out", tmp_path / "model"))[0] == 0
+    params = persistence.load(tmp_path / "model").get_params()
+    assert (params["row_scaling"], params["clip_norm"]) == ("unit", 1.0)
 
 
 def test_report_of_a_table_shows_what_is_declared(run, folder, tmp_path):
@@ -241,6 +252,20 @@ def test_models_of_features_and_of_tables_refuse_each_other(
     assert "A model that was fitted to features takes features" in fails(*other, *out)
 
 
+def test_numbers_name_users_as_well(run, tmp_path):
+    draw = np.random.default_rng(0)
+    columns = {"X": draw.normal(size=(200, 2)), "y": draw.integers(0, 2, 200)}
+    np.savez(tmp_path / "rows.npz", **columns, who=np.arange(200) // 2)
+    number = 'kind = "numeric"\nbounds = [-3, 3]\n'
+    target = 'kind = "category"\ncategories = [0, 1]\n'
+    text = f"[X0]\n{number}[X1]\n{number}[y]\n{target}"
+    (tmp_path / "columns.toml").write_text(text)
+    words = fit(tmp_path, "--out", tmp_path / "model", train="rows.npz", target="y")
+    status, out, _ = run(*words, "--users", "who", "--max-group-size", 1)
+    assert status == 0
+    assert "unit: user" in out
+
+
 def test_columns_drafts_from_names_alone(run, fails, folder, tmp_path):
     """The draft is the same for other values, and refused until it is filled in."""
     write(tmp_path / "one.csv", rows_of(3, 0))
@@ -297,3 +322,25 @@ def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
         (tmp_path / "model.json").write_text(json.dumps(document))
         with pytest.raises(persistence.ModelFileError, match="declares no columns"):
             persistence.load_table(tmp_path)
+
+
+def test_workflow_takes_a_table(run, folder, tmp_path):
+    """Its tests of the estimator, which take long, are as if they were done before."""
+    pytest.importorskip("jax_privacy")
+    pytest.importorskip("jinja2")
+    results = tmp_path / "results"
+    words = ("workflow", results, "--train", folder / "train.csv", "--n", 600)
+    words += ("--test", folder / "test.csv", "--calibration", folder / "test.csv")
+    words += ("--columns", folder / "columns.toml", "--target", "outcome")
+    words += ("--users", "patient", "--max-group-size", 2, "--epsilon", 20, "--quiet")
+    assert run(*words, "--n-fits", 0)[0] == 1
+    assert "600 records, 5 features, 3 classes" in (results / "plan.txt").read_text()
+    for name in ("sanity.txt", "audit.txt"):
+        (results / name).write_text("done")
+    (results / "audit.json").write_text("{}")
+    status, _, err = run(*words, "--n-fits", 0)
+    assert status == 0, err
+    assert persistence.load_table(results / "model")["target"] == "outcome"
+    assert "column age" in (results / "card.md").read_text()
+    assert persistence.load_statement(results / "model").unit == "user"
+    assert "temperature" in (results / "calibration.json").read_text()

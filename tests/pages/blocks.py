@@ -1,6 +1,7 @@
 """The code blocks of README and guides, and how they are run."""
 
 import shlex
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,11 @@ def run_command(command: str) -> None:
 
     program, *arguments = shlex.split(command, comments=True)
     run = {"privfeat": privfeat, "privfeat-extract": privfeat_extract}[program]
-    assert run(arguments) == 0, command
+    if arguments[-2:-1] == [">"]:
+        with open(arguments[-1], "w") as file, redirect_stdout(file):
+            assert run(arguments[:-2]) == 0, command
+    else:
+        assert run(arguments) == 0, command
 
 
 def run_blocks(blocks: list[Block], names: dict[str, object]) -> None:

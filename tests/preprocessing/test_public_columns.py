@@ -9,7 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from privfeat import DPFC, PublicColumns
+from privfeat.core.accounting.folds import learns
 
+CATEGORY = {"kind": "category", "categories": ["x", "y"]}
 COLUMNS = {
     "age": {"kind": "integer", "bounds": [0, 100], "missing": "indicator"},
     "dose": {"kind": "numeric", "bounds": [1, 100], "treatment": "log"},
@@ -177,8 +179,51 @@ def test_public_columns_put_a_missing_raw_value_in_the_middle():
     assert columns.fit_transform([[None], [12]]).tolist() == [[20], [12]]
 
 
+def test_clip_norm_is_half_of_the_largest_norm_of_a_row():
+    one = {"kind": "numeric", "bounds": [-30, 40]}
+    columns = {"a": one, "b": CATEGORY, "c": {"kind": "ignored"}}
+    assert PublicColumns(columns).clip_norm == pytest.approx(2**0.5 / 2)
+    columns["a"] = one | {"treatment": "raw"}
+    assert PublicColumns(columns).clip_norm == pytest.approx(1601**0.5 / 2)
+
+
+def test_public_columns_are_no_step_that_learns():
+    """So a ledger accepts folds of a pipeline with them."""
+    columns = PublicColumns(COLUMNS)
+    assert not learns(columns)
+    assert not learns(ColumnTransformer([("a", columns, ["age"])]))
+
+
 def test_names_out_follow_those_of_the_table():
     columns = PublicColumns(COLUMNS).fit(TABLE)
     assert columns.get_feature_names_out(list(TABLE.columns)).tolist() == NAMES
     with pytest.raises(ValueError, match="not equal to feature_names_in_"):
         columns.get_feature_names_out(list("abcdef"))
+    unnamed = PublicColumns({"x": {"kind": "boolean"}}).fit([[1]])
+    assert unnamed.get_feature_names_out(["y"]).tolist() == ["x"]
+    with pytest.raises(ValueError, match="should have length equal"):
+        unnamed.get_feature_names_out(["y", "z"])
+
+
+def test_public_columns_read_the_types_of_pandas():
+    """Nullable numbers, booleans, texts, categories, and times with a zone."""
+    times = pd.to_datetime(["2020-01-02T02:00+02:00", None]).tz_convert("Asia/Tokyo")
+    table = pd.DataFrame(
+        {
+            "i": pd.array([2, None], "Int64"),
+            "b": pd.array([True, None], "boolean"),
+            "s": pd.array(["2.5", None], "string"),
+            "c": pd.Categorical(["x", None]),
+            "t": times,
+        }
+    )
+    said = {
+        "i": {"kind": "integer", "bounds": [0, 2]},
+        "b": {"kind": "boolean"},
+        "s": {"kind": "numeric", "bounds": [0, 10]},
+        "c": CATEGORY,
+        "t": COLUMNS["seen"],
+    }
+    columns = {name: one | {"missing": "neutral"} for name, one in said.items()}
+    found = PublicColumns(columns).fit_transform(table)
+    assert found.tolist() == [[1, 1, -0.5, 1, 0, 0], [0] * 6]

@@ -48,6 +48,14 @@ class Declared:
         return sum(len(column.outputs) for column in self.features)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters of estimators that suit columns better than those for features."""
+        from privfeat.preprocessing.public_columns import clip_norm_of
+
+        norm = min(max(clip_norm_of(self.features), 1e-6), 1e6)
+        return {"row_scaling": "clip", "clip_norm": norm}
+
+    @property
     def class_names(self) -> list[str]:
         """The classes, in the order of their numbers."""
         target = self._target
