@@ -68,6 +68,11 @@ def run(args: Namespace) -> None:
     model = persistence.load(args.model)
     made = persistence.load_origin(args.model)
     X, y, split = tested_records(args, model, made, public=False)
+    if split is None and args.groups:
+        raise CommandError(
+            f"--groups must not be given for a folder of images, got {args.test!r}: it "
+            "names no users. Call privfeat.metrics.private_evaluation in Python."
+        )
     groups = None if split is None else users_of(args, split, args.test)
     with files.output_folder(args.model):  # it can be written
         found = private_evaluation(

@@ -159,10 +159,13 @@ def test_evaluate_shows_what_it_found_if_the_disk_is_full(
 
 
 @pytest.mark.slow
-def test_evaluate_of_a_network_takes_a_folder_of_images(run, folder):
+def test_evaluate_of_a_network_takes_a_folder_of_images(run, fails, folder, capsys):
     pytest.importorskip("flax")
     assert train_on(folder, "--quiet") == 0
+    capsys.readouterr()
     asked = ("evaluate", "--model", folder / "model", "--test", folder / "test")
+    users = ("--groups", "--max-group-size", 2)
+    assert "--groups must not be given for a folder" in fails(*asked, *users)
     status, out, err = run(*asked, "--epsilon", 20, "--delta", 1e-5)
     assert (status, err) == (0, "")
     assert "Recall by class:\n  bright" in out
