@@ -14,22 +14,18 @@ from privfeat._version import __version__
 from privfeat._warnings import STDERR
 from privfeat.cli import (
     audit,
-    budget,
-    columns,
     doctor,
     evaluate,
     fit,
-    plan,
     predict,
     quickstart,
-    recipe,
     report,
     sanity,
     statement,
-    tan,
     train,
     workflow,
 )
+from privfeat.cli.planning import budget, columns, plan, recipe, tan
 from privfeat.cli.shared import estimators, terminal
 from privfeat.exceptions import PrivacyWarning
 

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from privfeat._extras import require
 from privfeat._types import ADJACENCIES
-from privfeat.cli import audit, fit, plan, report, sanity, train
+from privfeat.cli import audit, fit, report, sanity, train
+from privfeat.cli.planning import plan
 from privfeat.cli.shared import files, images, options, tables
 from privfeat.cli.shared.commands import call, flags_of, settings_of, words_of
 from privfeat.cli.shared.terminal import CommandError

@@ -1,6 +1,6 @@
 import pytest
 
-from privfeat.cli.plan import percent
+from privfeat.cli.planning.plan import percent
 
 PLAN = "plan --n 50000 --d 768 --classes 100 --epsilon 1".split()
 

@@ -1,0 +1,1 @@
+"""Verbs for before records are read: budgets, sizes, columns, and what to try."""
