@@ -1,13 +1,14 @@
 """How accurate is a table on the command line, and beside diffprivlib?
 
 Three tables: breast cancer of scikit-learn; people like those of the Adult census, made
-(32,561 for training, 8 numbers and 6 categories, a quarter of one class); and 200,000
-rows of 50 measurements in 50 units, made. Of each the training rows, the test rows and
-a declaration are written as files, and ``privfeat fit`` and ``privfeat predict`` do the
-rest, with DPFC and what they choose for tables. "without privacy": scikit-learn's logistic regression
-behind its StandardScaler, on the same features. diffprivlib: its StandardScaler, with
-the bounds of the declaration and a third of epsilon, and its LogisticRegression, whose
-``data_norm`` is the best of several by the test set; its guarantee has no delta.
+(32,561 for training, 5 numbers, a boolean, 6 categories, a fifth of one class); and
+200,000 rows of 50 measurements in 50 units, made. Of each the training rows, the test
+rows and a declaration are written as files, and ``privfeat fit`` and ``privfeat
+predict`` do the rest, with DPFC and what they choose for tables. "without privacy":
+scikit-learn's logistic regression behind its StandardScaler, on the same features.
+diffprivlib: its StandardScaler, with the bounds of the declaration and a third of
+epsilon, and its LogisticRegression, whose ``data_norm`` is the best of several by the
+test set; its guarantee has no delta.
 
     python -m venv dpl && dpl/bin/pip install diffprivlib 'scikit-learn<1.7'
     python benchmarks/tables.py --diffprivlib-python dpl/bin/python --out tables.json

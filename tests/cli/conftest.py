@@ -4,6 +4,7 @@ import pytest
 from privfeat import DPLeastSquares
 from privfeat.cli import main
 from privfeat.data import write_features
+from tests.cli.patients import COLUMNS, fit, rows_of, write
 from tests.cli.tiny import CLASS_NAMES, make_split
 
 
@@ -23,6 +24,18 @@ def model(features, tmp_path_factory):
     command = "fit --estimator DPLeastSquares --epsilon 20 --delta 1e-6 --quiet"
     assert main([*command.split(), "--train", features, "--out", path]) == 0
     return path
+
+
+@pytest.fixture(scope="session")
+def patients(tmp_path_factory):
+    """Return a folder with tables, their declaration and a model."""
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "columns.toml").write_text(COLUMNS)
+    write(folder / "train.csv", rows_of(600, 0))
+    write(folder / "test.csv", rows_of(100, 1))
+    words = ("--test", folder / "test.csv", "--quiet", "--out", folder / "model")
+    assert main([str(word) for word in fit(folder, *words)]) == 0
+    return folder
 
 
 @pytest.fixture

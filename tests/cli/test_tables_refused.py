@@ -1,0 +1,137 @@
+"""What commands refuse of tables and declarations, and the draft of one."""
+
+import json
+
+import pytest
+
+from privfeat import persistence
+from tests.cli.patients import COLUMNS, HEADER, SECRET, fit, rows_of, write
+
+
+@pytest.fixture
+def folder(patients):
+    """Return the folder of a table, its declaration and a model."""
+    return patients
+
+
+def test_report_refuses_a_table_of_training(fails, folder, tmp_path):
+    words = ("--test", folder / "train.csv", "--out", tmp_path / "r.html")
+    assert "must not be the training split" in fails("report", folder / "model", *words)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (
+            ["p", SECRET + "x", "", "Bonn", "ill"],
+            "column 'age' of kind integer must ho",
+        ),
+        (["p", "", "", "Bonn", "ill"], "column 'age' must have no missing value"),
+        (["p", 30, "", SECRET, "ill"], "column 'clinic' must hold the categories"),
+        (["p", 30, "", "Bonn", SECRET], "column 'outcome' must hold the categories"),
+        (["p", 30, "", "Bonn", ""], "column 'outcome' must have no missing value"),
+        ([" ", 30, "", "Bonn", "ill"], "'patient' of --users must name a user in each"),
+        (["p", 30, "", "Bonn"], "as many values in each other"),
+    ],
+)
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_values_that_are_not_declared(fails, folder, tmp_path, row, words):
+    write(folder / "bad.csv", [*rows_of(5, 0), row])
+    out = ("--out", tmp_path / "model", "--users", "patient", "--max-group-size", 2)
+    message = fails(*fit(folder, *out, train="bad.csv"))
+    assert words in message
+    assert SECRET not in message
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "age"], "'age' of --target must be declared a category or bool"),
+        (["--target", "sex"], "--target must be declared in --columns, got 'sex'"),
+        (["--users", "sex"], "train.csv must have a column 'sex', got none"),
+        (["--users", "outcome"], "--users must be another column than --target"),
+        (["--groups"], "--groups and --no-groups are for feature files"),
+        (["--test", "train.csv"], "--test must not be the training split"),
+        (["--test", "none.csv"], "none.csv: No such file or directory"),
+        (["--train", "features.h5"], "features.h5 must be a table, since columns"),
+        (["--public", "train.csv"], "--public must not be the training split"),
+    ],
+)
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_on_a_table_refuses_other_options(
+    fails, folder, tmp_path, monkeypatch, words, message
+):
+    monkeypatch.chdir(folder)
+    assert message in fails(*fit(folder, "--out", tmp_path / "model", *words))
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_a_target_that_a_row_may_lack(fails, folder, tmp_path):
+    for said in ('missing = "neutral"', 'unseen = "neutral"'):
+        (tmp_path / "columns.toml").write_text(f"{COLUMNS}{said}\n")
+        words = ("--columns", tmp_path / "columns.toml", "--out", tmp_path / "model")
+        assert "must have a class in each row" in fails(*fit(folder, *words))
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_a_table_without_a_declaration(fails, folder, tmp_path):
+    words = ("--estimator", "DPLeastSquares", "--out", tmp_path / "model")
+    message = fails("fit", *words, "--train", folder / "train.csv")
+    assert "Pass --columns and --target; `privfeat columns` makes a draft" in message
+    message = fails("fit", *words, "--train", "x.h5", "--target", "a")
+    assert "--target must be given together with --columns" in message
+    assert "--users must be given" in fails(
+        "fit", *words, "--train", "x.h5", "--users", "a"
+    )
+    declared = ("--train", folder / "train.csv", "--columns", folder / "columns.toml")
+    assert "a table needs --target" in fails("fit", *words, *declared)
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_refuses_columns_that_are_not_declared(fails, folder, tmp_path):
+    rows = [[*row, 1] for row in rows_of(5, 0)]
+    write(folder / "more.csv", rows, [*HEADER, "weight"])
+    write(folder / "empty.csv", [])
+    out = ("--out", tmp_path / "model")
+    assert "column 'weight' is not" in fails(*fit(folder, *out, train="more.csv"))
+    assert "must have at least 1 row" in fails(*fit(folder, *out, train="empty.csv"))
+
+
+def test_models_of_features_and_of_tables_refuse_each_other(
+    fails, folder, model, features, tmp_path
+):
+    out = ("--out", tmp_path / "p.csv")
+    table = ("predict", "--model", folder / "model", "--features", features)
+    assert "must be a table, since columns" in fails(*table, *out)
+    other = ("predict", "--model", model, "--features", folder / "test.csv")
+    assert "A model that was fitted to features takes features" in fails(*other, *out)
+
+
+def test_columns_drafts_from_names_alone(run, fails, folder, tmp_path):
+    """The draft is the same for other values, and refused until it is filled in."""
+    write(tmp_path / "one.csv", rows_of(3, 0))
+    write(tmp_path / "two.csv", [[SECRET] * 5])
+    drafts = [
+        run("columns", tmp_path / n, "--from-schema")[1] for n in ("one.csv", "two.csv")
+    ]
+    assert drafts[0] == drafts[1]
+    (tmp_path / "columns.toml").write_text(drafts[0])
+    words = ("--columns", tmp_path / "columns.toml", "--out", tmp_path / "model")
+    message = fails(*fit(folder, *words))
+    assert "columns.toml: kind of column 'patient' must be one of" in message
+    assert "got '?'" in message
+    assert "FILE must be a table" in fails("columns", "x.h5", "--from-schema")
+    assert run("columns", tmp_path / "one.csv")[0] == 2
+
+
+def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
+    from privfeat.persistence.model_folder import digest
+
+    document = json.loads((folder / "model" / "model.json").read_text())
+    for table in ({}, {"columns": {}, "target": None}, {"columns": 3, "target": "x"}):
+        document["table"] = table
+        document["sha256"] = digest(document)
+        (tmp_path / "model.json").write_text(json.dumps(document))
+        with pytest.raises(persistence.ModelFileError, match="declares no columns"):
+            persistence.load_table(tmp_path)
