@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 # Control groups, and the file that says in which this process is.
-_GROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 # What a group may take, and takes, in both versions of them.
 _FILES = (
     ("memory.max", "memory.current"),
@@ -55,11 +55,11 @@ def _limits() -> Iterator[tuple[float, float]]:
 
 def _groups() -> Iterator[Path]:
     """Yield the groups of this process, and those around them."""
-    own = {Path("/")}
+    own, (top, file) = {Path("/")}, _GROUPS
     with suppress(OSError, IndexError):
-        for line in _OWN.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").splitlines():
             own.add(Path("/", line.split(":", 2)[2]))
     for place in own:
         for group in (place, *place.parents):
-            for root in (_GROUPS, _GROUPS / "memory"):
+            for root in (top, top / "memory"):
                 yield root / group.relative_to("/")

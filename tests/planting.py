@@ -78,7 +78,6 @@ SEAMS = {
     "fit on public records": _at(".analysis.tuning.kept:PublicFits.add"),
     "memory of the machine": _at(".linear.cost:memory_bytes"),
     "groups of processes": _at("._memory:_GROUPS"),
-    "the groups of this process": _at("._memory:_OWN"),
     "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
     "eigenvectors of a matrix": _at(".solvers.spectrum:eigh"),

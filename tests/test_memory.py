@@ -18,8 +18,7 @@ FILES = {
 @pytest.fixture
 def groups(plant, tmp_path):
     """Return a function that limits a control group; no limit holds here yet."""
-    plant("groups of processes", tmp_path)
-    plant("the groups of this process", tmp_path / "own")
+    plant("groups of processes", (tmp_path, tmp_path / "own"))
     (tmp_path / "own").write_text("0::/a/b\n7:cpu,memory:/c\n")
 
     def limit(version, group, most, used):
