@@ -113,7 +113,7 @@ for n in (100, 101, 1025, 20_000):
         fit, {"ridge": [1.0]}, epsilon=1, mean_runs=1.01, random_state=0
     )
     search.fit(X, y).predict(X)
-    search.fit(X, y, X[: n // 2], y[: n // 2])
+    search.fit(X, y, X[: n // 2].copy(), y[: n // 2])
     network = DPSGDClassifier(
         noise_multiplier=1.0, model="mlp", **options, n_iter=1,
         expected_batch_size=40, max_group_size=2,

@@ -42,7 +42,9 @@ def add_parser(verbs: Any) -> None:
     again = "replace an evaluation that is in DIR; its budget stays spent"
     add("--overwrite", action="store_true", help=again)
     options.add_groups(parser)
-    size = "with --groups: at most so many records of a user count"
+    whose = "of a table: protect all rows of a user together, by this column"
+    add("--users", metavar="COLUMN", help=whose)
+    size = "with --groups or --users: at most so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add = parser.add_argument_group("privacy").add_argument
     add("--epsilon", type=float, help="budget of the test records (default 1)")

@@ -1,6 +1,7 @@
 """Commands on tables, from the declaration to the report."""
 
 import csv
+import shutil
 
 import numpy as np
 import pytest
@@ -74,9 +75,16 @@ def test_fit_clips_rows_of_a_table_unless_told_otherwise(run, folder, tmp_path):
     assert (params["row_scaling"], params["clip_norm"]) == ("unit", 1.0)
 
 
+@pytest.fixture
+def model_of_a_table(folder, tmp_path):
+    """A copy of the model, in which an evaluation is kept."""
+    return shutil.copytree(folder / "model", tmp_path / "copy")
+
+
 def test_report_of_a_table_shows_what_is_declared(run, folder, tmp_path):
     page, card = tmp_path / "r.html", tmp_path / "c.md"
-    words = ("--test", folder / "test.csv", "--out", page, "--card", card)
+    words = ("--test", folder / "test.csv", "--test-is-public")
+    words += ("--out", page, "--card", card)
     assert run("report", folder / "model", *words)[0] == 0
     text = card.read_text()
     assert "A linear model trained on columns of a table" in text
@@ -96,6 +104,22 @@ def test_fit_protects_the_users_of_a_column(run, fails, folder, tmp_path):
     assert "patient" not in persistence.load_table(tmp_path / "model")["columns"]
     words = ("--model", tmp_path / "model", "--features", folder / "test.csv")
     assert run("predict", *words, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_evaluate_measures_on_a_table_and_protects_its_users(
+    run, fails, folder, model_of_a_table
+):
+    words = ("--model", model_of_a_table, "--test", folder / "test.csv")
+    status, out, err = run("evaluate", *words)
+    assert status == 0, err
+    assert "unit: record" in out
+    again = (*words, "--overwrite")
+    by_user = (*again, "--users", "patient", "--max-group-size", 2)
+    status, out, err = run("evaluate", *by_user)
+    assert status == 0, err
+    assert "unit: user" in out
+    assert "have a column 'doctor'" in fails("evaluate", *again, "--users", "doctor")
+    assert "are for feature files" in fails("evaluate", *again, "--groups")
 
 
 def test_users_of_a_table_are_those_of_the_column(folder):

@@ -15,7 +15,8 @@ def folder(patients):
 
 
 def test_report_refuses_a_table_of_training(fails, folder, tmp_path):
-    words = ("--test", folder / "train.csv", "--out", tmp_path / "r.html")
+    words = ("--test", folder / "train.csv", "--test-is-public")
+    words += ("--out", tmp_path / "r.html")
     assert "must not be the training split" in fails("report", folder / "model", *words)
 
 

@@ -213,14 +213,19 @@ def declared_by(args: Namespace) -> Declared | None:
     return found
 
 
-def declared_of(model: str) -> Declared | None:
-    """Return what a saved model knows of the tables that it was fitted to."""
+def declared_of(model: str, users: str | None = None) -> Declared | None:
+    """Return what a saved model knows of the tables that it was fitted to.
+
+    ``users``: the column of the users of other rows, which it does not know.
+    """
     from privfeat.persistence import load_table
 
     table = load_table(model)
+    if table is None and users is not None:
+        raise CommandError("--users is for models of a table. Pass --groups.")
     if table is None:
         return None
-    return Declared(table["columns"], table["target"], strict=False)
+    return Declared(table["columns"], table["target"], users, strict=False)
 
 
 def add_columns(parser: ArgumentParser, *, users: bool = True) -> None:

@@ -23,7 +23,7 @@ def tested_records(
             _refuse_training(args, Path(args.test).resolve().name)
         X, y = images.labelled_images("--test", args.test, args.model, estimator)
         return X, y, None
-    declared = tables.declared_of(args.model)
+    declared = tables.declared_of(args.model, getattr(args, "users", None))
     if public:
         rows = files.open_public(args, "test", made, None, declared, one_label=True)
     else:
