@@ -188,8 +188,30 @@ def _schema(path: str | Path) -> Any:
 
 
 def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
-    for batch in _arrow_file(path, names)[1]:
-        yield {name: _arrow_values(batch.column(name)) for name in names}
+    batches = _arrow_file(path, names)[1]
+    while True:
+        part, refused = _arrow_part(batches, names)
+        if refused:
+            raise ValueError(
+                f"{path} must hold values of the types of its columns, text in UTF-8. "
+                "Write it again."
+            )
+        if part is None:
+            return
+        yield part
+
+
+def _arrow_part(
+    batches: Iterator[Any], names: Sequence[str]
+) -> tuple[Part | None, bool]:
+    """Return the next rows, and whether they cannot be read, with no cause to show."""
+    try:
+        batch = next(batches, None)
+        if batch is None:
+            return None, False
+        return {name: _arrow_values(batch.column(name)) for name in names}, False
+    except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
+        return None, True
 
 
 def _arrow_file(

@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from privfeat import persistence
+from privfeat.cli.shared.tables import Declared
+from privfeat.cli.shared.terminal import CommandError
 from tests.cli.patients import COLUMNS, HEADER, SECRET, fit, rows_of, write
 
 
@@ -136,3 +139,18 @@ def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
         (tmp_path / "model.json").write_text(json.dumps(document))
         with pytest.raises(persistence.ModelFileError, match="declares no columns"):
             persistence.load_table(tmp_path)
+
+
+@pytest.mark.parametrize("nobody", ["", "  ", b""])
+def test_rows_without_a_user_are_refused_in_arrays_too(tmp_path, nobody):
+    path = tmp_path / "a.npz"
+    users = np.array([f"p{i}" for i in range(9)], "S3" if nobody == b"" else "U3")
+    users[4] = nobody
+    np.savez(path, age=np.full(9, 30), who=users, ill=np.zeros(9, int))
+    columns = {
+        "age": {"kind": "integer", "bounds": [20, 80]},
+        "ill": {"kind": "category", "categories": ["0", "1"]},
+        "who": {"kind": "ignored"},
+    }
+    with pytest.raises(CommandError, match="must name a user in each row"):
+        Declared(columns, "ill", "who").read(str(path))

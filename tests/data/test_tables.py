@@ -1,3 +1,5 @@
+import traceback
+
 import numpy as np
 import pytest
 
@@ -158,3 +160,21 @@ def test_columns_of_arrow_are_read_as_they_stand(arrow):
     assert np.isnat(part["time"][1])
     assert float(part["m"][0]) == 1
     assert part["m"][1] is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_text_of_arrow_that_is_no_utf_8_is_refused_without_a_value(tmp_path, kind):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    raw = [b"flu", f"M\u00fcller-{SECRET}".encode("latin-1")]
+    starts = np.cumsum([0, *map(len, raw)]).astype(np.int32)
+    buffers = [None, *map(pyarrow.py_buffer, (starts.tobytes(), b"".join(raw)))]
+    texts = pyarrow.Array.from_buffers(pyarrow.string(), len(raw), buffers)
+    path = tmp_path / f"a.{kind}"
+    write = parquet.write_table if kind == "parquet" else feather.write_feather
+    write(pyarrow.table({"a": texts}), path)
+    with pytest.raises(ValueError, match="text in UTF-8") as caught:
+        read(path, ["a"])
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in shown

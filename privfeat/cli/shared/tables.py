@@ -177,9 +177,9 @@ def _users(name: str | None, parts: list[Any]) -> Any:
     if name is None:
         return None
     users = np.concatenate(parts)
-    if users.dtype.kind == "O":
+    if users.dtype.kind not in "iu":
         named = all(
-            user.strip() if isinstance(user, str) else user is not None
+            user.strip() if isinstance(user, str | bytes) else user is not None
             for user in users.tolist()
         )
         if not named:
