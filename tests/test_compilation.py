@@ -166,6 +166,7 @@ def look(step, classifier):
     seen.append(float(jax.jit(lambda scale: (scale * rows).sum())(1.0)))
     classifier.predict(rows)
 options = {"model": "mlp", "classes": [0, 1], "n_iter": 2, "expected_batch_size": 4}
+options["random_state"] = 0
 for on_step in (None, look):
     clf = DPSGDClassifier(noise_multiplier=1.0, on_step=on_step, **options)
     clf.fit(rows, np.arange(40) % 2)

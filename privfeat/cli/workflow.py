@@ -144,8 +144,10 @@ def _of_images(args: Namespace) -> _Plan:
             "--groups is for features. Pass --max-group-size with an HDF5 file that "
             "says whose each image is, or run the verbs one by one."
         )
+    below = Path(args.data, "train")
+    private = below if below.is_dir() else Path(args.data)
     for name, folder in options.given(args, ("test", "calibration")).items():
-        images.check_apart(f"--{name}", folder, args.data)
+        images.check_apart(f"--{name}", folder, private)
     n_classes, side, grey = images.classes_of(args.data)
     size = ["--image-size", side or args.image_size]
     size += ["--grey"] if args.grey or grey else []

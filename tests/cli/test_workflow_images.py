@@ -89,5 +89,17 @@ def test_a_workflow_of_images_refuses_private_images_as_public(
 ):
     given = ("workflow", tmp_path / "x", "--data", folder, *WORKFLOW)
     error = fails(*given, option, folder / place)
-    assert f"{option} must not hold images of --data" in error
+    assert f"{option} must hold no file of --data" in error
     assert not (tmp_path / "x" / "workflow.json").exists()
+
+
+def test_a_workflow_of_images_knows_private_images_by_links(fails, folder, tmp_path):
+    """Folders of classes are often links into one store."""
+    linked, public = tmp_path / "linked", tmp_path / "public"
+    for name in (path.name for path in (folder / "train").iterdir()):
+        for root in (linked / "train", public):
+            root.mkdir(parents=True, exist_ok=True)
+            (root / name).symlink_to(folder / "train" / name)
+    given = ("workflow", tmp_path / "x", "--data", linked, *WORKFLOW)
+    for place in (public, linked / "train"):
+        assert "must hold no file of --data" in fails(*given, "--test", place)

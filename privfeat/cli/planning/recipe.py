@@ -14,7 +14,6 @@ the model: the same command goes on where it was stopped. For example
 
 import json
 import math
-import os
 import shlex
 from argparse import Namespace
 from functools import partial
@@ -30,7 +29,6 @@ _NOT_PRIVATE = """\
 NOT PRIVATE: these settings were chosen on the private records of --data themselves. No
 privacy statement covers that choice, neither one of this command nor that of a later
 fit with them. Publish neither this output nor a model that was trained with them."""
-_NOTHING = (0, 0)
 _FIT = (
     *("model", "image_size", "epsilon", "noise_multiplier", "delta", "adjacency"),
     *("random_state", "epochs", "expected_batch_size"),
@@ -125,31 +123,7 @@ def _check(args: Namespace) -> None:
         return
     if not Path(args.data).exists():
         raise CommandError(f"--data must be a folder or a file, got {args.data!r}.")
-    both = _identities(Path(args.data)) & _identities(Path(args.public))
-    if both - {_NOTHING}:
-        raise CommandError(
-            "--public must hold no file of --data, got one of both. Pass other images, "
-            "that everyone may see."
-        )
-
-
-def _identities(path: Path) -> set[tuple[int, int]]:
-    """Return the identities of a file, or of all below a folder, links followed."""
-    found = {_identity(path)}
-    for folder, inside, names in os.walk(path, followlinks=True):
-        own = {_identity(Path(folder, name)) for name in inside}
-        # a link may lead to a folder that is walked already
-        inside[:] = [n for n in inside if _identity(Path(folder, n)) not in found]
-        found |= own | {_identity(Path(folder, name)) for name in names}
-    return found
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    try:
-        state = path.stat()
-    except OSError:  # a link to nothing is read by nobody
-        return _NOTHING
-    return state.st_dev, state.st_ino
+    images.check_apart("--public", args.public, Path(args.data))
 
 
 def _training(args: Namespace, chosen: Any, optimizer: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Images as the command line names them: a folder of classes, or an HDF5 file."""
 
+import os
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ _MODEL = (
     "a name in privfeat.networks.NETWORKS, or such as 'simpleVGG-32(2)-64(2)-128' "
     "(default {})"
 )
+_NOTHING = (0, 0)  # of what is not there
 _SIDE = "side to which the images of a folder are resized (default 32)"
 
 
@@ -119,15 +121,12 @@ def labelled_images(
     return X, y
 
 
-def check_apart(option: str, folder: str, data: str) -> None:
-    """Refuse a folder of public images that holds one of ``--data``, or leads to it."""
-    root = Path(data)
-    own = root / "train" if (root / "train").is_dir() else root
-    private = {_identity(file) for file in own.rglob("*") if file.is_file()}
-    if any(_identity(f) in private for f in Path(folder).rglob("*") if f.is_file()):
+def check_apart(option: str, public: str, private: Path) -> None:
+    """Refuse public images that are private ones, by their files, links followed."""
+    if (_identities(Path(public)) & _identities(private)) - {_NOTHING}:
         raise CommandError(
-            f"{option} must not hold images of --data, got {folder!r}. No statement "
-            "covers public images: pass others."
+            f"{option} must hold no file of --data, got one of both. Pass other "
+            "images, that everyone may see."
         )
 
 
@@ -184,8 +183,22 @@ def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -
         )
 
 
-def _identity(file: Path) -> tuple[int, int]:
-    state = file.stat()
+def _identities(path: Path) -> set[tuple[int, int]]:
+    """Return the identities of a file, or of all below a folder, links followed."""
+    found = {_identity(path)}
+    for folder, inside, names in os.walk(path, followlinks=True):
+        own = {_identity(Path(folder, name)) for name in inside}
+        # a link may lead to a folder that is walked already
+        inside[:] = [n for n in inside if _identity(Path(folder, n)) not in found]
+        found |= own | {_identity(Path(folder, name)) for name in names}
+    return found
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        state = path.stat()
+    except OSError:  # a link to nothing is read by nobody
+        return _NOTHING
     return state.st_dev, state.st_ino
 
 
