@@ -92,18 +92,20 @@ def run(args: Namespace) -> None:
             ledger=files.open_ledger(args),
             random_state=args.random_state,
         )
-        # first what has cost a budget is shown: a disk may be full
-        names = persistence.load_class_names(args.model)
-        told = json.dumps(evaluation_json(found), indent=2) if args.json else None
-        print(_table(found, names) if told is None else told)
+        # either may fail, the other must not be lost with it: it has cost a budget
+        path, problem = None, None
         try:
             path = save_evaluation(found, args.model, test=Path(args.test).name)
         except OSError as error:
-            why = error.strerror or str(error).rstrip(".")
-            raise CommandError(
-                f"the evaluation could not be saved in {args.model} ({why}). What it "
-                "found is printed above. Its budget is spent."
-            ) from error
+            problem = error.strerror or str(error).rstrip(".")
+        names = persistence.load_class_names(args.model)
+        told = json.dumps(evaluation_json(found), indent=2) if args.json else None
+        print(_table(found, names) if told is None else told)
+    if path is None:
+        raise CommandError(
+            f"the evaluation could not be saved in {args.model} ({problem}). What it "
+            "found is printed above. Its budget is spent."
+        )
     if told is None:
         print(f"{path} written")
 

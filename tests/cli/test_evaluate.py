@@ -1,4 +1,6 @@
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +8,7 @@ import pytest
 
 import privfeat
 from privfeat import PrivacyLedger
+from privfeat.cli import main
 from privfeat.data import write_features
 from privfeat.metrics.files import load_evaluation
 from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split, train_on
@@ -156,6 +159,17 @@ def test_evaluate_shows_what_it_found_if_the_disk_is_full(
     assert status == 1
     assert "accuracy" in out
     assert "(No space left on device). What it found is printed above." in err
+
+
+def test_evaluate_keeps_what_it_found_if_it_cannot_be_shown(
+    own_model, features, monkeypatch
+):
+    """By a pipe that nobody reads, say; the budget is spent."""
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    stdout.close()
+    monkeypatch.setattr(sys, "stdout", stdout)
+    assert main([*map(str, evaluate(own_model, features))]) == 1
+    assert (own_model / "evaluation.json").exists()
 
 
 @pytest.mark.slow
