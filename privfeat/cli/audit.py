@@ -135,6 +135,7 @@ def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int]:
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
     split = files.open_split(args.public, preferred="train", one_label=True)
+    files.check_whole("--public", args.public, split)
     labels = split.y
     if len(labels) > _MOST_ROWS:
         raise CommandError(

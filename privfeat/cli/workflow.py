@@ -132,7 +132,11 @@ def _of_features(args: Namespace) -> _Plan:
     fitted += words_of(args, "columns", "target", "users")
     if args.groups is not None:
         fitted.append("--groups" if args.groups else "--no-groups")
+    own = {} if declared is None else declared.settings  # as `fit` has them
+    named = {one.partition("=")[0] for one in args.set}
+    settings = [f"{name}={value}" for name, value in own.items() if name not in named]
     tested = [*estimator, *_users(args)]
+    tested += [word for one in settings for word in ("--set", one)]
     sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
     return _Plan(sizes, tested, tested, fit, [*estimator, *fitted], args.test)
 

@@ -13,6 +13,8 @@ from privfeat.data.lazy import LazyFeatures
 from privfeat.data.reader import FeatureSplit, open_features
 
 _ROWS = 4096  # that are read at once
+# Different rows of a table that two tables may have by chance.
+_FEW = 100
 
 
 def rows_of(public: Any) -> Any:
@@ -62,16 +64,28 @@ def chosen_by(rows: Any, private: Any) -> bool:
 def share_rows(split: Any, private: Any) -> bool:
     """Return whether two splits are one, or have a shard, or a copy, in common.
 
-    Of rows in memory: whether they are the same.
+    Of rows in memory: whether most of those of one are rows of the other.
     """
     if not (isinstance(split, FeatureSplit) and isinstance(private, FeatureSplit)):
-        return np.array_equal(split.X, private.X)
+        return _mostly_common(split.X, private.X)
     own, other = split.X, private.X
     if samefile(own.path, other.path) and own.dataset == other.dataset:
         return True
     if _images(split) is not None and _images(split) == _images(private):
         return True
     return not _checksums(split).isdisjoint(_checksums(private))
+
+
+def _mostly_common(X: Any, Y: Any) -> bool:
+    """Return whether half of the different rows of one matrix are rows of the other.
+
+    Few different rows, such as those of categories alone, are in any two tables.
+    """
+    if np.array_equal(X, Y):
+        return True
+    rows, others = ({row.tobytes() for row in np.ascontiguousarray(M)} for M in (X, Y))
+    fewer = min(len(rows), len(others))
+    return fewer > _FEW and 2 * len(rows & others) >= fewer
 
 
 def _images(split: FeatureSplit) -> tuple[Any, ...] | None:

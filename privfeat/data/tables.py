@@ -108,6 +108,11 @@ def _header(path: str | Path) -> list[str]:
     if refused or not names:
         raise _no_csv(path)
     header = [name.strip() for name in names[0]]
+    if not all(map(_is_name, header)):
+        raise ValueError(
+            f"{path} must have the names of its columns in its first line, and there "
+            "is a number, or nothing. Add them."
+        )
     for delimiter, word in _OTHER_DELIMITERS.items():
         if len(header) == 1 and delimiter in header[0]:
             raise ValueError(
@@ -117,15 +122,26 @@ def _header(path: str | Path) -> list[str]:
     return header
 
 
+def _is_name(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return bool(text)
+    return False
+
+
 def _csv_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
     header = _header(path)
     places = {name: header.index(name) for name in names}
     with _opened(path) as file:
         reader = csv.reader(file, strict=True)
-        next(reader)
+        n_lines = len(_rows(reader, 1)[0])
         while True:
             read, refused = _rows(reader, _ROWS)
+            n_lines += len(read)
             rows = [row for row in read if row]  # lines without anything
+            # a quote that nobody closed would swallow the records after it
+            refused = refused or reader.line_num != n_lines
             if refused or any(len(row) != len(header) for row in rows):
                 raise _no_csv(path)
             if rows:
@@ -152,7 +168,8 @@ def _rows(reader: Iterator[list[str]], size: int) -> tuple[list[list[str]], bool
 def _no_csv(path: str | Path) -> ValueError:
     return ValueError(
         f"{path} must be a table in UTF-8, separated by commas, with the names of the "
-        "columns in its first line and as many values in each other. Save it so."
+        "columns in its first line and as many values in each other, none of them with "
+        "a line break. Save it so."
     )
 
 
@@ -176,10 +193,14 @@ def _arrays(path: str | Path) -> Part:
             f"{path} must hold NumPy arrays of one or two dimensions and of no objects."
         )
     columns: Part = {}
+    n_columns = 0
     for name, values in found.items():
         wide = values.ndim == 2
         named = [f"{name}{i}" for i in range(values.shape[1])] if wide else [name]
         columns |= zip(named, values.T if wide else [values], strict=True)
+        n_columns += len(named)
+    if len(columns) != n_columns:
+        raise ValueError(f"{path} must have each column once.")
     return columns
 
 

@@ -171,7 +171,8 @@ def reliability(
     curve = ReliabilityCurve(edges, confidence, accuracy)
 
     total = float(np.sum(n_wrong + n_right))
-    if total**2 <= width.z**2 * 2.0 * float(found.covariance.sum()):
+    noise_of_total = math.sqrt(2.0 * max(float(found.covariance.sum()), 0.0))
+    if not total > width.z * noise_of_total:
         return curve, number(math.nan, 0.0, 1.0)
     gaps = n_right - inside @ (middles * (wrong + right))
     n_bins = np.maximum(n_wrong + n_right, 0.0)

@@ -154,3 +154,13 @@ def test_rows_without_a_user_are_refused_in_arrays_too(tmp_path, nobody):
     }
     with pytest.raises(CommandError, match="must name a user in each row"):
         Declared(columns, "ill", "who").read(str(path))
+
+
+def test_fit_refuses_most_of_its_rows_as_public(fails, folder, tmp_path):
+    """In another order, a part of them, or with others."""
+    lines = (folder / "train.csv").read_text().splitlines()
+    others = (folder / "test.csv").read_text().splitlines()[1:50]
+    part = "\n".join([lines[0], *lines[400:100:-1], *others])
+    (tmp_path / "part.csv").write_text(f"{part}\n")
+    out = ("--out", tmp_path / "model", "--test", tmp_path / "part.csv")
+    assert "--test must not be the training split" in fails(*fit(folder, *out))

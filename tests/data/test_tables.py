@@ -178,3 +178,24 @@ def test_text_of_arrow_that_is_no_utf_8_is_refused_without_a_value(tmp_path, kin
         read(path, ["a"])
     shown = "".join(traceback.format_exception(caught.value))
     assert SECRET not in shown
+
+
+def test_csv_with_a_line_break_in_a_value_is_refused(tmp_path):
+    """A quote that nobody closed would swallow the records after it."""
+    path = written(tmp_path / "a.csv", 'a,b\n1,x\n2,"y\n3,z\n4,v"\n5,w\n')
+    with pytest.raises(ValueError, match="none of them with a line break"):
+        read(path, ["a", "b"])
+
+
+@pytest.mark.parametrize("header", ["34,flu,1", "a,,b", "a,1e5"])
+def test_csv_whose_first_line_is_a_record_is_refused(tmp_path, header):
+    path = written(tmp_path / "a.csv", f"{header}\n2,x,3\n")
+    with pytest.raises(ValueError, match="names of its columns") as caught:
+        read_schema(path)
+    assert "flu" not in str(caught.value)
+
+
+def test_arrays_that_name_a_column_twice_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.zeros((3, 2)), x0=np.ones(3))
+    with pytest.raises(ValueError, match="each column once"):
+        read_schema(tmp_path / "a.npz")

@@ -240,3 +240,14 @@ def test_figures_of_few_records_are_unknown_not_wrong(model, n_rows):
     found = evaluation_of_predictions(x, x, target_bounds=(0, 2), epsilon=0.05)
     assert math.isnan(found.r2.value)
     assert found.mean_absolute_error.high == 2.0
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_calibration_of_fewer_records_than_noise_is_unknown():
+    """Also where noise made their number negative."""
+    p, y = [[0.3, 0.7]] * 20, [0, 1] * 10
+    for seed in range(20, 30):
+        options = {"classes": [0, 1], "epsilon": 0.1, "random_state": seed}
+        ece = evaluation_of_predictions(p, y, **options).ece
+        assert ece.low <= ece.high
+        assert np.isnan(ece.value) or ece.low <= ece.value <= ece.high

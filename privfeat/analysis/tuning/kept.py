@@ -42,13 +42,12 @@ class PublicFits:
         path: Path | None,
         searched: Mapping[str, Any],
     ) -> None:
-        X, y, X_test, y_test = data
         self._estimator, self._data, self._path = estimator, data, path
         self._searched = {
             "estimator": described(estimator),
             **searched,
-            "records": [list(np.shape(rows)) for rows in (X, X_test)],
-            "labels": [zlib.crc32(np.asarray(v).tobytes()) for v in (y, y_test)],
+            "records": [list(np.shape(rows)) for rows in data[::2]],
+            "checksums": [zlib.crc32(np.asarray(v).tobytes()) for v in data],
         }
         self._known = _read(path, self._searched)
 

@@ -109,6 +109,7 @@ def _open_public(
 ) -> tuple[Any, Any]:
     """Return features and labels of ``--public``."""
     split = files.open_rows(args.public, "train", declared, one_label=True)
+    files.check_whole("--public", args.public, split)
     if split.X.shape[1] != args.d:
         raise CommandError(
             f"{args.public} must have {args.d} features, as --d says, got "

@@ -101,7 +101,7 @@ def open_public(
         If it holds rows of the fit, or its records chose which rows; if the fit is not
         known, any records.
     """
-    from privfeat.data.sharing import chosen_by, share_rows
+    from privfeat.data.sharing import share_rows
 
     argument = getattr(args, name)
     preferred = "public" if name == "public" else "test"
@@ -111,14 +111,21 @@ def open_public(
             f"--{name} must not be the training split, share a shard with it, or be "
             f"made of the same images, got {argument}. No statement covers public rows."
         )
+    check_whole(f"--{name}", argument, rows, private)
+    return rows
+
+
+def check_whole(option: str, argument: str, rows: Any, private: Any = None) -> None:
+    """Refuse public rows that private records chose; those of any fit, if unknown."""
+    from privfeat.data.sharing import chosen_by
+
     makers = getattr(rows.X, "chosen_by", ())
     if makers if private is None else chosen_by(rows.X, private.X):
         raise CommandError(
-            f"--{name} must not be chosen by private records, got {argument}, from "
+            f"{option} must not be chosen by private records, got {argument}, from "
             "which their near-duplicates were taken. Which rows are missing tells of "
             "them: pass the whole file."
         )
-    return rows
 
 
 def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None:

@@ -90,10 +90,12 @@ def public_records(args: Namespace) -> tuple[int, tuple[Any, ...]]:
         except FeatureFileError:
             names = None  # images, or what `read_data` refuses
         if names is not None:
-            rows = (
+            rows = [
                 files.open_split(f"{path}:{split}", split, one_label=True)
                 for split in ("train", "test")
-            )
+            ]
+            for split in rows:
+                files.check_whole("--public", args.public, split)
             return len(names), tuple(part for r in rows for part in (r.X[:], r.y))
     given = {"grey": False, "skip_bad": False} | vars(args) | {"max_group_size": None}
     _, (X, y, names, _), _, test = read_data(Namespace(**given | {"data": args.public}))
