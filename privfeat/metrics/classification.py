@@ -90,7 +90,8 @@ def described(
     return "\n".join(
         [
             *lines,
-            f"Intervals of {confidence:.0%}: sampling of the test records, and noise.",
+            f"Intervals of {100 * confidence:.4g} %: sampling of the test records, and "
+            "noise.",
             f"Cost for the test records: epsilon = {privacy.epsilon:g}, delta = "
             f"{privacy.delta:g}.",
         ]

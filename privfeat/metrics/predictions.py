@@ -69,7 +69,8 @@ def record_by_record(
                 raise ValueError("model must predict finite numbers.")
             if len(given) != len(chunk):
                 raise ValueError("model must predict one row for each record.")
-            found.append(shorten(given))
+            # a copy: the model may write its next answer where this one stands
+            found.append(np.array(shorten(given)))
     return np.concatenate(found)[: len(rows)]
 
 
@@ -86,7 +87,9 @@ def codes_of(
 ) -> NDArray[np.intp]:
     """Return the class of each label, by its place among the classes."""
     codes, found = without_data(places_of, labels, classes)
-    if labels.ndim != 1 or not found:
+    # a list with one fraction in it would make floats of all, which merge large numbers
+    exact = labels.dtype.kind != "f" or bool(np.all(np.abs(labels) < 2.0**53))
+    if labels.ndim != 1 or not (found and exact):
         raise ValueError(f"{name} must hold one label a row, each among the classes.")
     return codes
 

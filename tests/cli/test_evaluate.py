@@ -130,10 +130,11 @@ def test_report_shows_private_figures_where_there_are_any(
 def test_report_says_that_seeded_figures_are_not_private(
     run, own_model, features, tmp_path
 ):
-    page = tmp_path / "page.html"
+    page, card = tmp_path / "page.html", tmp_path / "card.md"
     assert run(*evaluate(own_model, features, "--seed", 1))[0] == 0
-    assert run("report", own_model, "--out", page)[0] == 0
-    assert "These figures are not private" in page.read_text(encoding="utf-8")
+    assert run("report", own_model, "--out", page, "--card", card)[0] == 0
+    for path in (page, card):
+        assert "These figures are not private" in path.read_text(encoding="utf-8")
 
 
 def test_report_refuses_the_evaluation_of_another_model(

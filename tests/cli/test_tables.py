@@ -47,7 +47,7 @@ def test_model_of_a_table_predicts_from_a_raw_table(run, folder, tmp_path):
     columns = PublicColumns(
         {k: v for k, v in table["columns"].items() if k != "outcome"}
     )
-    X = columns.fit_transform([row[1:4] for row in rows])
+    X = columns.fit_transform([row[:4] for row in rows])
     expected = load(folder / "model").predict(X)
     assert [int(number) for _, number, _ in predicted] == expected.tolist()
 

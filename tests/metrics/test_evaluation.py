@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import (
     accuracy_score,
@@ -251,3 +251,30 @@ def test_calibration_of_fewer_records_than_noise_is_unknown():
         ece = evaluation_of_predictions(p, y, **options).ece
         assert ece.low <= ece.high
         assert np.isnan(ece.value) or ece.low <= ece.value <= ece.high
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_a_model_that_writes_its_answers_in_one_place_is_measured_rightly():
+    """Predictions are copied: each would become the last one."""
+
+    class Reusing(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.place_ = np.zeros(1)
+            return self
+
+        def predict(self, X):
+            self.place_[:] = X[:, 0]
+            return self.place_
+
+    X = np.linspace(-1.0, 1.0, 40)[:, None]
+    bounds = {"target_bounds": (-1.0, 1.0), **FREE}
+    found = private_evaluation(Reusing().fit(X, X[:, 0]), X, X[:, 0], **bounds)
+    assert found.mean_absolute_error.value == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_labels_that_floats_merge_are_refused():
+    p, classes = [[0.3, 0.7]] * 3, [2**53, 2**53 + 1]
+    labels = [2**53 + 1, 2**53, 0.0 + 2**53]
+    with pytest.raises(ValueError, match="must hold one label a row"):
+        evaluation_of_predictions(p, labels, classes=classes, **FREE)

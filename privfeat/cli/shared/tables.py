@@ -88,11 +88,7 @@ class Declared:
     @property
     def saved(self) -> dict[str, Any]:
         """What a model keeps of it: all public."""
-        kept = {
-            name: said
-            for name, said in self.columns.items()
-            if name != self.users and said.get("kind") != "ignored"
-        }
+        kept = {name: said for name, said in self.columns.items() if name != self.users}
         return {"columns": kept, "target": self.target}
 
     def read(self, path: str, *, labelled: bool = True) -> "TableRows":

@@ -20,6 +20,11 @@ def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) 
                 "--groups and --no-groups are for feature files. Name the column of "
                 "users by --users, or protect each row on its own without it."
             )
+        if split.groups is None and args.max_group_size is not None:
+            raise CommandError(
+                "--max-group-size must be given together with --users, the column that "
+                "says whose each row is."
+            )
         return split.groups
     if args.groups and not split.X.has_groups:
         raise CommandError(

@@ -129,7 +129,10 @@ def compose(
     if len({fit.adjacency for fit in fits}) > 1:
         raise ValueError("statements must share one adjacency, got both.")
     if len({fit.unit for fit in fits}) > 1:
-        raise ValueError("statements must share one unit, got record and user.")
+        raise ValueError(
+            "statements must share one unit, got record and user. A ledger of users is "
+            "made with unit='user' (--unit user), and fits say whose each record is."
+        )
     epsilon, mu, method = _compose(fits, delta)
     if math.fsum(fit.delta for fit in fits) <= delta:
         added = math.fsum(fit.epsilon for fit in fits)
