@@ -17,7 +17,8 @@ _LEAST_SECONDS = "jax_persistent_cache_min_compile_time_secs"
 
 _lock = Lock()
 _before: list[float] = []  # the setting around each body whose code is kept
-_apart: list[None] = []  # one for each body whose code is not
+_apart: list[None] = []  # one for each part of them whose code is not
+_held: list[float] = []  # the setting that stands again after those parts
 
 
 @contextmanager
@@ -34,14 +35,19 @@ def kept_compiled_code() -> Iterator[None]:
     with _lock:
         ours = _cache_is_ours()
         if ours:
-            _before.append(jax.config.values[_LEAST_SECONDS])
-            _set(_LEAST_SECONDS, math.inf if _apart else 0.0)
+            _before.append(0.0 if _apart else jax.config.values[_LEAST_SECONDS])
+            if not _apart:
+                _set(_LEAST_SECONDS, 0.0)
     try:
         yield
     finally:
         if ours:
             with _lock:
-                _set(_LEAST_SECONDS, _after(_before.pop()))
+                around = _before.pop()
+                if _apart:
+                    _held[0] = around
+                else:
+                    _set(_LEAST_SECONDS, around)
 
 
 @contextmanager
@@ -52,23 +58,20 @@ def code_of_others() -> Iterator[None]:
     threads compile meanwhile is not kept either.
     """
     with _lock:
-        _apart.append(None)
-        if _before:
-            _set(_LEAST_SECONDS, math.inf)
+        ours = bool(_before)
+        if ours:
+            if not _apart:
+                _held.append(jax.config.values[_LEAST_SECONDS])
+                _set(_LEAST_SECONDS, math.inf)
+            _apart.append(None)
     try:
         yield
     finally:
-        with _lock:
-            _apart.pop()
-            if _before:
-                _set(_LEAST_SECONDS, _after(0.0))
-
-
-def _after(before: float) -> float:
-    """Return the setting that stands again, given that around the body."""
-    if not _before:
-        return before
-    return math.inf if _apart else 0.0
+        if ours:
+            with _lock:
+                _apart.pop()
+                if not _apart:
+                    _set(_LEAST_SECONDS, _held.pop())
 
 
 def folder_of_compiled_code() -> str | None:

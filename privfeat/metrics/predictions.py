@@ -28,6 +28,9 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
     """Return records as an array, of columns that the model was fitted to."""
     if without_data(hasattr, X, "columns"):  # whose order may be another
         without_data(validate_data, model, X, reset=False, skip_check_array=True)
+        first = model[0] if hasattr(model, "named_steps") else model
+        if (order := getattr(first, "array_order", None)) is not None:
+            X = without_data(lambda: X[list(order)])
     return X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
 
 

@@ -168,6 +168,11 @@ class PublicColumns(TransformerMixin, BaseEstimator):
         values = _values(self, X, declared, reset=False)
         return features_of(declared, values)
 
+    @property
+    def array_order(self) -> list[str]:
+        """Names of the columns in the order in which an array is read: as declared."""
+        return list(self.columns or {})
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features: those of columns, of categories with both.
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._checks import check_bool, check_int
@@ -27,7 +27,6 @@ from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
-    array_of_records,
     seed_of,
     warn_of_unused_groups,
 )
@@ -35,6 +34,7 @@ from privfeat.estimation.labels import places_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
+from privfeat.metrics.predictions import rows_of
 from privfeat.persistence import is_ours
 
 # Base-2 logarithms of the temperatures to choose from.
@@ -167,11 +167,7 @@ class TemperatureScaling(
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
-        if without_data(hasattr, X, "columns"):  # whose order may be another
-            without_data(
-                validate_data, self.estimator, X, reset=False, skip_check_array=True
-            )
-        features = X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
+        features = rows_of(self.estimator, X)
         codes = _codes(y, classes)
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")

@@ -205,6 +205,8 @@ class DPRandomizedSearch(
             check_apart(X_val, X, name="X_val")
         check_columns(X=X, y=y)
         features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
+        if X_val is not None and without_data(hasattr, X_val, "columns"):
+            without_data(validate_data, self, X_val, reset=False, skip_check_array=True)
         estimator = clone(self.estimator)  # nobody else can change it now
         given = estimator.classes
         read = encode_labels(labels, given).classes

@@ -24,6 +24,7 @@ def test_epsilons_that_bu_et_al_state(releases, n_samples, epsilon):
     assert found == pytest.approx(epsilon, rel=0.005)
 
 
+@pytest.mark.slow
 def test_the_central_limit_is_below_what_is_proved():
     """Why no statement uses it: half of what an accountant proves."""
     few = TAN(0.01, 0.5, 500)

@@ -70,6 +70,7 @@ def test_recipe_says_if_every_norm_hurts(fitted):
     assert recipe.trials[4].clip_norm == 0.01
 
 
+@pytest.mark.slow
 def test_fits_clip_and_add_noise_as_each_step_says(fitted):
     found()
     noise = PRIVATE.planned(1000).releases[0].noise_multiplier

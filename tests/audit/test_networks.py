@@ -40,6 +40,7 @@ def make(noise_multiplier=1.0, **options):
     return DPSGDClassifier(noise_multiplier=noise_multiplier, **(settings | options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("user", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_replay_leaves_out_a_user_of_a_network(images, user, adjacency):

@@ -37,6 +37,7 @@ def make(noise_multiplier, **options):
     return DPAdamLinear(noise_multiplier=noise_multiplier, n_iter=10, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_random_labels_are_learned_without_noise_alone():
     """Fixed keys; without noise the accuracy is far above the limit."""

@@ -58,6 +58,7 @@ def test_plan_reads_public_features_before_it_prints(run):
     assert "no such file" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_samples", "warned"), [(100_001, True), (100_000, False)])
 def test_plan_and_tan_warn_of_a_large_delta(run, n_samples, warned):
     sentence = "warning: delta should be well below one over the number of records"

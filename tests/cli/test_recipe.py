@@ -89,6 +89,7 @@ def test_recipe_notices_links_to_private_images(
     assert "--public must hold no file of --data" in fails(*given, *SMALL)
 
 
+@pytest.mark.slow
 def test_recipe_says_that_other_values_should_be_tried(run, folder, plant, tmp_path):
     plant("fit on public records", lambda fits, name, _: fits._known.update(
         {name: [0.9 if "no clipping" in name else 0.2]}

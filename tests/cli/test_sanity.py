@@ -17,6 +17,7 @@ def test_sanity_passes_with_noise_and_draws(run, tmp_path):
     assert len(list(plots.glob("*.png"))) == 3
 
 
+@pytest.mark.slow
 def test_sanity_fails_without_noise(run):
     command = ("sanity", "--estimator", "DPLeastSquares", *FEW)
     status, out, err = run(*command, "--epsilon", "inf", "--set", "ridge=1e-3")

@@ -27,6 +27,7 @@ def test_tan_prints_json(run):
     assert warning.startswith("delta should be well below one over")
 
 
+@pytest.mark.slow
 def test_tan_warns_behind_the_wall(run):
     command = "tan --n 1000 --batch-size 10 --noise-multiplier 0.8 --steps 50".split()
     assert "warning: noise_multiplier should be >= 2" in run(*command)[1]

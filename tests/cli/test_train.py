@@ -241,6 +241,7 @@ def test_train_protects_users(folder, capsys):
     assert "without the user of the longest row" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_train_reads_large_folders_late(folder, plant):
     fits, fit = [], plant.genuine("fit of a network")
 

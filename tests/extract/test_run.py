@@ -103,6 +103,7 @@ def test_extract_refuses_to_continue_with_other_arguments(run, child, tmp_path):
     assert run(*DIGITS, "--crop", 8, "--overwrite", "--quiet", "--out", out)[0] == 0
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(
     ("limit", "stage"),

@@ -44,6 +44,7 @@ def data():
     return rng.normal(size=(12, 3)), np.arange(12) % 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", NETWORKS)
 def test_a_parameter_of_a_trainer_is_refused_or_gives_a_finite_fit(
     cls, data, tried, examples

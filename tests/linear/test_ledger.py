@@ -239,6 +239,7 @@ def test_grid_search_ends_where_the_budget_does(ledger, three_classes):
     assert ledger.spent.epsilon <= 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_fit_is_charged_if_it_drew(ledger, tmp_path, step):
     noise = tmp_path / "noise"

@@ -71,6 +71,7 @@ def kinds():
     return (rows[:300], y[:300]), (rows[1500:], y[1500:]), public | {"none": None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", TAKE_PUBLIC_ROWS)
 def test_public_rows_help_and_those_of_another_kind_do_not_harm(cls, kinds):
     train, test, public = kinds

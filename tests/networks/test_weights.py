@@ -148,6 +148,7 @@ def test_whole_networks_have_the_outputs_of_timm(name, twin, options, rngs):
     assert_outputs_are_those_of(theirs, ours, (64, 64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "twin"),
     [

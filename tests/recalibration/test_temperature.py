@@ -103,6 +103,7 @@ def test_a_record_moves_every_sum_by_at_most_one(sharp, plant):
         assert np.all(moved > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_noise_is_that_of_the_statement(sharp):
     """One step has two outcomes: balanced records give each half of the time.

@@ -177,10 +177,15 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
             f"{one.noise_multiplier:7.4g} {one.accuracy:9.4f}{best}"
         )
     lines += [f"warning: {sentence}" for sentence in _warnings(found)]
-    if not rows:
+    # what private records chose is for the eyes of their owner
+    if not rows and not args.tune_on_private_records:
         data = "IMAGES" if args.data is None else args.data
-        command = ["privfeat", "train", "--data", data, *words, "--out", "MODEL"]
-        lines.append(f"train with it:\n{shlex.join(command)}")
+        charged = words_of(args, "ledger", "dataset")
+        command = ["privfeat", "train", "--data", data, *charged, *words]
+        command += ["--out", "MODEL"]
+        lines.append(
+            f"{'trained' if args.data else 'train'} with it:\n{shlex.join(command)}"
+        )
     if args.tune_on_private_records:
         lines.append(_NOT_PRIVATE)
     return "\n".join(lines)

@@ -69,6 +69,7 @@ def test_routing_over_a_batch_moves_no_sum_by_more_than_declared(gated, network,
         assert replay(clf, *gated, record=record).ok
 
 
+@pytest.mark.slow
 def test_a_score_depends_on_its_record_alone(gated):
     X, y = gated
     clf = DPSGDClassifier(**TINY | {"model": Routed}).fit(X, y)

@@ -82,6 +82,7 @@ def test_a_shared_sum_is_that_of_its_own_parameters():
             np.testing.assert_array_equal(found[name], leaf, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 def test_a_second_fit_of_the_same_network_compiles_no_sum_again():
     X, y = np.random.default_rng(0).normal(size=(8, 3)), np.arange(8) % 2

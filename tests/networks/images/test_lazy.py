@@ -51,6 +51,7 @@ def test_a_folder_is_read_late_as_it_is_read_at_once(folder):
     np.testing.assert_array_equal(late.images, early.images)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"clipping": "adaptive"}])
 def test_a_fit_on_a_folder_is_that_on_its_images(folder, params):
     early, late = (read_folder(folder, size=4, lazy=lazy) for lazy in (False, True))

@@ -113,6 +113,7 @@ def test_gradients_that_are_not_clipped_break_the_bound(moves, plant):
     assert max(map(np.linalg.norm, moves())) > 1.1
 
 
+@pytest.mark.slow
 def test_the_statement_holds_one_release_a_step(records, released):
     clf = DPSGDClassifier(**ADAPTIVE).fit(*records)
     fixed = DPSGDClassifier(**TINY).fit(*records)

@@ -35,6 +35,7 @@ def test_a_finished_fit_is_returned_to_those_who_ask(tmp_path, records, drawn):
         make_classifier(tmp_path, learning_rate=0.5).restore()
 
 
+@pytest.mark.slow
 def test_a_finished_folder_answers_no_fit(tmp_path, records, drawn):
     """Neither of other records of that shape, nor of the same, nor uncharged."""
     path = tmp_path / "x.ledger"

@@ -80,6 +80,7 @@ def test_one_record_and_one_step_of_rate_one_are_a_step_of_dp_sgd(of_users, rele
     np.testing.assert_allclose(*released, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_updates_are_those_of_a_loop_over_users_epochs_and_batches(network):
     draw = np.random.default_rng(0)
     views = jnp.asarray(draw.normal(size=(2, 4, 2, 5)), jnp.float32)

@@ -10,6 +10,7 @@ from tests.networks.training.users import SMALL, norm_of, two_layers
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 
+@pytest.mark.slow
 def test_the_statement_is_of_users(of_users):
     X, y, users = of_users
     params = SMALL | {"expected_batch_size": 4, "n_iter": None, "epochs": 2}

@@ -25,6 +25,7 @@ from tests.networks.dying import make_charged, make_classifier, steps_in
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("optimizer", "n_draws"),
     [
@@ -97,6 +98,7 @@ def test_a_fit_that_goes_on_says_so(tmp_path, records, interrupted, capsys, plan
     assert "epsilon" not in shown  # it was charged before
 
 
+@pytest.mark.slow
 def test_going_on_with_other_data_moves_no_step_by_more_than_declared(
     tmp_path, records, interrupted
 ):

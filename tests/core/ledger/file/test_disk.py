@@ -174,6 +174,7 @@ def test_macos_empties_the_cache_of_its_drive(path, small, monkeypatch):
     assert set(asked) == {51}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bytes", [0, 1, 200, 511])
 def test_a_process_killed_at_any_call_leaves_every_charge(path, n_bytes):
     """The call that writes gets some bytes through, or none."""

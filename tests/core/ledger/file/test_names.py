@@ -72,6 +72,7 @@ def test_processes_under_two_names_never_exceed_the_budget(names):
     assert len(granted) > 3
 
 
+@pytest.mark.slow
 def test_a_kill_under_one_name_loses_nothing_under_the_other(names):
     """Killed at each step, under one name and then the other; and then it goes on."""
     first, second = names
