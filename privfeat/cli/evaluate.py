@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._types import ADJACENCIES
-from privfeat.cli.shared import files, options
+from privfeat.cli.shared import files, options, terminal
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 from privfeat.cli.shared.users import users_of
@@ -76,6 +76,12 @@ def run(args: Namespace) -> None:
             "names no users. Call privfeat.metrics.private_evaluation in Python."
         )
     groups = None if split is None else users_of(args, split, args.test)
+    if groups is None and getattr(model, "privacy_", None) is not None:
+        if model.privacy_.unit == "user" and args.groups is None:
+            terminal.warn(
+                "the model protects users, but each test record is protected on its "
+                "own. Name the users: by --users COLUMN of a table, or --groups."
+            )
     with files.output_folder(args.model):  # it can be written
         found = private_evaluation(
             model,

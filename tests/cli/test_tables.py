@@ -118,6 +118,11 @@ def test_evaluate_measures_on_a_table_and_protects_its_users(
     status, out, err = run("evaluate", *by_user)
     assert status == 0, err
     assert "unit: user" in out
+    model = folder / "by-user"
+    whose = ("--users", "patient", "--max-group-size", 2, "--out", model, "--quiet")
+    assert run(*fit(folder, *whose))[0] == 0
+    told = ("--model", model, "--test", folder / "test.csv")
+    assert "the model protects users, but each test record" in run("evaluate", *told)[2]
     assert "have a column 'doctor'" in fails("evaluate", *again, "--users", "doctor")
     assert "are for feature files" in fails("evaluate", *again, "--groups")
 
