@@ -7,9 +7,11 @@ becomes their path, since a site that is read offline does not hold them.
 
 import posixpath
 import re
+from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
+from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 # Page of the site -> document of the repository.
@@ -29,6 +31,9 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 WITH_FORMULAS = {"theory.md"}
+GLOSSARY = "glossary.md"
+# A word in code, a link, a picture, a heading, a tag or a formula is no first use.
+WORD = r"(?P<skip>```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<[^>]+>|\$[^$]+\$)"
 # The README's sections are the home page of the site.
 HOME = "README.md"
 
@@ -61,7 +66,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         relative = posixpath.relpath(found, posixpath.dirname(uri) or ".")
         return f"[{link['text']}]({relative}{link['anchor'] or ''})"
 
-    text = LINK.sub(led, markdown)
+    text = with_glossary(LINK.sub(led, markdown), uri)
     return FORMULA.sub(in_mathml, text) if uri in WITH_FORMULAS else text
 
 
@@ -73,3 +78,35 @@ def in_mathml(found: re.Match[str]) -> str:
         return f"<span>{convert(found['inline'])}</span>"
     shown = convert(found["block"], display="block")
     return f'<div style="overflow-x: auto">{shown}</div>'
+
+
+def glossary() -> dict[str, str]:
+    """Return the anchor of each word of the glossary, by the word in small letters."""
+    text = (Path(__file__).parent / GLOSSARY).read_text(encoding="utf-8")
+    anchors = {}
+    for section in text.split("\n## ")[1:]:
+        heading, _, rest = section.partition("\n\n")
+        anchor = slugify(heading, "-")
+        also = re.match(r"\*Also: (.*)\.\*", rest)
+        for word in [heading, *(also[1].split(", ") if also else [])]:
+            anchors[word.lower()] = anchor
+    return anchors
+
+
+def with_glossary(markdown: str, uri: str) -> str:
+    """Return the text of a page where first uses of words lead to the glossary."""
+    if uri in {GLOSSARY, *BESIDE} or uri.startswith("reference/"):
+        return markdown
+    anchors, seen = glossary(), set[str]()
+    page = posixpath.relpath(GLOSSARY, posixpath.dirname(uri) or ".")
+    words = "|".join(map(re.escape, sorted(anchors, key=len, reverse=True)))
+
+    def led(found: re.Match[str]) -> str:
+        anchor = anchors.get((found["word"] or "").lower())
+        if anchor is None or anchor in seen:
+            return found[0]
+        seen.add(anchor)
+        return f"[{found[0]}]({page}#{anchor})"
+
+    pattern = rf"{WORD}|(?<![\w/-])(?P<word>{words})(?P<plural>s?)(?![\w/-])"
+    return re.sub(pattern, led, markdown, flags=re.S | re.M | re.I)

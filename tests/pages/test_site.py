@@ -1,5 +1,6 @@
 """The site: all that is public is in its reference, and it builds without a warning."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -37,6 +38,36 @@ def test_public_names_are_in_the_reference(package):
         and all(getattr(module, name) is not thing for thing in shown)
     ]
     assert missing == []
+
+
+@pytest.fixture(scope="module")
+def site():
+    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "docs/site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_first_use_of_a_word_leads_to_the_glossary(site):
+    text = "# Epsilon\n\n`epsilon` is [epsilon](e.md). Epsilons, and epsilon.\n"
+    linked = site.with_glossary(text, "guides/a.md")
+    assert linked.count("glossary.md") == 1
+    assert linked.endswith("[Epsilons](../glossary.md#epsilon), and epsilon.\n")
+
+
+def test_words_of_more_than_one_entry_lead_to_the_longest(site):
+    linked = site.with_glossary("Gaussian DP and DP.", "index.md")
+    assert "[Gaussian DP](glossary.md#gaussian-differential-privacy)" in linked
+    assert "[DP](glossary.md#differential-privacy)" in linked
+
+
+def test_glossary_names_each_word_once(site):
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == sorted(headings, key=lambda h: site.slugify(h, "-"))
+    assert set(site.glossary().values()) == {
+        site.slugify(heading, "-") for heading in headings
+    }
 
 
 @pytest.mark.slow
