@@ -164,13 +164,13 @@ def test_the_conversion_rounds_up(order):
     assert exact <= found <= exact * (1 + 2e-12)
 
 
-@pytest.mark.parametrize("epsilon", [math.nan, -1.0])
+@pytest.mark.parametrize("epsilon", [math.nan, -0.5, -1.0])
 def test_epsilon_fails_closed(monkeypatch, epsilon):
     monkeypatch.setattr(rdp, "compute_epsilon", lambda *_: (epsilon, 2.0))
     assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
 
 
-@pytest.mark.parametrize("divergence", [-1.0, math.nan])
+@pytest.mark.parametrize("divergence", [-0.5, -1.0, math.nan])
 def test_epsilon_takes_no_divergence_of_zero(monkeypatch, divergence):
     """dp-accounting makes an epsilon of 0 of them."""
 
