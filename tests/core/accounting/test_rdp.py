@@ -170,7 +170,7 @@ def test_epsilon_fails_closed(monkeypatch, epsilon):
     assert rdp_epsilon(GaussianDpEvent(1.0), 1e-5) == math.inf
 
 
-@pytest.mark.parametrize("divergence", [-0.5, -1.0, math.nan])
+@pytest.mark.parametrize("divergence", [0.0, -0.5, -1.0, math.nan])
 def test_epsilon_takes_no_divergence_of_zero(monkeypatch, divergence):
     """dp-accounting makes an epsilon of 0 of them."""
 
