@@ -73,7 +73,7 @@ class Banded:
 
     Examples
     --------
-    >>> Banded((0.8, 0.6)).participations(5)
+    >>> Banded((0.75, 0.5)).participations(5)
     3
     """
 
