@@ -123,7 +123,7 @@ def with_fresh_noise(
 ) -> list[Recorded]:
     """Return the calls with the independent noise that correlated noise is made of.
 
-    That is ``z = C w`` (`privfeat.core.accounting.strategy`), of a fit in one run.
+    That is ``z = C w`` (`privfeat.core.bounds.strategy`), of a fit in one run.
     """
     strategies = {record.name: record.strategy for record in statement.releases}
     past: dict[str, list[NDArray[np.float64]]] = {}

@@ -25,7 +25,7 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         (Choquette-Choo et al. 2023), so that steps add up to less noise, and a record
         has a turn in every ``bands``-th step alone. It pays for small batches and large
         epsilons, with ``optimizer="sgd"`` best. In one process. See
-        `privfeat.core.accounting.strategy`.
+        `privfeat.core.bounds.strategy`.
     bands : int, optional
         For banded noise, from 1, which is independent noise, to 256: so many copies of
         the parameters are kept. At most ``n_samples / expected_batch_size``. Default:

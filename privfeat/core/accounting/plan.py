@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat._types import Accounting, Adjacency
-from privfeat.core.accounting.strategy import Banded
 from privfeat.core.bounds import sensitivity
+from privfeat.core.bounds.strategy import Banded
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
 if TYPE_CHECKING:

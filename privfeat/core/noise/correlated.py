@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
-from privfeat.core.accounting.strategy import Banded
+from privfeat.core.bounds.strategy import Banded
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.exceptions import PrivacyError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privfeat.core.accounting.plan import ReleaseRecord
-from privfeat.core.accounting.strategy import Banded
+from privfeat.core.bounds.strategy import Banded
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1

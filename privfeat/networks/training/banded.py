@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.accounting.strategy import Banded
+from privfeat.core.bounds.strategy import Banded
 
 Noise = Literal["independent", "banded"]
 _TRIED = (1, 2, 4, 8, 16, 32)

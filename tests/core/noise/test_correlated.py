@@ -8,14 +8,14 @@ from scipy import stats
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.accounting.strategy import Banded
+from privfeat.core.bounds.strategy import Banded
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
-from tests.core.accounting.test_strategy import matrix
+from tests.core.bounds.test_strategy import matrix
 
 STRATEGY = Banded((0.8, 0.5, 0.3))
 N_STEPS, N_NUMBERS = 8, 20_000

@@ -12,7 +12,7 @@ from privfeat.audit.noise_check import check_noise
 from privfeat.audit.recorder import recording
 from privfeat.audit.replay import replay
 from privfeat.core.accounting.plan import Query
-from privfeat.core.accounting.strategy import Banded
+from privfeat.core.bounds.strategy import Banded
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.networks.training.banded import (

@@ -10,7 +10,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDp
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import PlannedRelease, Query
-from privfeat.core.accounting.strategy import MOST_BANDS, Banded
+from privfeat.core.bounds.strategy import MOST_BANDS, Banded
 from privfeat.exceptions import UnsupportedEventError
 
 BELOW = 1.0 - 2.0**-50
