@@ -56,8 +56,9 @@ def _squared_mu(release: ReleaseRecord) -> float:
         return math.inf
     inverse = 1.0 / release.noise_multiplier
     square, prob = inverse * inverse, release.sampling_prob
+    count = release.planned().query.participations
     if prob == 1.0:
-        return release.count * square
+        return count * square
     if square > _LARGEST_EXPONENT:
         return math.inf
-    return release.count * prob * prob * math.expm1(square)
+    return count * prob * prob * math.expm1(square)

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,11 +113,32 @@ def check_noise(
     check_between("rate", rate, 0.0, 1.0)
     with recording() as recorder:
         audited = fit_copy(estimator, X, y, groups)
-    return NoiseResult(
-        noise_checks(audited.privacy_, recorder.calls),
-        repetition_p_value(recorder.calls),
-        rate,
-    )
+    calls = with_fresh_noise(audited.privacy_, recorder.calls)
+    checks = noise_checks(audited.privacy_, calls)
+    return NoiseResult(checks, repetition_p_value(calls), rate)
+
+
+def with_fresh_noise(
+    statement: PrivacyStatement, calls: Sequence[Recorded]
+) -> list[Recorded]:
+    """Return the calls with the independent noise that correlated noise is made of.
+
+    That is ``z = C w`` (`privfeat.core.bounds.strategy`), of a fit in one run.
+    """
+    strategies = {record.name: record.strategy for record in statement.releases}
+    past: dict[str, list[NDArray[np.float64]]] = {}
+    found = []
+    for call in calls:
+        strategy = strategies.get(call.name)
+        if strategy is not None:
+            noises = [call.noise, *past.get(call.name, [])][: strategy.bands]
+            past[call.name] = noises
+            pairs = zip(strategy.coefficients, noises, strict=False)
+            fresh = sum((part * noise for part, noise in pairs), start=0.0 * call.noise)
+            release = replace(call.release, value=call.exact + fresh)
+            call = replace(call, release=release)
+        found.append(call)
+    return found
 
 
 def noise_checks(

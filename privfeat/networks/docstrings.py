@@ -20,6 +20,17 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     accounting : {{"exact", "zcdp", "pld", "rdp"}}, optional
         How noise converts to (epsilon, delta). Batches need ``"pld"``, the default, or
         ``"rdp"``: a few percent more, in milliseconds. Full ones: ``"exact"``.
+    noise : {{"independent", "banded"}}, default="independent"
+        ``"banded"``: the noise of a step takes back part of that of the steps before
+        (Choquette-Choo et al. 2023), so that steps add up to less noise, and a record
+        has a turn in every ``bands``-th step alone. It pays for small batches and large
+        epsilons, with ``optimizer="sgd"`` best. In one process. See
+        `privfeat.core.bounds.strategy`.
+    bands : int, optional
+        For banded noise, from 1, which is independent noise, to 256: so many copies of
+        the parameters are kept. At most ``n_samples / expected_batch_size``. Default:
+        the power of two, up to 32, at which prefix sums of gradients have the least
+        noise.
     epochs : float, default=10.0
         Steps are ``epochs * n_samples / expected_batch_size``, rounded up.
     n_iter : int, optional
@@ -132,7 +143,9 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         it holds a finished fit, ``fit`` is an error, and ``restore()`` returns it. Of
         several processes the first alone uses it.
     checkpoint_every : int, default=100
-        Steps between checkpoints; there is one at the end as well.
+        Steps between checkpoints; there is one at the end as well. With banded noise
+        rounded up to a multiple of ``bands``. Noise after a checkpoint takes nothing
+        back of that before it, so that a checkpoint need not hold noise.
     on_step : callable, optional
         Called as ``on_step(step, model)`` after each step, from 1 on, but with
         ``checkpoint_dir`` after each checkpoint: steps that are lost with a process are
@@ -151,7 +164,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
 _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients,
     in units of the clip norm, with Gaussian noise of stddev ``noise_multiplier``;
     Poisson sampling is accounted by privacy loss distributions. An empty sample takes a
-    noisy step too. With groups, updates of users stand for gradients of records.
+    noisy step too. With banded noise that is the stddev of the independent noise which
+    it is made of. With groups, updates of users stand for gradients of records.
 
     **Public.** See ``privacy_.public``.
 

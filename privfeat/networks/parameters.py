@@ -29,6 +29,7 @@ from privfeat.networks.engine.choice import Engine
 from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_clip_norm
 from privfeat.networks.images.augment import Augmentation, voted
 from privfeat.networks.training.adaptive import NormBounds
+from privfeat.networks.training.banded import Noise, banded
 from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import (
@@ -45,6 +46,7 @@ Clipping = Literal["fixed", "adaptive"]
 _LOCAL_RATE = 0.1
 _DEFAULT_OPTIMIZERS: dict[Unit, str] = {"record": "adam", "user": "sgd"}
 _CHOICES = {
+    "noise": get_args(Noise),
     "clipping": get_args(Clipping),
     "clip_factor": get_args(ClipFactor),
     "clip_style": get_args(ClipStyle),
@@ -54,6 +56,7 @@ _CHOICES = {
 # Whole numbers from 1 up to these, and those that may be None as well.
 _COUNTS = {"n_copies": 1024, "n_votes": 1024, "local_epochs": 10**4}
 _OPTIONAL_COUNTS = {
+    "bands": 256,
     "n_iter": 10**7,
     "microbatch_size": 2**16,
     "max_group_size": 2**20,
@@ -70,6 +73,8 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     noise_multiplier: float | None = None
     adjacency: Adjacency = "add_remove"
     accounting: Accounting | None = None
+    noise: Noise = "independent"
+    bands: int | None = None
     epochs: float = 10.0
     n_iter: int | None = None
     expected_batch_size: float | None = 256
@@ -124,6 +129,9 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
         if self.expected_batch_size is not None:
             check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
+        if self.bands is not None and self.noise != "banded":
+            message = f"noise must be 'banded' with bands, got {self.noise!r}. Pass it."
+            raise ValueError(message)
         self._check_clipping()
         check_bool("trust_model", self.trust_model)
         self._average()
@@ -219,12 +227,11 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     def _local_training(self) -> LocalTraining:
         """Return what users do with their records."""
         n_records = int(self.max_group_size or 1)
-        rate = self.local_learning_rate
         return LocalTraining(
             max_group_size=n_records,
             epochs=int(self.local_epochs),
             batch_size=min(int(self.local_batch_size or n_records), n_records),
-            learning_rate=_LOCAL_RATE if rate is None else float(rate),
+            learning_rate=float(self.local_learning_rate or _LOCAL_RATE),
         )
 
     def _schedule(self, n_units: int) -> tuple[int, float]:
@@ -253,14 +260,12 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
             and not check_real("noise_multiplier", noise, low=0.0, high=1e6)
         ):
             epsilon, noise = math.inf, None  # without noise there is no other
-        plan = plan_releases(
-            [query],
-            epsilon=epsilon,
-            delta=self.delta,
-            noise_multiplier=noise,
-            accounting=self.accounting or ("pld" if share < 1.0 else "exact"),
-            adjacency=self.adjacency,
-        )
+        budget: dict[str, Any] = {"epsilon": epsilon, "noise_multiplier": noise}
+        budget |= {"delta": self.delta, "adjacency": self.adjacency}
+        if self.noise == "banded":
+            query = banded(query, self.bands, **budget)
+        accounting = self.accounting or ("pld" if query.sampling_prob < 1 else "exact")
+        plan = plan_releases([query], accounting=accounting, **budget)
         return plan, n_iter, batch_size
 
     def _optimizer(

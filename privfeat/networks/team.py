@@ -41,6 +41,11 @@ def check_same_training(
     PrivacyError, ValueError
         As `check_team`, and if processes have other devices, or users of records.
     """
+    if estimator.noise != "independent":
+        raise ValueError(
+            "noise must be 'independent' in several processes, got "
+            f"{estimator.noise!r}. Fit in one."
+        )
     team, units, optimizer = trainer.team, trainer.units, trainer.optimizer
     devices = jax.local_devices()
     kinds = f"{len(devices)} x {devices[0].device_kind} {trainer.microbatch_size}"

@@ -50,7 +50,9 @@ def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
             if statement.accounting != "rdp":
                 epsilon = pld_epsilon(statement.event(), delta)
         else:
-            costs = [r.count / r.noise_multiplier**2 for r in statement.releases]
+            often = [r.planned().query.participations for r in statement.releases]
+            squares = [r.noise_multiplier**2 for r in statement.releases]
+            costs = [n / square for n, square in zip(often, squares, strict=True)]
             mu = math.sqrt(math.fsum(costs))
             if statement.mu is None or not statement.mu >= mu * least:
                 return False

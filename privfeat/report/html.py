@@ -182,7 +182,8 @@ def _part(record: ReleaseRecord) -> str:
     if record.sampling_prob < 1.0:
         sampled = f"sampling_probability={record.sampling_prob!r}"
         event = f"PoissonSampledDpEvent({sampled}, event={event})"
-    return f"SelfComposedDpEvent(event={event}, count={record.count})"
+    count = record.planned().query.participations
+    return f"SelfComposedDpEvent(event={event}, count={count})"
 
 
 def _spaced(value: Any) -> Any:

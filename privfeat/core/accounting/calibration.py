@@ -68,11 +68,11 @@ def plan_releases(
 
     Notes
     -----
-    Query ``q`` with ``count_q`` releases has the share ``f_q`` of rho: by default
-    ``count_q weight_q`` over the sum of these products. Each of its releases gets
-    ``mu_q**2 = f_q mu**2 / count_q``. These squares sum to ``mu**2``, so the releases
-    compose adaptively to ``mu``-GDP (Dong, Roth & Su 2022, Corollary 2) and ``mu**2 /
-    2``-zCDP (Bun & Steinke 2016, Lemma 1.7).
+    Query ``q`` with ``count_q`` releases, or participations with a strategy, has the
+    share ``f_q`` of rho: by default ``count_q weight_q`` over the sum of these
+    products. Each of its releases gets ``mu_q**2 = f_q mu**2 / count_q``. These squares
+    sum to ``mu**2``, so the releases compose adaptively to ``mu``-GDP (Dong, Roth & Su
+    2022, Corollary 2) and ``mu**2 / 2``-zCDP (Bun & Steinke 2016, Lemma 1.7).
     """
     check_choice("accounting", accounting, ACCOUNTINGS)
     check_choice("adjacency", adjacency, ADJACENCIES)
@@ -138,7 +138,7 @@ def plan_releases(
     for query in queries:
         multiplier = check_real(
             f"noise multiplier of {query.name}",
-            math.sqrt(query.count / shares[query.name]) / mu * _ROUND_UP,
+            math.sqrt(query.participations / shares[query.name]) / mu * _ROUND_UP,
             low=1e-6,
             high=1e6,
             remedy="Change the budget or the number of releases.",
@@ -156,7 +156,7 @@ def budget_shares(
     """Return the part of rho of each query, by its name: as given, or by weight."""
     if budget_split is None:
         total = _total_weight(queries)
-        return {query.name: query.count * query.weight / total for query in queries}
+        return {q.name: q.participations * q.weight / total for q in queries}
     names = [query.name for query in queries]
     if not isinstance(budget_split, Mapping):
         raise TypeError(f"budget_split must be a mapping, got {budget_split!r}.")
@@ -176,4 +176,4 @@ def budget_shares(
 
 
 def _total_weight(queries: Sequence[Query]) -> float:
-    return math.fsum(query.count * query.weight for query in queries)
+    return math.fsum(query.participations * query.weight for query in queries)

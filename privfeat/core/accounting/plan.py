@@ -1,19 +1,18 @@
 """What a fit will release, with how much noise, at what cost: immutable records.
 
 A fit declares its statistics as `Query` objects. ``calibration.plan_releases`` turns
-them and the user's budget into a `ReleasePlan` before any data is read, and only the
-plan's releases can be drawn (see ``gaussian_mechanism``). The statement of the fit
-holds a `ReleaseRecord` of each.
+them and a budget into a `ReleasePlan` before any data is read. Only its releases can be
+drawn (``gaussian_mechanism``); the statement of the fit has a `ReleaseRecord` of each.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from privfeat._checks import check_int, check_positive, check_real
 from privfeat._types import Accounting, Adjacency
 from privfeat.core.bounds import sensitivity
+from privfeat.core.bounds.strategy import Banded
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
 if TYPE_CHECKING:
@@ -38,6 +37,10 @@ class Query:
         Part of rho that one release gets, relative to the others; > 0.
     clipped : bool
         Whether the bound is of sums clipped by user (`ExactSum.users`).
+    strategy : Banded, optional
+        How noise is correlated; ``sampling_prob`` is then that of a record in its turn.
+    participations : int
+        In how many releases a record can be.
     """
 
     name: str
@@ -47,18 +50,23 @@ class Query:
     sampling_prob: float = 1.0
     weight: float = 1.0
     clipped: bool = False
+    strategy: Banded | None = None
+    participations: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Check all ranges: a sensitivity of 0 or NaN would mean no noise."""
         check_positive("l2_sensitivity", self.l2_sensitivity)
         check_int("count", self.count, low=1)
-        check_int("n_blocks", self.n_blocks, low=1)
+        how = self.strategy
+        check_int("n_blocks", self.n_blocks, low=1, high=1 if how else 2**31 - 1)
         check_real("sampling_prob", self.sampling_prob, low=1e-9, high=1.0)
         check_positive("weight", self.weight)
+        often = self.count if how is None else how.participations(self.count)
+        object.__setattr__(self, "participations", often)
 
     def per_user(self, most: int, *, clipped: bool = False) -> "Query":
         """Return the query for neighbours that differ in all records of one user."""
-        if self.sampling_prob < 1.0:
+        if self.sampling_prob < 1.0 or self.strategy is not None:
             raise UnsupportedEventError(
                 "sampling_prob must be 1 with groups, because records of a user are "
                 f"not sampled together, got {self.sampling_prob!r}. Pass 1."
@@ -81,14 +89,9 @@ class PlannedRelease:
 
     def record(self) -> "ReleaseRecord":
         """Return what a privacy statement says of the release."""
-        return ReleaseRecord(
-            name=self.query.name,
-            count=self.query.count,
-            l2_sensitivity=self.query.l2_sensitivity,
-            noise_multiplier=self.noise_multiplier,
-            noise_stddev=self.noise_stddev,
-            sampling_prob=self.query.sampling_prob,
-        )
+        query, noise = self.query, (self.noise_multiplier, self.noise_stddev)
+        drawn = *noise, query.sampling_prob, query.strategy
+        return ReleaseRecord(query.name, query.count, query.l2_sensitivity, *drawn)
 
     def event(self) -> "DpEvent":
         """Return the dp-accounting event of all ``count`` releases."""
@@ -99,7 +102,7 @@ class PlannedRelease:
         event: DpEvent = dp.GaussianDpEvent(float(self.noise_multiplier))
         if self.query.sampling_prob < 1.0:
             event = dp.PoissonSampledDpEvent(self.query.sampling_prob, event)
-        return dp.SelfComposedDpEvent(event, self.query.count)
+        return dp.SelfComposedDpEvent(event, self.query.participations)
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class ReleaseRecord:
 
     Attributes
     ----------
-    name, count, l2_sensitivity, sampling_prob
+    name, count, l2_sensitivity, sampling_prob, strategy
         As of the `Query`.
     noise_multiplier : float
         Finite and >= 0; 0 without privacy.
@@ -122,6 +125,7 @@ class ReleaseRecord:
     noise_multiplier: float
     noise_stddev: float
     sampling_prob: float
+    strategy: Banded | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -132,15 +136,9 @@ class ReleaseRecord:
 
     def planned(self) -> PlannedRelease:
         """Return the release as it was planned, but for blocks and weight."""
-        query = Query(self.name, self.l2_sensitivity, self.count, 1, self.sampling_prob)
+        drawn = 1, self.sampling_prob, 1.0, False, self.strategy
+        query = Query(self.name, self.l2_sensitivity, self.count, *drawn)
         return PlannedRelease(query, self.noise_multiplier)
-
-
-def composed_event(releases: Sequence[PlannedRelease]) -> "DpEvent":
-    """Return the dp-accounting event of a fit that draws these releases."""
-    from dp_accounting import ComposedDpEvent
-
-    return ComposedDpEvent([release.event() for release in releases])
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,9 @@ class ReleasePlan:
 
     def event(self) -> "DpEvent":
         """Return the dp-accounting event of the whole fit."""
-        return composed_event(self.releases)
+        from dp_accounting import ComposedDpEvent
+
+        return ComposedDpEvent([release.event() for release in self.releases])
 
     def __getitem__(self, name: str) -> PlannedRelease:
         """Return the planned release of the query called ``name``."""

@@ -9,6 +9,7 @@ from privfeat._checks import check_choice
 from privfeat._types import ARITHMETICS, Arithmetic
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise import discrete, draws
+from privfeat.core.noise.correlated import CorrelatedNoise
 from privfeat.core.noise.exact import noisy_total
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import OBSERVER, Sampler, not_left_out
@@ -48,8 +49,18 @@ class GaussianMechanism:
         self.noise_stddevs = {each.name: each.noise_stddev for each in plan.records}
         self._sampling = {each.name: each.sampling_prob for each in plan.records}
         queries = [release.query for release in plan.releases]
-        self._blocks_left = Counter({q.name: q.count * q.n_blocks for q in queries})
+        self._counts = {q.name: q.count * q.n_blocks for q in queries}
+        self._blocks_left = Counter(self._counts)
         self._clipped = {q.name for q in queries if q.clipped}
+        self._correlated = {
+            q.name: CorrelatedNoise(q.strategy)
+            for q in queries
+            if q.strategy is not None
+        }
+        if self._correlated and (self._exact or self._team.size > 1):
+            raise PrivacyError(
+                "correlated noise must be of arithmetic='float64', in one process."
+            )
 
     def release(
         self, name: str, exact: ExactSum, *, symmetric: bool = False
@@ -98,6 +109,9 @@ class GaussianMechanism:
                 value = draws.symmetric_gaussian(key, shape[0], stddev)
             else:
                 value = draws.gaussian(key, shape, stddev)
+            if name in self._correlated:
+                value = self._correlated[name].next(value)
+                stddev *= self._correlated[name].stddev
             value += exact.value
         if team.size > 1:
             value = team.from_first(value, f"release of {name}", exact.grid_step)
@@ -117,20 +131,55 @@ class GaussianMechanism:
                 f"{self._blocks_left[name]}, as planned, got {count!r}."
             )
         self._blocks_left[name] -= count
+        self.restart(name)
+
+    def restart(self, name: str) -> None:
+        """Begin a stretch (``strategy``) of a query whose noise is correlated.
+
+        Nothing has to be kept of releases before it by who goes on with the fit. It is
+        a PrivacyError within a cycle of turns.
+        """
+        correlated = self._correlated.get(name)
+        if correlated is None:
+            return
+        if self._drawn(name) % correlated.strategy.bands:
+            raise PrivacyError(
+                f"correlated noise of {name} must begin anew after a multiple of "
+                f"{correlated.strategy.bands} releases, got {self._drawn(name)}."
+            )
+        correlated.restart()
+
+    def whole_cycles(self, name: str, count: int) -> int:
+        """Return ``count``, rounded up to releases after which `restart` may be."""
+        correlated = self._correlated.get(name)
+        bands = 1 if correlated is None else correlated.strategy.bands
+        return -(-count // bands) * bands
+
+    def _drawn(self, name: str) -> int:
+        """Return how many releases of a query of one block were drawn."""
+        return self._counts[name] - self._blocks_left[name]
 
     def sampler(self, name: str) -> Sampler | None:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
         It maps a number of records to a fresh mask, with the probability of the plan:
         what is accounted is what is drawn, but for the rounding that `Query` states.
+        Where noise is correlated, records take turns.
         """
-        probability = self._sampling[name]
+        probability, correlated = self._sampling[name], self._correlated.get(name)
 
         def sample(n: int) -> Bool[np.ndarray, " n"]:
             if self._exact:
                 return discrete.bernoulli(self._keys, n, probability)
             return draws.bernoulli(self._keys.draw_noise_key(), n, probability)
 
+        def sample_in_turn(n: int) -> Bool[np.ndarray, " n"]:
+            assert correlated is not None  # as below
+            turns = correlated.whose_turn(self._keys, n, self._drawn(name))
+            return np.asarray(sample(n) & turns)
+
+        if correlated is not None:
+            return not_left_out(sample_in_turn)
         return not_left_out(sample if probability < 1.0 else None)
 
     def check_complete(self) -> None:

@@ -17,7 +17,7 @@ from privfeat._types import (
     Unit,
 )
 from privfeat._version import __version__
-from privfeat.core.accounting.plan import ReleasePlan, ReleaseRecord, composed_event
+from privfeat.core.accounting.plan import ReleasePlan, ReleaseRecord
 from privfeat.core.statement import serialization
 from privfeat.core.statement.selection import Selection
 from privfeat.core.statement.words import words
@@ -151,7 +151,9 @@ class PrivacyStatement:
         """
         if self.selection is not None:
             return self.selection.event()
-        return composed_event([record.planned() for record in self.releases])
+        from dp_accounting import ComposedDpEvent
+
+        return ComposedDpEvent([each.planned().event() for each in self.releases])
 
     def to_json(self) -> str:
         """Return the statement as JSON, as ``statement.schema.json`` describes it."""
@@ -172,7 +174,7 @@ class PrivacyStatement:
         try:
             fields = serialization.loads(text)
             fields["releases"] = tuple(
-                ReleaseRecord(**record) for record in fields["releases"]
+                serialization.release_of(record) for record in fields["releases"]
             )
             fields["public"] = tuple(fields["public"])
             if "selection" in fields:

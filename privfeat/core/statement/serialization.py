@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from privfeat.core.accounting.plan import ReleaseRecord
+from privfeat.core.bounds.strategy import Banded
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
@@ -42,13 +44,25 @@ def loads(text: str) -> dict[str, Any]:
     return fields
 
 
+def release_of(fields: dict[str, Any]) -> ReleaseRecord:
+    """Return a release; what it is made of is a TypeError or ValueError if it is none.
+
+    Only releases with correlated noise have a strategy.
+    """
+    if "strategy" in fields:
+        fields = fields | {"strategy": Banded(**fields["strategy"])}
+    return ReleaseRecord(**fields)
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"JSON must not hold {name}.")
 
 
 def _encode(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _encode(item) for key, item in value.items()}
+        independent = ("strategy", None)
+        kept = [each for each in value.items() if each != independent]
+        return {key: _encode(item) for key, item in kept}
     if isinstance(value, list | tuple):
         return [_encode(item) for item in value]
     if isinstance(value, np.generic):

@@ -19,6 +19,7 @@ _NOISE: dict[Arithmetic, str] = {
     "float64": "Gaussian noise",
     "exact": "discrete Gaussian noise on whole sums, arithmetic='exact'",
 }
+_BANDED = " of a record in its turn, one release in {}; banded noise"
 _NEIGHBOURS: dict[tuple[Unit, Adjacency], str] = {
     ("record", "add_remove"): "one record is present in one data set and absent from "
     "the other",
@@ -78,6 +79,7 @@ def words(
         f"{rounded_down(record.noise_multiplier)}, "
         f"L2 sensitivity {record.l2_sensitivity:.6g}"
         + (f", sampling {record.sampling_prob:g}" if record.sampling_prob < 1 else "")
+        + ("" if record.strategy is None else _BANDED.format(record.strategy.bands))
         for record in releases
     ]
     lines += ["  assumed public:", *(f"    - {fact}" for fact in public)]

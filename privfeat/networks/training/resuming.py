@@ -94,13 +94,18 @@ def run_to_end(
         telling = agreed(team, "say what the fit costs", told)
         with fit.drawing(**charge) as mechanism, telling:
             mechanism.count_as_drawn(GRADIENT, state.step)
+            every = estimator.checkpoint_every
+            if is_kept:
+                every = mechanism.whole_cycles(GRADIENT, every)
             numbers = steps("gradients", n_iter, done=state.step)
             for state in trainer.run(mechanism, state, numbers):  # noqa: B020
                 last = state.step == n_iter
-                due = last or state.step % estimator.checkpoint_every == 0
+                due = last or state.step % every == 0
                 if is_kept and due:
                     keep = partial(_keep, checkpoints, state, trainer, fit.charge, last)
                     by_first(team, "write a checkpoint", keep)
+                    if not last:
+                        mechanism.restart(GRADIENT)
                 # what is lost is made again, and must not have been seen
                 if is_shown and (due or not is_kept):
                     show = partial(_show, estimator, state, fitted)
