@@ -87,7 +87,8 @@ RULES = {
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
     "privfeat/preprocessing": rule(
-        ["sklearn"], ours=SHARED | {"privfeat.data", "privfeat.preprocessing"}
+        ["sklearn"],
+        ours=OF_ESTIMATORS | {"privfeat.preprocessing", "privfeat.solvers"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
