@@ -7,6 +7,9 @@ from privfeat.persistence.model_folder import Arrays, PathLike, damaged
 # The fitted arrays of each step, with a letter for each axis: those of one letter are
 # equally long, and ``d`` is the number of features.
 STEPS = {
+    "DPPCA": {"components_": "kd", "explained_variance_ratio_": "k", "mean_": "d"},
+    "DPClassCounts": {"classes_": "m", "counts_": "m", "class_prior_": "m"},
+    "DPQuantiles": {"quantiles_": "qd", "cdf_": "dc"},
     "DPStandardScaler": {"mean_": "d", "var_": "d", "scale_": "d"},
 }
 # What is above 0: transforms divide by it.

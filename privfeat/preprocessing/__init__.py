@@ -11,12 +11,23 @@ from privfeat.preprocessing.columns_file import (
 from privfeat.preprocessing.public_columns import PublicColumns
 
 if TYPE_CHECKING:
+    from privfeat.preprocessing.class_counts import DPClassCounts
+    from privfeat.preprocessing.pca import DPPCA
+    from privfeat.preprocessing.quantiles import DPQuantiles
     from privfeat.preprocessing.standard_scaler import DPStandardScaler
 
 # They import JAX, which takes long: only when a name is first used.
-_HOMES = {"DPStandardScaler": "standard_scaler"}
+_HOMES = {
+    "DPPCA": "pca",
+    "DPClassCounts": "class_counts",
+    "DPQuantiles": "quantiles",
+    "DPStandardScaler": "standard_scaler",
+}
 
 __all__ = [
+    "DPPCA",
+    "DPClassCounts",
+    "DPQuantiles",
     "DPStandardScaler",
     "PublicColumns",
     "draft_columns",

@@ -101,6 +101,7 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
             forget=self._learned,
             unit="record" if users is None else "user",
             arithmetic=self.arithmetic,
+            classes_read=self._reads_classes(),
         )
         counted = np.ones(n_records, bool)
         if users is not None:
@@ -150,17 +151,18 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
         """Return the smallest grid step of the sums that a query releases."""
 
     @abstractmethod
-    def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
+    def _records(self, X: Any, y: Any) -> tuple[Any, int]:
         """Return what is learned of, checked, and the number of records."""
 
     @abstractmethod
     def _learn(
-        self,
-        mechanism: GaussianMechanism,
-        records: NDArray[Any],
-        counted: NDArray[np.bool_],
+        self, mechanism: GaussianMechanism, records: Any, counted: NDArray[np.bool_]
     ) -> None:
         """Draw what is planned, of the records that count, and set what follows."""
+
+    def _reads_classes(self) -> bool:
+        """Return whether labels are read to find the classes."""
+        return False
 
     def _facts(self) -> Sequence[str]:
         """Return what the guarantee assumes beside what it always does."""

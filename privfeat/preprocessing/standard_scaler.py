@@ -100,7 +100,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
     >>> from privfeat.preprocessing import DPStandardScaler
     >>> X = np.random.default_rng(0).normal([20, 1000], [2, 100], size=(20_000, 2))
     >>> bounds = [0, 0], [50, 3000]
-    >>> scaler = DPStandardScaler(epsilon=1, bounds=bounds, random_state=0).fit(X)
+    >>> scaler = DPStandardScaler(epsilon=1, bounds=bounds).fit(X)
     >>> scaler.mean_.round(-1).tolist(), scaler.privacy_.epsilon
     ([20.0, 1000.0], 1.0)
     """

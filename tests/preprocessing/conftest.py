@@ -6,6 +6,9 @@ import pytest
 from privfeat import preprocessing
 
 OPTIONS = {
+    "DPClassCounts": {"classes": (0, 1, 2)},
+    "DPPCA": {"clip_norm": 1.0},
+    "DPQuantiles": {},
     "DPStandardScaler": {"bounds": (-1.0, 1.0)},
 }
 

@@ -32,7 +32,9 @@ def fitted_values(step):
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_step_passes_every_check_of_sklearn(step):
-    results = check_estimator(step(), on_fail=None, on_skip=None)
+    one = step()
+    one = one.set_params(classes=None) if hasattr(one, "classes") else one
+    results = check_estimator(one, on_fail=None, on_skip=None)
     failed = {r["check_name"]: r["exception"] for r in results if r["exception"]}
     assert failed.keys() <= {"check_array_api_input"}, failed
 
@@ -117,6 +119,8 @@ def test_ledger_is_charged_once_and_refuses_what_is_spent(step, records, ledger)
 def test_bad_records_are_refused_before_the_charge(step, records, ledger):
     X, y = records
     one = step(ledger=ledger)
+    if not hasattr(one, "transform"):
+        pytest.skip("reads labels alone")
     for bad in (np.nan, np.inf):
         rows = X.copy()
         rows[7, 1] = bad
@@ -170,7 +174,7 @@ def test_statement_names_what_is_public(step, records):
     one = step(adjacency="replace_one", max_group_size=2).fit(*records, groups=USERS)
     said = " ".join(one.privacy_.public)
     assert one.privacy_.unit == "user"
-    for words in ("values are finite", "at most 2 count", "number of users"):
+    for words in ("all constructor", "at most 2 count", "number of users"):
         assert words in said
 
 
