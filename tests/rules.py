@@ -87,17 +87,28 @@ RULES = {
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
     "privfeat/preprocessing": rule(
-        ["sklearn"], ours=SHARED | {"privfeat.data", "privfeat.preprocessing"}
+        ["jax", "sklearn"],
+        ours=OF_ESTIMATORS | {"privfeat.preprocessing", "privfeat.solvers"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
         ours=OF_ESTIMATORS
-        | {"privfeat.metrics", "privfeat.persistence", "privfeat.recalibration"},
+        | {
+            "privfeat.metrics",
+            "privfeat.persistence",
+            "privfeat.recalibration",
+            "privfeat.solvers",
+        },
     ),
     "privfeat/metrics": rule(
         ["sklearn"],
         ours=OF_ESTIMATORS
-        | {"privfeat._files", "privfeat.metrics", "privfeat.persistence"},
+        | {
+            "privfeat._files",
+            "privfeat.metrics",
+            "privfeat.persistence",
+            "privfeat.solvers",
+        },
     ),
     "privfeat/networks": rule(
         ["filelock", "flax", "jax", "jaxtyping", "optax", "sklearn", "tqdm"],

@@ -23,8 +23,8 @@ from privfeat.metrics.intervals import (
     proportion,
     records,
 )
-from privfeat.metrics.levels import agreed
 from privfeat.metrics.tables import GRID, outcome_sizes
+from privfeat.solvers.levels import agreed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from sklearn.isotonic import isotonic_regression
 
 from privfeat.core.noise.release import Release
 from privfeat.metrics.intervals import Estimate, Width, around, number, proportion
-from privfeat.metrics.levels import UnitGrid, agreed
+from privfeat.metrics.levels import UnitGrid
+from privfeat.solvers.levels import agreed
 
 Floats = NDArray[np.float64]
 _FOLDED = math.sqrt(2.0 / math.pi)  # mean of abs(x) for a standard normal x

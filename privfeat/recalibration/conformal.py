@@ -26,7 +26,7 @@ from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.metrics.budget import PrivateEvaluation
-from privfeat.metrics.levels import UnitGrid, agreed
+from privfeat.metrics.levels import UnitGrid
 from privfeat.metrics.predictions import (
     NO_MEMORY,
     codes_of,
@@ -34,6 +34,7 @@ from privfeat.metrics.predictions import (
     rows_of,
 )
 from privfeat.persistence import is_ours
+from privfeat.solvers.levels import agreed
 
 GRID = UnitGrid((4, 16, 64, 256))
 

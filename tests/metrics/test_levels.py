@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from privfeat.metrics.levels import UnitGrid, agreed
+from privfeat.metrics.levels import UnitGrid
+from privfeat.solvers.levels import agreed
 
 
 def design(sizes):
