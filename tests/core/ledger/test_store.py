@@ -3,7 +3,7 @@
 import pytest
 
 from privfeat.core.ledger.file_store import FileStore
-from privfeat.core.ledger.privacy_ledger import open_store
+from privfeat.core.ledger.opening import open_store
 
 
 def test_a_path_is_made_absolute(tmp_path, monkeypatch):

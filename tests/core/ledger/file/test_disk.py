@@ -11,7 +11,7 @@ import pytest
 
 from privfeat import LedgerError
 from privfeat.core.ledger.file_store import FileStore
-from privfeat.core.ledger.privacy_ledger import find_datasets
+from privfeat.core.ledger.opening import find_datasets
 from tests.core.ledger.file.conftest import make
 from tests.core.ledgers import (
     CONTEXT,
