@@ -42,6 +42,7 @@ def _at(*places, compiled=None):
     return Seam(places, compiled and f"privfeat{compiled}")
 
 
+_STORES = ".core.ledger.stores"
 SEAMS = {
     # bounds
     "bound on one record": _at(".core.bounds.sensitivity:_bound"),
@@ -145,12 +146,12 @@ SEAMS = {
     "rows that a store finds": _at(".core.ledger.store:Transaction.select"),
     "row that a store adds": _at(".core.ledger.store:Transaction.insert"),
     "row that a store changes": _at(".core.ledger.store:Transaction.update"),
-    "look at the kind of a ledger file": _at(".core.ledger.file_store:_is_old"),
-    "lock of a ledger file": _at(".core.ledger.file_store:_lock"),
-    "write to a ledger file": _at(".core.ledger.file_store:_write"),
-    "append to a ledger file": _at(".core.ledger.file_store:_append"),
-    "question to PostgreSQL about itself": _at(".core.ledger.postgres_store:_STATE"),
-    "question to PostgreSQL about tables": _at(".core.ledger.postgres_tables:_FIND"),
+    "look at the kind of a ledger file": _at(f"{_STORES}.file_store:_is_old"),
+    "lock of a ledger file": _at(f"{_STORES}.file_store:_lock"),
+    "write to a ledger file": _at(f"{_STORES}.file_store:_write"),
+    "append to a ledger file": _at(f"{_STORES}.file_store:_append"),
+    "question to PostgreSQL about itself": _at(f"{_STORES}.postgres_store:_STATE"),
+    "question to PostgreSQL about tables": _at(f"{_STORES}.postgres_tables:_FIND"),
     # linear
     "fit of a linear model": _at(".linear.model:DPLinearModel.fit"),
     "problem of a linear fit": _at(".linear.model:DPLinearModel._problem"),

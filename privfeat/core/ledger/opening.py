@@ -45,14 +45,14 @@ def open_store(location: str | os.PathLike[str], *, read_only: bool = False) -> 
     if not isinstance(location, str | os.PathLike):
         raise TypeError(f"path must be a path or a URL, got {location!r}.")
     if isinstance(location, str) and location.startswith(("postgresql:", "postgres:")):
-        from privfeat.core.ledger.postgres_store import PostgresStore
+        from privfeat.core.ledger.stores.postgres_store import PostgresStore
 
         return PostgresStore(location)
     if isinstance(location, str) and "://" in location:  # may hold a password
         raise ValueError(
             "path must be a path or a postgresql:// URL, got a URL of another kind."
         )
-    from privfeat.core.ledger.file_store import FileStore
+    from privfeat.core.ledger.stores.file_store import FileStore
 
     path = os.path.abspath(os.fsdecode(location))
     warn_of_shared_disk(path)

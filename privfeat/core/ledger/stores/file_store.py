@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from privfeat.core.ledger import store
-from privfeat.core.ledger.chained_log import (
+from privfeat.core.ledger.store import Transaction
+from privfeat.core.ledger.stores.chained_log import (
     MARK_BYTES,
     Log,
     LoggedRows,
@@ -18,8 +19,7 @@ from privfeat.core.ledger.chained_log import (
     read_log,
     read_marks,
 )
-from privfeat.core.ledger.sqlite_store import MAGIC, read_sqlite
-from privfeat.core.ledger.store import Transaction
+from privfeat.core.ledger.stores.sqlite_store import MAGIC, read_sqlite
 from privfeat.exceptions import LedgerError
 
 
