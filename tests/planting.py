@@ -28,9 +28,8 @@ _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
 class Seam(NamedTuple):
     """The places at which one thing is replaced, each as ``module:attribute``.
 
-    ``compiled`` names a compiled function that calls it. What was compiled before holds
-    the genuine one, and what is compiled with the fault would keep it for the tests
-    that follow: so it runs without being compiled as long as the fault is there.
+    ``compiled`` names a compiled function that calls it. It would keep the genuine one,
+    or the fault for later tests, so it runs without being compiled while that is there.
     """
 
     places: tuple[str, ...]
