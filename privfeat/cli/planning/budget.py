@@ -1,11 +1,12 @@
 """``privfeat budget``: make the budget of a data set, and see what is left of it."""
 
 import json
-from argparse import Namespace
+from argparse import Namespace, RawDescriptionHelpFormatter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
+from privfeat.cli.planning import project
 from privfeat.cli.shared import options
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "budget",
-        help="the privacy ledger of a data set: create, show, history",
+        help="the privacy ledger of a data set: create, show, history, plan",
         description="A ledger records every fit on a private data set and refuses one "
         "that would exceed its budget. LEDGER is a file on this machine, or a "
         "postgresql:// URL.",
@@ -47,6 +48,15 @@ def add_parser(verbs: Any) -> None:
     add = action(run_show, show, options.AS_JSON)
     add("--dataset", metavar="NAME", help="one of them (default: all)")
     action(run_history, "every fit that was charged", dataset, options.AS_JSON)
+    plan = actions.add_parser(
+        "plan",
+        parents=[options.AS_JSON],
+        help="what the fits of a project would cost together, and leave",
+        description=project.DESCRIPTION,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    plan.set_defaults(run=project.run_plan)
+    project.add_options(plan)
 
 
 def run_create(args: Namespace) -> None:
