@@ -1,4 +1,4 @@
-"""``privfeat budget plan``: what the fits of a project cost, before any data is read."""
+"""``privfeat budget plan``: what the fits of a project cost, before any data."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ from privfeat.cli.shared import files, options
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
-    from privfeat.analysis.project import PlannedFit, ProjectPlan
+    from privfeat.analysis.budgets.project import PlannedFit, ProjectPlan
 
 _BUDGET = ("epsilon", "delta", "adjacency", "unit")
 DESCRIPTION = """\
@@ -53,7 +53,7 @@ def add_options(parser: Any) -> None:
 
 def run_plan(args: Namespace) -> None:
     """Print what the fits cost together and leave; fail if it is too much."""
-    from privfeat.analysis.project import plan_project
+    from privfeat.analysis.budgets.project import plan_project
 
     told = {} if args.project is None else _read(args.project)
     listed = told.pop("fit", [])
@@ -104,7 +104,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _planned(values: dict[str, Any]) -> "PlannedFit":
-    from privfeat.analysis.project import PlannedFit
+    from privfeat.analysis.budgets.project import PlannedFit
 
     known = [field.name for field in dataclasses.fields(PlannedFit)]
     if unknown := sorted(set(values) - {*known}):

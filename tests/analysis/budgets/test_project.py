@@ -12,7 +12,7 @@ from privfeat import (
     PrivacyError,
     PrivacyLedger,
 )
-from privfeat.analysis.project import PlannedFit, plan_project
+from privfeat.analysis.budgets.project import PlannedFit, plan_project
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from tests.core.ledgers import make_statement
 
