@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
-from privfeat.cli.planning import project
+from privfeat.cli.planning import project, serve
 from privfeat.cli.shared import options
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "budget",
-        help="the privacy ledger of a data set: create, show, history, plan",
+        help="the privacy ledger of a data set: create, show, plan, serve",
         description="A ledger records every fit on a private data set and refuses one "
         "that would exceed its budget. LEDGER is a file on this machine, or a "
         "postgresql:// URL.",
@@ -57,6 +57,14 @@ def add_parser(verbs: Any) -> None:
     )
     plan.set_defaults(run=project.run_plan)
     project.add_options(plan)
+    page = actions.add_parser(
+        "serve",
+        parents=[file],
+        help="a page in the browser of this machine: spending over time",
+        description=serve.DESCRIPTION,
+    )
+    page.set_defaults(run=serve.run_serve)
+    serve.add_options(page)
 
 
 def run_create(args: Namespace) -> None:
