@@ -30,7 +30,11 @@ from tests.tests_of import TESTS
 ACCEPTED = Path(__file__).with_name("accepted_mutants.json")
 # The tests of these start processes or a server, which import them unchanged.
 NOT_HERE = {
-    *("sums.processes", "ledger.postgres_store", "ledger.postgres_tables"),
+    *(
+        "sums.processes",
+        "ledger.stores.postgres_store",
+        "ledger.stores.postgres_tables",
+    ),
 }
 # A process of its own imports the module unchanged, from a server that does not fork.
 IN_PROCESS = "not processes_are and not killed_at and not full_disk and not read_only"

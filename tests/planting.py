@@ -28,9 +28,8 @@ _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
 class Seam(NamedTuple):
     """The places at which one thing is replaced, each as ``module:attribute``.
 
-    ``compiled`` names a compiled function that calls it. What was compiled before holds
-    the genuine one, and what is compiled with the fault would keep it for the tests
-    that follow: so it runs without being compiled as long as the fault is there.
+    ``compiled`` names a compiled function that calls it. It would keep the genuine one,
+    or the fault for later tests, so it runs without being compiled while that is there.
     """
 
     places: tuple[str, ...]
@@ -42,6 +41,7 @@ def _at(*places, compiled=None):
     return Seam(places, compiled and f"privfeat{compiled}")
 
 
+_STORES = ".core.ledger.stores"
 SEAMS = {
     # bounds
     "bound on one record": _at(".core.bounds.sensitivity:_bound"),
@@ -144,12 +144,12 @@ SEAMS = {
     "rows that a store finds": _at(".core.ledger.store:Transaction.select"),
     "row that a store adds": _at(".core.ledger.store:Transaction.insert"),
     "row that a store changes": _at(".core.ledger.store:Transaction.update"),
-    "look at the kind of a ledger file": _at(".core.ledger.file_store:_is_old"),
-    "lock of a ledger file": _at(".core.ledger.file_store:_lock"),
-    "write to a ledger file": _at(".core.ledger.file_store:_write"),
-    "append to a ledger file": _at(".core.ledger.file_store:_append"),
-    "question to PostgreSQL about itself": _at(".core.ledger.postgres_store:_STATE"),
-    "question to PostgreSQL about tables": _at(".core.ledger.postgres_tables:_FIND"),
+    "look at the kind of a ledger file": _at(f"{_STORES}.file_store:_is_old"),
+    "lock of a ledger file": _at(f"{_STORES}.file_store:_lock"),
+    "write to a ledger file": _at(f"{_STORES}.file_store:_write"),
+    "append to a ledger file": _at(f"{_STORES}.file_store:_append"),
+    "question to PostgreSQL about itself": _at(f"{_STORES}.postgres_store:_STATE"),
+    "question to PostgreSQL about tables": _at(f"{_STORES}.postgres_tables:_FIND"),
     # linear
     "fit of a linear model": _at(".linear.model:DPLinearModel.fit"),
     "problem of a linear fit": _at(".linear.model:DPLinearModel._problem"),

@@ -148,7 +148,7 @@ ALSO_ALLOWED = {
     "privfeat/core/accounting/pld.py": {"dp_accounting"},
     "privfeat/core/accounting/rdp.py": {"dp_accounting"},
     "privfeat/core/statement/composition.py": {"dp_accounting"},
-    "privfeat/core/ledger/postgres_store.py": {"psycopg", "sqlalchemy"},
+    "privfeat/core/ledger/stores/postgres_store.py": {"psycopg", "sqlalchemy"},
     "privfeat/core/statement/event_json.py": {"dp_accounting"},
     "privfeat/core/accounting/accountants.py": {"dp_accounting"},
     "privfeat/core/statement/selection.py": {"dp_accounting"},
@@ -161,5 +161,5 @@ RESTRICTED = {
     "pickle": {"extract/weights.py"},  # for the name of an error that torch raises
     "random": set(),
     "secrets": {"privfeat/core/noise/keys.py"},
-    "sqlite3": {"privfeat/core/ledger/sqlite_store.py"},
+    "sqlite3": {"privfeat/core/ledger/stores/sqlite_store.py"},
 }

@@ -9,6 +9,8 @@ central_limit.py
     Gaussian DP by the central limit, as some papers account: an approximation.
 planning.py, batches.py, public_trials.py
     What a budget buys before any private record is read.
+budgets/
+    What all fits of a project cost together.
 metrics.py, reliability.py
     Calibration of any classifier, and its diagram (Bu et al. 2023).
 rates.py

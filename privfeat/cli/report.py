@@ -28,7 +28,7 @@ _NETWORK = "A network trained by DP-SGD"
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = options.verb(verbs, run)
-    options.add_ledger(parser)
+    options.add_ledger(parser, charges=False)
     add = parser.add_argument
     add("model", metavar="DIR", help="a folder that `fit` or `train` wrote")
     add("--out", metavar="FILE.html", required=True, help="replaced if it exists")

@@ -102,7 +102,8 @@ def run(args: Namespace) -> None:
         if (model / "model.json").exists():  # its budget is spent
             print(f"{name}: done before, see {model}")
         else:
-            fitted = [*given.fit, *tested, *charged, "--out", model]
+            fitted = [*given.fit, *tested, *charged, *words_of(args, "who")]
+            fitted += ["--out", model]
             _step(folder / f"{name}.txt", given.verb, *fitted)
         if args.calibration is not None:
             _calibrate(args.calibration, given.test, model, folder / "calibration.json")
@@ -185,7 +186,7 @@ def _users(args: Namespace) -> list[str]:
 
 def _check_options(args: Namespace, folder: Path) -> None:
     """Refuse a folder of another workflow: its files would be mixed up."""
-    left_out = {"run", "quiet", "debug", *(() if args.data else _OF_IMAGES)}
+    left_out = {"run", "quiet", "debug", "who", *(() if args.data else _OF_IMAGES)}
     kept = {k: v for k, v in vars(args).items() if k not in left_out}
     ledger = files.open_ledger(args)
     # by its name: a URL may hold a password

@@ -94,7 +94,7 @@ def load_templates(*, autoescape: bool) -> "Environment":
     check_packages()
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    templates = Environment(
         loader=PackageLoader("privfeat.report"),
         autoescape=autoescape,
         undefined=StrictUndefined,
@@ -102,6 +102,11 @@ def load_templates(*, autoescape: bool) -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    templates.filters.update(
+        as_text=format_value,
+        columns=lambda rows: dict.fromkeys(key for row in rows for key in row),
+    )
+    return templates
 
 
 def render_html(report: FitReport) -> str:
@@ -123,11 +128,7 @@ def render_html(report: FitReport) -> str:
     True
     """
     templates = load_templates(autoescape=True)
-    templates.filters.update(
-        as_text=format_value,
-        columns=lambda rows: dict.fromkeys(key for row in rows for key in row),
-        rounded=_rounded,
-    )
+    templates.filters["rounded"] = _rounded
     templates.tests["nested"] = _is_nested
     templates.globals.update(
         bar_chart=bar_chart,

@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
 
-__all__ = ["bar_chart", "line_chart"]
+__all__ = ["bar_chart", "line_chart", "step_chart"]
 
 WIDTH, HEIGHT = 360, 250
 # The variables of the style sheet, and the colours that stand for them in matplotlib.
@@ -36,6 +37,12 @@ _SETTINGS: dict[str, Any] = {
     "svg.hashsalt": "privfeat",
     **{f"{axis}tick.labelcolor": _COLOURS["ink"] for axis in "xy"},
     **{"xtick.bottom": False, "ytick.left": False},
+}
+# Years, months, days, hours, minutes and seconds, in figures; their first; beside them.
+_DATES = {
+    "formats": ["%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M", "%S"],
+    "zero_formats": ["%Y", "%Y-%m", "%m-%d", "%m-%d", "%H:%M", "%H:%M"],
+    "offset_formats": ["", "", "%Y", "%Y-%m-%d", "%Y-%m-%d", "%Y-%m-%d %H:%M"],
 }
 # Names, clips and links of parts: they would clash with those of other charts.
 _DROPPED = re.compile(
@@ -97,6 +104,31 @@ def bar_chart(edges: ArrayLike, heights: ArrayLike, **labels: Any) -> "Markup":
     return _svg(draw, **labels)
 
 
+def step_chart(
+    times: Sequence[datetime], heights: ArrayLike, *, limit: float, **labels: Any
+) -> "Markup":
+    """Return what holds from each time to the next, in UTC, below a dashed limit.
+
+    ``labels`` are as of `bar_chart`; there is at least one time.
+    """
+    values = np.asarray(heights, np.float64)
+
+    def draw(axes: "Axes") -> None:
+        from matplotlib import dates
+
+        untyped: Any = dates
+        locator = untyped.AutoDateLocator(tz=UTC, minticks=2, maxticks=4)
+        axes.xaxis.set_major_locator(locator)
+        named = untyped.ConciseDateFormatter(locator, tz=UTC, **_DATES)
+        axes.xaxis.set_major_formatter(named)
+        (line,) = axes.step(np.array(times), values, where="post")
+        line.set(color=_COLOURS["one"], linewidth=2)
+        axes.axhline(limit, linestyle="--", color=_COLOURS["two"], linewidth=1.2)
+        axes.set_ylim(0.0, 1.08 * max(limit, *values, 0.0))
+
+    return _svg(draw, **labels)
+
+
 def _svg(
     draw: Callable[["Axes"], None],
     *,
@@ -115,11 +147,11 @@ def _svg(
         figure = Figure((WIDTH / 72, HEIGHT / 72), layout="constrained")
         axes = figure.add_subplot(frame_on=False, xmargin=0.01, ymargin=0.01)
         axes.set(xlabel=x_label, ylabel=y_label)
+        axes.locator_params("x", nbins=5)
         if diagonal:
             (guide,) = axes.plot([0, 1], [0, 1], "--", color=_COLOURS["soft"])
             guide.set(linewidth=1.2, zorder=3)
         draw(axes)
-        axes.locator_params("x", nbins=5)
         metadata = {"Title": title, "Date": None}
         figure.savefig(buffer, format="svg", metadata=metadata)
     written = buffer.getvalue()

@@ -17,6 +17,7 @@ from privfeat._warnings import warn
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
 from privfeat.estimation.inputs import warn_of_unused_groups
+from privfeat.selection.affordable import check_affordable
 
 SCORES = (
     "the scores of a search and what it selects by them have no privacy guarantee at "
@@ -125,6 +126,13 @@ class HashKFold(BaseCrossValidator):
             If an id is neither a whole number nor a string, their number is not that of
             the records, or there is a ``key`` without ids, or with ids that count from
             0 or 1 without a gap, as row numbers and ranks do.
+        BudgetExceededError
+            In a search of scikit-learn, or `cross_val_score`: if the ledger of its fits
+            cannot pay for all of them, the one on all records at its end included.
+            Nothing was charged. Fits by ``noise_multiplier``, or of sampled records,
+            are charged one by one without this question.
+        PrivacyError
+            There, if their ledger does not cover the fits at all.
 
         Warns
         -----
@@ -166,17 +174,22 @@ class HashKFold(BaseCrossValidator):
         # asked here and not where folds are fitted, perhaps in another process
         covered = uncovered_choice("replace_one") is None
         if covered:  # else the fits warn, or are refused
-            self._warn(repeated=len({*texts}) < n_samples)
+            self._look_ahead(repeated=len({*texts}) < n_samples)
         return self._folds(folds, covered_rows if covered else np.array)
 
-    def _warn(self, *, repeated: bool) -> None:
-        """Warn, in a search of scikit-learn, of what its charges do not cover."""
+    def _look_ahead(self, *, repeated: bool) -> None:
+        """In a search of scikit-learn: see that its ledger can pay for all its fits.
+
+        And warn of what the charges do not cover. scikit-learn asks for all folds
+        before it fits in the first.
+        """
         callers = (frame for frame, _ in walk_stack(sys._getframe(2)))
         frame = next((f for f in callers if "routed_params" in f.f_locals), None)
         if frame is None:
             return
         if not str(frame.f_globals.get("__name__", "")).startswith("sklearn."):
             return
+        check_affordable(frame.f_locals, self.n_splits)
         of = (
             f", in the folds of HashKFold({self.n_splits}) neither: a ledger counts "
             f"the fits alone, {self.n_splits} of each candidate"

@@ -125,6 +125,49 @@ def test_commands_make_no_ledger_by_mistake(fails, tmp_path):
     assert not path.exists()
 
 
+def test_a_name_near_another_is_created_only_where_it_is_said(run, fails, path):
+    near = ("budget", "create", path, "--dataset", "tiny2", *NUMBERS)
+    assert "differ from 'tiny', which has a budget" in fails(*near)
+    assert run(*near, "--new-dataset")[0] == 0
+    assert run(*near)[0] == 0  # it is there now
+    assert "tiny2: " in run("budget", "show", path)[1]
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "fit --estimator DPLeastSquares --train FEATURES --out OUT",
+        "budget show",
+        "budget history",
+    ],
+)
+def test_verbs_name_the_data_set_that_was_meant(fails, features, path, tmp_path, verb):
+    given = {"FEATURES": features, "OUT": tmp_path / "model"}
+    words = [given.get(word, word) for word in verb.split()]
+    ledger = [path] if words[0] == "budget" else ["--ledger", path]
+    told = fails(*words, *ledger, "--dataset", "Tiny ")
+    assert "got 'Tiny '. It is near 'tiny': open that." in told
+    assert PrivacyLedger(path, dataset="tiny").history == []
+
+
+def test_history_says_who_where_it_was_said(fit, run, path):
+    assert fit(1)[0] == 0
+    assert fit(0.5, "--who", "Ann Lee", out="another")[0] == 0
+    command = ("budget", "history", path, "--dataset", "tiny")
+    first, second = (
+        line for line in run(*command)[1].splitlines() if "  fitted" in line
+    )
+    assert "Ann" not in first
+    assert "  Ann Lee  DPLeastSquares  " in second
+    charges = json.loads(run(*command, "--json")[1])
+    assert [charge["who"] for charge in charges] == [None, "Ann Lee"]
+
+
+def test_who_is_for_a_ledger(fails, features, tmp_path):
+    command = ("fit", "--estimator", "DPFC", "--train", features, "--out", tmp_path)
+    assert "--who must be given with --ledger" in fails(*command, "--who", "Ann")
+
+
 def test_create_refuses_a_wrong_budget(fails, tmp_path):
     command = ("budget", "create", tmp_path / "a", "--dataset", "a")
     for wrong in (("--epsilon", "inf"), ("--epsilon", "nan"), ("--epsilon", "-1")):

@@ -11,7 +11,7 @@ import pytest
 from privfeat import DPLeastSquares, PrivacyLedger, open_features
 from privfeat._types import STAYS_AT_HOME
 from privfeat.cli import build_parser
-from privfeat.core.ledger.chained_log import MARK_BYTES
+from privfeat.core.ledger.stores.chained_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
 from tests.cli.tiny import CLASS_NAMES, make_split

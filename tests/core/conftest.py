@@ -78,7 +78,8 @@ _names = (f"data set {number}" for number in itertools.count())
 @pytest.fixture
 def ledger(location):
     """Return the ledger of a new data set."""
-    return PrivacyLedger(location, dataset=next(_names), epsilon=3.0, delta=1e-5)
+    numbers = {"epsilon": 3.0, "delta": 1e-5, "new_dataset": True}
+    return PrivacyLedger(location, dataset=next(_names), **numbers)
 
 
 @pytest.fixture(params=QUERY_SETS)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privfeat import LedgerError, PrivacyLedger
-from privfeat.core.ledger.privacy_ledger import find_datasets
+from privfeat.core.ledger.opening import find_datasets
 from tests.core.ledgers import make_statement
 from tests.fuzz.damage import damaged
 from tests.fuzz.test_estimators import odd

@@ -1,10 +1,16 @@
-"""The report in a real browser: narrow and wide, light and dark, and on paper."""
+"""The pages in a real browser: narrow and wide, light and dark, and on paper."""
 
 import shutil
+import threading
 
 import pytest
 
+from privfeat import PrivacyLedger
+from privfeat.core.ledger.opening import read_accounts
 from privfeat.report.html import render_html
+from privfeat.report.serving import PageServer
+from privfeat.report.spending import render_spending
+from tests.report.conftest import state
 
 pytestmark = [
     pytest.mark.browser,
@@ -58,18 +64,52 @@ def page_file(full_report, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.fixture
+def served(tmp_path):
+    """Return where the page about a ledger is, as `privfeat budget serve` says."""
+    path = tmp_path / "a.ledger"
+    ledger = PrivacyLedger(path, dataset="a" * 200, epsilon=3, delta=1e-5, who="Ann")
+    for epsilon in (0.5, 1.0):
+        ledger.charge(state(epsilon=epsilon), estimator="DPFC")
+    PrivacyLedger(path, dataset="unused", epsilon=1, delta=1e-6)
+    with PageServer(
+        lambda: render_spending(read_accounts(path), place=str(path))
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.url
+        server.shutdown()
+        thread.join()
+
+
+WIDTHS = pytest.mark.parametrize("width", [360, 1280])
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+@WIDTHS
+@SCHEMES
 def test_report_fits_and_is_accessible(open_page, page_file, width, scheme, tmp_path):
+    check(open_page, page_file.as_uri(), width, scheme, tmp_path, n_charts=4)
+
+
+@WIDTHS
+@SCHEMES
+def test_page_of_a_ledger_fits_and_is_accessible(
+    open_page, served, width, scheme, tmp_path
+):
+    check(open_page, served, width, scheme, tmp_path, n_charts=1)
+
+
+def check(open_page, url, width, scheme, tmp_path, *, n_charts):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = open_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     requests, problems = [], []
     page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: problems.append(message.text))
-    page.goto(page_file.as_uri())
-    assert requests == [page_file.as_uri()]
+    page.goto(url)
+    assert requests == [url]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("svg").count() == 4
+    assert page.locator("svg").count() == n_charts
     for box in page.locator("svg").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().width)"
     ):

@@ -1,11 +1,12 @@
 """``privfeat budget``: make the budget of a data set, and see what is left of it."""
 
 import json
-from argparse import Namespace
+from argparse import Namespace, RawDescriptionHelpFormatter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
+from privfeat.cli.planning import project, serve
 from privfeat.cli.shared import options
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "budget",
-        help="the privacy ledger of a data set: create, show, history",
+        help="the privacy ledger of a data set: create, show, plan, serve",
         description="A ledger records every fit on a private data set and refuses one "
         "that would exceed its budget. LEDGER is a file on this machine, or a "
         "postgresql:// URL.",
@@ -41,24 +42,43 @@ def add_parser(verbs: Any) -> None:
     add("--delta", type=float, required=True, help=delta)
     add("--adjacency", choices=ADJACENCIES, help="of every fit (default add_remove)")
     add("--unit", choices=UNITS, help="whom every fit protects (default record)")
+    other = "the records are others than those of a data set with a name near this one"
+    add("--new-dataset", action="store_true", help=other)
     show = "budget, spent, and left for one more fit"
     add = action(run_show, show, options.AS_JSON)
     add("--dataset", metavar="NAME", help="one of them (default: all)")
     action(run_history, "every fit that was charged", dataset, options.AS_JSON)
+    plan = actions.add_parser(
+        "plan",
+        parents=[options.AS_JSON],
+        help="what the fits of a project would cost together, and leave",
+        description=project.DESCRIPTION,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    plan.set_defaults(run=project.run_plan)
+    project.add_options(plan)
+    page = actions.add_parser(
+        "serve",
+        parents=[file],
+        help="a page in the browser of this machine: spending over time",
+        description=serve.DESCRIPTION,
+    )
+    page.set_defaults(run=serve.run_serve)
+    serve.add_options(page)
 
 
 def run_create(args: Namespace) -> None:
     """Create the budget, or find that it exists with these very numbers."""
     from privfeat import PrivacyLedger
 
-    names = ("dataset", "epsilon", "delta", "adjacency", "unit")
+    names = ("dataset", "epsilon", "delta", "adjacency", "unit", "new_dataset")
     print(_describe(PrivacyLedger(args.ledger, **options.given(args, names))))
 
 
 def run_show(args: Namespace) -> None:
     """Print budget, spent and left of one data set, or of all."""
     from privfeat import PrivacyLedger
-    from privfeat.core.ledger.privacy_ledger import find_datasets
+    from privfeat.core.ledger.opening import find_datasets
 
     names = find_datasets(args.ledger) if args.dataset is None else [args.dataset]
     ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
@@ -80,7 +100,7 @@ def run_history(args: Namespace) -> None:
 
     charges = PrivacyLedger(args.ledger, dataset=args.dataset).history
     if args.json:
-        names = ("number", "estimator", "asked", "fitted")
+        names = ("number", "estimator", "asked", "who", "fitted")
         report = [
             {name: getattr(charge, name) for name in names}
             | {"statement": json.loads(charge.statement_json)}
@@ -90,8 +110,10 @@ def run_history(args: Namespace) -> None:
         return
     for charge in charges:
         stated = charge.statement
+        who = "" if charge.who is None else f"  {charge.who}"
         print(
-            f"{charge.number}  {charge.asked}  {charge.estimator}  {charge.status}  "
+            f"{charge.number}  {charge.asked}{who}  {charge.estimator}  "
+            f"{charge.status}  "
             f"epsilon = {rounded_up(stated.epsilon)}, "
             f"delta = {rounded_up(stated.delta)}"
         )

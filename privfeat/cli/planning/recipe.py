@@ -142,7 +142,7 @@ def _train(args: Namespace, model: Path, words: list[str]) -> None:
     if (model / "model.json").exists():  # its budget is spent
         terminal.progress(args, f"trained before, see {model}")
         return
-    given = ["--data", args.data, *words_of(args, "ledger", "dataset")]
+    given = ["--data", args.data, *words_of(args, "ledger", "dataset", "who")]
     quiet = ["--quiet"] if args.quiet or args.json else []
     call(train, *given, *words, "--out", model, *quiet)
 
@@ -180,7 +180,7 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
     # what private records chose is for the eyes of their owner
     if not rows and not args.tune_on_private_records:
         data = "IMAGES" if args.data is None else args.data
-        charged = words_of(args, "ledger", "dataset")
+        charged = words_of(args, "ledger", "dataset", "who")
         command = ["privfeat", "train", "--data", data, *charged, *words]
         command += ["--out", "MODEL"]
         lines.append(

@@ -178,11 +178,14 @@ def open_ledger(args: Namespace) -> "PrivacyLedger | None":
     """Return the ledger that ``--ledger`` and ``--dataset`` name, if they do."""
     if (args.ledger is None) != (args.dataset is None):
         raise CommandError("--ledger and --dataset must be given together, got one.")
+    who = getattr(args, "who", None)
     if args.ledger is None:
+        if who is not None:
+            raise CommandError("--who must be given with --ledger, got it alone.")
         return None
     from privfeat import PrivacyLedger
 
-    return PrivacyLedger(args.ledger, dataset=args.dataset)
+    return PrivacyLedger(args.ledger, dataset=args.dataset, who=who)
 
 
 @contextmanager

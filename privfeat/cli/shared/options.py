@@ -128,8 +128,8 @@ def add_groups(parser: ArgumentParser) -> None:
     )
 
 
-def add_ledger(parser: ArgumentParser) -> None:
-    """Add ``--ledger`` and ``--dataset``."""
+def add_ledger(parser: ArgumentParser, *, charges: bool = True) -> None:
+    """Add ``--ledger`` and ``--dataset``, and ``--who`` to verbs that charge."""
     add = parser.add_argument_group("ledger").add_argument
     ledger = "the ledger of the private data, made by `privfeat budget`"
     add("--ledger", metavar="LEDGER", help=ledger)
@@ -138,6 +138,9 @@ def add_ledger(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="with --ledger: the data set whose budget it is",
     )
+    if charges:
+        who = "with --ledger: your name, for the history of what you charge"
+        add("--who", metavar="NAME", help=who)
 
 
 def fitted() -> ArgumentParser:

@@ -1,16 +1,13 @@
 """The budget of a data set, and what is left of it after some fits."""
 
-import unicodedata
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Any
 
 from privfeat._checks import check_choice, check_positive
 from privfeat._types import ADJACENCIES, UNITS, Adjacency, Unit
-from privfeat._warnings import STDERR
 from privfeat.core.accounting.calibration import MIN_DELTA, plan_releases
 from privfeat.core.accounting.conversions import (
     MU_RANGE,
@@ -83,36 +80,6 @@ def new_budget(
         unit=unit or "record",
         created=now(),
     )
-
-
-def check_name(dataset: str, others: Iterable[str]) -> None:
-    """Raise ValueError if the name of a new budget looks like another one.
-
-    The records of one data set would have two budgets, by accident.
-    """
-    for name in others:
-        if _as_seen(name) == _as_seen(dataset):
-            raise ValueError(
-                f"dataset must differ from {name!r}, which has a budget, by more than "
-                "spaces, capitals or the form of accents, got "
-                f"{dataset!a}. Open that budget, or choose another name."
-            )
-
-
-def tell_of_new(budget: Budget, ledger: str, others: Sequence[str]) -> None:
-    """Say on stderr that a budget was created: a wrong name or path makes a second."""
-    alike = get_close_matches(budget.dataset, others, 10, 0.0)  # the nearest first
-    beside = ", ".join(map(repr, alike)) or "nothing"
-    beside += " and more" * (len(others) > len(alike))
-    STDERR.write(
-        f"privfeat: created a budget for {budget.dataset!r}, epsilon = "
-        f"{budget.epsilon:g} at delta = {budget.delta:g}, in {ledger}, which held "
-        f"{beside} before. If these records have a budget, open that one instead.\n"
-    )
-
-
-def _as_seen(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def check_covered(budget: Budget, statement: PrivacyStatement) -> None:

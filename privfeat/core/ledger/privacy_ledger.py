@@ -2,17 +2,17 @@
 
 import os
 
+from privfeat._checks import check_bool
 from privfeat._types import Adjacency, Unit
-from privfeat.core.ledger import rows
+from privfeat.core.ledger import names, rows
 from privfeat.core.ledger.budget import (
     PrivacyValue,
     check_covered,
     left_of,
     new_budget,
     spent_of,
-    tell_of_new,
 )
-from privfeat.core.ledger.store import Store, warn_of_shared_disk
+from privfeat.core.ledger.opening import open_store
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import BudgetExceededError, LedgerError
 
@@ -40,6 +40,11 @@ class PrivacyLedger:
         What every fit must protect; "add_remove" for a new budget.
     unit : {"record", "user"}, optional
         Whom every fit must protect; "record" for a new budget.
+    new_dataset : bool, default=False
+        Create the budget also if the name may be that of another one, mistyped: the
+        records are others.
+    who : str, optional
+        Your name, of 1 to 100 characters, for the history of what you charge.
 
     Attributes
     ----------
@@ -90,23 +95,30 @@ class PrivacyLedger:
         delta: float | None = None,
         adjacency: Adjacency | None = None,
         unit: Unit | None = None,
+        new_dataset: bool = False,
+        who: str | None = None,
     ) -> None:
         protected = {"adjacency": adjacency, "unit": unit}
         given = {"epsilon": epsilon, "delta": delta, **protected}
         wanted = new_budget(dataset, **given)
+        check_bool("new_dataset", new_dataset)
+        self._who = names.check_who(who)
         self._store = open_store(path)
         if wanted is not None:
             self._store.create()
         with self._store.transaction(write=wanted is not None) as found:
             budget = rows.find_account(found, dataset)[0] or wanted
             if budget is None:
+                near = names.nearest(dataset, rows.find_datasets(found))
+                like = "" if near is None else f" It is near {near!r}: open that."
                 raise LedgerError(
                     f"dataset must be one that ledger {self._store} holds, got "
-                    f"{dataset!r}. Create its budget with `privfeat budget create`, or "
-                    "pass epsilon and delta to PrivacyLedger."
+                    f"{dataset!r}.{like} Create its budget with `privfeat budget "
+                    "create`, or pass epsilon and delta to PrivacyLedger."
                 )
             if budget is wanted:
-                tell_of_new(budget, str(self._store), rows.add_budget(found, budget))
+                others = rows.add_budget(found, budget, new_dataset=new_dataset)
+                names.tell_of_new(budget, str(self._store), others)
         for name, value in given.items():
             asked = value if wanted is None else getattr(wanted, name)  # as it is kept
             if value is not None and asked != getattr(budget, name):
@@ -160,7 +172,9 @@ class PrivacyLedger:
             spent = [charge.statement for charge in charges]
             total = spent_of(budget, [*spent, statement])
             if total.epsilon <= budget.epsilon:
-                return rows.add_charge(found, budget, charges, estimator, statement)
+                return rows.add_charge(
+                    found, budget, charges, estimator, statement, self._who
+                )
         left = left_of(budget, spent)
         raise BudgetExceededError(
             f"the fits on {budget.dataset!r} must cost at most epsilon = "
@@ -168,28 +182,3 @@ class PrivacyLedger:
             f"with this one. One more fit may have epsilon = {left.epsilon!r} at that "
             f"delta, or rho = {left.rho!r}."
         )
-
-
-def find_datasets(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the data sets that have a budget in an existing ledger."""
-    with open_store(path).transaction(write=False) as found:
-        return rows.find_datasets(found)
-
-
-def open_store(location: str | os.PathLike[str]) -> Store:
-    """Return the store at a path, or at a ``postgresql://`` URL."""
-    if not isinstance(location, str | os.PathLike):
-        raise TypeError(f"path must be a path or a URL, got {location!r}.")
-    if isinstance(location, str) and location.startswith(("postgresql:", "postgres:")):
-        from privfeat.core.ledger.postgres_store import PostgresStore
-
-        return PostgresStore(location)
-    if isinstance(location, str) and "://" in location:  # may hold a password
-        raise ValueError(
-            "path must be a path or a postgresql:// URL, got a URL of another kind."
-        )
-    from privfeat.core.ledger.file_store import FileStore
-
-    path = os.path.abspath(os.fsdecode(location))
-    warn_of_shared_disk(path)
-    return FileStore(path)

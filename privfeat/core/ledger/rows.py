@@ -10,7 +10,8 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from privfeat.core.ledger.budget import Budget, check_name, now
+from privfeat.core.ledger.budget import Budget, now
+from privfeat.core.ledger.names import check_new_name
 from privfeat.core.ledger.store import BUDGETS, CHARGES, Transaction, damaged
 from privfeat.core.statement.event_json import event_json
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -21,6 +22,7 @@ _BUDGET = tuple(field.name for field in fields(Budget))
 _CHARGE = ("number", "estimator", "asked", "statement", "event")
 # The column `fitted` holds this and a token while the fit is unfinished.
 _CHECKPOINT = "checkpoint "
+_BY = " by "  # in the column `asked`, after the time, before a name if one was given
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Charge:
         Name of the class.
     asked : str
         When it was charged, before it drew any noise; UTC, ISO 8601.
+    who : str or None
+        Who charged it, where a name was given.
     statement_json : str
     fitted : str or None
         When it was finished. None: it is running, it failed, or it was killed; it may
@@ -52,6 +56,7 @@ class Charge:
     fitted: str | None = None
     sha256: str = field(default="", repr=False)
     token: str | None = field(default=None, repr=False)
+    who: str | None = None
 
     @property
     def status(self) -> str:
@@ -115,13 +120,13 @@ def find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
     return charges
 
 
-def add_budget(rows: Transaction, budget: Budget) -> list[str]:
-    """Write the budget of a data set that has none; ValueError as `check_name`.
+def add_budget(rows: Transaction, budget: Budget, *, new_dataset: bool) -> list[str]:
+    """Write the budget of a data set that has none; ValueError as `check_new_name`.
 
     Returns the names of the other ones.
     """
     others = find_datasets(rows)
-    check_name(budget.dataset, others)
+    check_new_name(budget.dataset, others, new_dataset=new_dataset)
     rows.insert(BUDGETS, {**vars(budget), **_sealed(budget, [])})
     _check_written(rows, budget, 0)
     return others
@@ -133,10 +138,12 @@ def add_charge(
     before: list[Charge],
     estimator: str,
     fit: PrivacyStatement,
+    who: str | None = None,
 ) -> int:
     """Write a charge after all those ``before``, and return its number."""
     number = len(before) + 1
-    values = (number, estimator, now(), fit.to_json(), event_json(fit))
+    asked = now() if who is None else f"{now()}{_BY}{who}"
+    values = (number, estimator, asked, fit.to_json(), event_json(fit))
     sha256 = _digest(budget.uid, *values)
     row = dict(zip(_CHARGE, values, strict=True))
     rows.insert(CHARGES, {"dataset": budget.dataset, **row, "sha256": sha256})
@@ -168,8 +175,9 @@ def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
         said, token = row.get("fitted"), ""
         if isinstance(said, str) and said.startswith(_CHECKPOINT):
             token, said = said.removeprefix(_CHECKPOINT), None
-        written = (row["estimator"], row["asked"], row["statement"])
-        found.append(Charge(number, *written, said, digest, token or None))
+        asked, _, who = row["asked"].partition(_BY)
+        written = (row["estimator"], asked, row["statement"])
+        found.append(Charge(number, *written, said, digest, token or None, who or None))
     return found
 
 

@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 from collections import namedtuple
+from datetime import datetime
 
 import pytest
 from dp_accounting import DpEvent
@@ -12,7 +13,7 @@ from dp_accounting import DpEvent
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.ledger.charging import finish
-from privfeat.core.ledger.privacy_ledger import find_datasets
+from privfeat.core.ledger.opening import find_datasets
 from privfeat.core.ledger.store import CHARGES
 from privfeat.core.statement.composition import compose
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -45,12 +46,12 @@ def test_ledger_is_found_again_without_its_numbers(ledger, location, fit):
 
 
 def test_a_budget_that_is_created_is_told_and_beside_which(location, capsys):
-    """A name or a path with a slip of the pen has a whole budget of its own."""
-    for name in ("scans", "scans", *(f"a{i}" for i in range(12)), "scnas"):
+    """A path with a slip of the pen has a whole budget of its own."""
+    for name in ("scans", "scans", *(f"a{i}" for i in range(12)), "scan plans"):
         PrivacyLedger(location, dataset=name, epsilon=3.0, delta=1e-5)
     first, *_, second = capsys.readouterr().err.splitlines()
     assert "created a budget for 'scans', epsilon = 3 at delta = 1e-05" in first
-    assert "created a budget for 'scnas'" in second
+    assert "created a budget for 'scan plans'" in second
     assert "which held 'scans', " in second
 
 
@@ -84,8 +85,85 @@ def test_a_name_that_looks_like_another_gets_no_budget(ledger, location):
     for other in (f" {name}", name.upper(), "cafe\u0301", "Cafe\u0301 "):
         with pytest.raises(ValueError, match="dataset must differ from"):
             PrivacyLedger(location, dataset=other, **given)
+        with pytest.raises(ValueError, match="dataset must differ from"):
+            PrivacyLedger(location, dataset=other, new_dataset=True, **given)
         assert other not in find_datasets(location)
-    PrivacyLedger(location, dataset="cafe", **given)
+
+
+def test_a_name_with_a_slip_of_the_pen_gets_a_budget_only_where_it_is_said(location):
+    given = {"epsilon": 3.0, "delta": 1e-5}
+    PrivacyLedger(location, dataset="mammograms", **given)
+    for other in (
+        "mamograms",
+        "mammgorams",
+        "mammograms-2",
+        "mámmograms",
+        "m@mmograms",
+    ):
+        with pytest.raises(ValueError, match=r"from 'mammograms'.*new_dataset"):
+            PrivacyLedger(location, dataset=other, **given)
+        assert other not in find_datasets(location)
+    name = "mammograms-2"
+    made = PrivacyLedger(location, dataset=name, new_dataset=True, **given)
+    for options in ({}, given, given | {"new_dataset": True}):  # as on another day
+        assert PrivacyLedger(location, dataset=name, **options).budget == made.budget
+
+
+def test_a_data_set_that_is_not_there_is_not_near_nothing(location):
+    """Who opens a budget by a name with a slip is told the name, and makes none."""
+    PrivacyLedger(location, dataset="retinas", epsilon=3.0, delta=1e-5)
+    for other in ("Retinas ", "retnias", "re tinas"):
+        with pytest.raises(LedgerError, match="It is near 'retinas': open that"):
+            PrivacyLedger(location, dataset=other)
+
+
+def test_who_charged_is_in_the_history_where_it_is_said(ledger, location, fit):
+    name = ledger.budget.dataset
+    ann = PrivacyLedger(location, dataset=name, who="Ann by the sea")
+    copied = pickle.loads(pickle.dumps(ann))
+    for each in (ledger, ann, copied):
+        each.charge(fit, estimator="DPFC")
+    assert [c.who for c in ledger.history] == [None, "Ann by the sea", "Ann by the sea"]
+    assert all(datetime.fromisoformat(charge.asked) for charge in ledger.history)
+    assert "Ann" not in repr(ann)
+
+
+def test_who_charged_is_under_the_checksum(ledger, location, fit):
+    name = ledger.budget.dataset
+    PrivacyLedger(location, dataset=name, who="Ann").charge(fit, estimator="DPFC")
+    with ledger._store.transaction(write=True) as rows:
+        (row,) = rows.select(CHARGES, name)
+        row["asked"] = row["asked"].replace("Ann", "Bob")
+        rows.update(CHARGES, row)
+    with pytest.raises(LedgerError, match="charge 1 is not as written"):
+        _ = ledger.history
+
+
+def test_who_charged_needs_no_new_column(ledger, location, fit):
+    """Older releases of this version read it, and databases stay as they are."""
+    name = ledger.budget.dataset
+    PrivacyLedger(location, dataset=name, who="Ann").charge(fit, estimator="DPFC")
+    with ledger._store.transaction(write=False) as rows:
+        (row,) = rows.select(CHARGES, name)
+    known = {"dataset", "number", "estimator", "asked", "statement", "event", "sha256"}
+    assert set(row) - {"fitted"} == known
+    assert row["asked"][10] == "T"  # old releases show the first ten: the day
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("who", ["", "a" * 101, 1, " Ann", "Ann\n", "A\u200bnn"])
+def test_ledger_refuses_a_wrong_who(tmp_path, who):
+    with pytest.raises(ValueError, match="who must"):
+        PrivacyLedger(tmp_path / "a", dataset="a", epsilon=1.0, delta=1e-5, who=who)
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.validation
+def test_ledger_refuses_a_wrong_new_dataset(tmp_path):
+    with pytest.raises(TypeError, match="new_dataset must be"):
+        PrivacyLedger(
+            tmp_path / "a", dataset="a", epsilon=1.0, delta=1e-5, new_dataset="yes"
+        )
 
 
 def test_a_data_set_without_a_budget_is_not_made_up(ledger, location):

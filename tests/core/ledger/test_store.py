@@ -2,8 +2,8 @@
 
 import pytest
 
-from privfeat.core.ledger.file_store import FileStore
-from privfeat.core.ledger.privacy_ledger import open_store
+from privfeat.core.ledger.opening import open_store
+from privfeat.core.ledger.stores.file_store import FileStore
 
 
 def test_a_path_is_made_absolute(tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from privfeat import LedgerError
-from privfeat.core.ledger.file_store import FileStore
-from privfeat.core.ledger.privacy_ledger import find_datasets
+from privfeat.core.ledger.opening import find_datasets
+from privfeat.core.ledger.stores.file_store import FileStore
 from tests.core.ledger.file.conftest import make
 from tests.core.ledgers import (
     CONTEXT,

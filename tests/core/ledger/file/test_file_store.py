@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
-from privfeat.core.ledger.chained_log import read_log
 from privfeat.core.ledger.store import BUDGETS, CHARGES
+from privfeat.core.ledger.stores.chained_log import read_log
 from tests.core.ledger.file.conftest import make
 from tests.core.ledgers import make_statement
 

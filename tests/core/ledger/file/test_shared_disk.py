@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from privfeat import PrivacyLedger, PrivacyWarning
-from privfeat.core.ledger.privacy_ledger import find_datasets
+from privfeat.core.ledger.opening import find_datasets
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from privfeat import PrivacyLedger
-from privfeat.core.ledger.postgres_store import _engine
+from privfeat.core.ledger.stores.postgres_store import _engine
 
 
 def run(url, *statements):

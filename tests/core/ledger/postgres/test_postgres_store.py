@@ -7,10 +7,10 @@ import time
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyLedger
-from privfeat.core.ledger import postgres_store
-from privfeat.core.ledger.postgres_store import PostgresStore
 from privfeat.core.ledger.rows import find_charges
 from privfeat.core.ledger.store import BUDGETS, CHARGES
+from privfeat.core.ledger.stores import postgres_store
+from privfeat.core.ledger.stores.postgres_store import PostgresStore
 from tests.core.ledger.postgres.conftest import make, run
 from tests.core.ledgers import CONTEXT, in_process, make_statement
 from tests.planting import Plant

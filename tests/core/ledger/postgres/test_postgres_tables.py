@@ -3,7 +3,7 @@
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
-from privfeat.core.ledger.postgres_store import _engine
+from privfeat.core.ledger.stores.postgres_store import _engine
 from tests.core.ledger.postgres.conftest import make, run
 from tests.core.ledgers import make_statement
 

@@ -6,7 +6,8 @@ import itertools
 import pytest
 
 from privfeat import LedgerError
-from privfeat.core.ledger.chained_log import (
+from privfeat.core.ledger.store import BUDGETS
+from privfeat.core.ledger.stores.chained_log import (
     MARK_BYTES,
     LoggedRows,
     Mark,
@@ -14,7 +15,6 @@ from privfeat.core.ledger.chained_log import (
     first_mark,
     read_log,
 )
-from privfeat.core.ledger.store import BUDGETS
 
 START = 2 * MARK_BYTES
 

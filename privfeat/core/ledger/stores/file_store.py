@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from privfeat.core.ledger import store
-from privfeat.core.ledger.chained_log import (
+from privfeat.core.ledger.store import Transaction
+from privfeat.core.ledger.stores.chained_log import (
     MARK_BYTES,
     Log,
     LoggedRows,
@@ -18,8 +19,7 @@ from privfeat.core.ledger.chained_log import (
     read_log,
     read_marks,
 )
-from privfeat.core.ledger.sqlite_store import MAGIC, read_sqlite
-from privfeat.core.ledger.store import Transaction
+from privfeat.core.ledger.stores.sqlite_store import MAGIC, read_sqlite
 from privfeat.exceptions import LedgerError
 
 
@@ -28,11 +28,12 @@ class FileStore:
 
     The lock is on the file itself, and nothing stands beside it: hard links, symbolic
     links and bind mounts are names of one ledger. A copy is another ledger. On a
-    network, file systems may hide the locks and writes of one host from another.
+    network, file systems may hide the locks and writes of one host from another. With
+    ``read_only`` every transaction that would write is refused.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
+        self.path, self._read_only = path, read_only
 
     def __str__(self) -> str:
         return self.path
@@ -100,6 +101,12 @@ class FileStore:
                     fcntl.flock(file, fcntl.LOCK_UN)
 
     def _open(self, write: bool) -> int:
+        if write and self._read_only:
+            raise LedgerError(
+                f"ledger {self} must be of this release to be read without a change, "
+                "got one of an older release. Open it with `privfeat budget show`, "
+                "which takes it over."
+            )
         try:
             # Without waiting for somebody to write, in case it is a pipe.
             file = os.open(self.path, (os.O_RDONLY, os.O_RDWR)[write] | os.O_NONBLOCK)

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 from privfeat.core.ledger import store
-from privfeat.core.ledger.postgres_tables import (
+from privfeat.core.ledger.store import Transaction
+from privfeat.core.ledger.stores.postgres_tables import (
     Execute,
     TableRows,
     create_tables,
     find_schema,
 )
-from privfeat.core.ledger.store import Transaction
 from privfeat.exceptions import LedgerError
 
 _LOCK = 0x70664C64  # one for all writers to the database

@@ -1,0 +1,1 @@
+"""Budgets before they are spent."""

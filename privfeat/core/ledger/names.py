@@ -1,0 +1,119 @@
+"""Names of data sets, and of who charges: no two data sets look alike.
+
+A second budget for the same records, under a name with a slip of the pen, would double
+what may be spent of them. So a new name that looks like another is refused, and one
+that is near another is, unless the caller says that its records are others.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from privfeat._warnings import STDERR
+from privfeat.core.ledger.budget import Budget
+
+
+def check_new_name(dataset: str, others: Iterable[str], *, new_dataset: bool) -> None:
+    """Raise ValueError unless the name of a new budget differs from all other names.
+
+    With ``new_dataset`` it may be `near` one, but not look like it.
+    """
+    near = None
+    for name in others:
+        if _as_seen(name) == _as_seen(dataset):
+            raise ValueError(
+                f"dataset must differ from {name!r}, which has a budget, by more than "
+                "spaces, capitals or the form of accents, got "
+                f"{dataset!a}. Open that budget, or choose another name."
+            )
+        near = name if is_near(name, dataset) else near
+    _check_plain("dataset", dataset)
+    if near is not None and not new_dataset:
+        raise ValueError(
+            f"dataset must differ from {near!r}, which has a budget, by more than a "
+            f"slip of the pen, got {dataset!r}. Open that budget if the records are "
+            "the same: two budgets would double what they may lose. If they are "
+            "others, pass new_dataset=True (--new-dataset)."
+        )
+
+
+def check_who(who: Any) -> str | None:
+    """Return who charges; ValueError unless it is None or a plain short name."""
+    if who is None:
+        return None
+    if not isinstance(who, str) or not 0 < len(who) <= 100:
+        raise ValueError(f"who must be a name of 1 to 100 characters, got {who!r}.")
+    _check_plain("who", who)
+    return who
+
+
+def is_near(name: str, other: str) -> bool:
+    """Return whether one name may be the other, mistyped.
+
+    Without spaces, signs, capitals and accents they are equal, or one letter apart (one
+    more, less, another, or two swapped) where both have four or more, and two apart
+    where they have eight or more.
+
+    >>> is_near("chest x-rays", "Chest_xrays"), is_near("digits", "digtis")
+    (True, True)
+    >>> is_near("digits", "digits, validation"), is_near("a1", "a2")
+    (False, False)
+    """
+    one, two = _letters(name), _letters(other)
+    most = min(len(one) // 4, len(two) // 4, 2)
+    return abs(len(one) - len(two)) <= most and _n_slips(one, two, most) <= most
+
+
+def nearest(dataset: str, others: Iterable[str]) -> str | None:
+    """Return a name that looks like this one or is near it, if there is one."""
+    for name in others:
+        if _as_seen(name) == _as_seen(dataset) or is_near(name, dataset):
+            return name
+    return None
+
+
+def tell_of_new(budget: Budget, ledger: str, others: Sequence[str]) -> None:
+    """Say on stderr that a budget was created: a wrong name or path makes a second."""
+    alike = get_close_matches(budget.dataset, others, 10, 0.0)  # the nearest first
+    beside = ", ".join(map(repr, alike)) or "nothing"
+    beside += " and more" * (len(others) > len(alike))
+    STDERR.write(
+        f"privfeat: created a budget for {budget.dataset!r}, epsilon = "
+        f"{budget.epsilon:g} at delta = {budget.delta:g}, in {ledger}, which held "
+        f"{beside} before. If these records have a budget, open that one instead.\n"
+    )
+
+
+def _as_seen(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _check_plain(what: str, name: str) -> None:
+    if name != name.strip() or not name.isprintable():
+        raise ValueError(
+            f"{what} must have no spaces at its ends and no invisible characters, got "
+            f"{name!a}."
+        )
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits without case and accents; all if there are none."""
+    folded = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(filter(str.isalnum, folded)) or _as_seen(name)
+
+
+def _n_slips(one: str, two: str, most: int) -> int:
+    """Return the optimal string alignment distance, or any number above ``most``."""
+    before: list[int] = []
+    row = list(range(len(two) + 1))
+    for i, letter in enumerate(one):
+        last, before, row = before, row, [i + 1]
+        for j, other in enumerate(two):
+            changed = before[j] + (letter != other)
+            row.append(min(before[j + 1] + 1, row[j] + 1, changed))
+            if i and j and (letter, other) == (two[j - 1], one[i - 1]):
+                row[-1] = min(row[-1], last[j - 1] + 1)
+        if min(row) > most and min(before) > most:
+            return most + 1
+    return row[-1]

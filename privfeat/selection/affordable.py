@@ -1,0 +1,128 @@
+"""Whether a ledger can pay for all fits of a search, asked before the first of them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, ParameterGrid
+
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.conversions import gaussian_epsilon, mu_from_rho
+from privfeat.core.accounting.plan import Query
+from privfeat.core.ledger.budget import check_covered, left_of, spent_of
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_down
+from privfeat.exceptions import BudgetExceededError
+from privfeat.selection.inputs import BUDGET
+
+
+class Charge(NamedTuple):
+    """What one fit would be charged, and to which ledger."""
+
+    ledger: PrivacyLedger
+    statement: PrivacyStatement
+
+
+# of one fit of an estimator, a search perhaps; None if it is not known before
+Charges = list[Charge] | None
+
+
+def check_affordable(names: Mapping[str, Any], n_splits: int) -> None:
+    """Raise BudgetExceededError if a ledger cannot pay for a search of scikit-learn.
+
+    ``names`` are the local names of its function that asks for ``n_splits`` folds. All
+    fits must have a budget by ``epsilon`` or ``rho`` and sample no records: of others
+    the cost is not known before they have read their data, and nothing is said. Nothing
+    is reserved either: who charges the same ledger meanwhile takes from the search.
+    """
+    search, candidates = names.get("self"), names.get("candidate_params")
+    if candidates is not None and search is not None:
+        estimator, refit = search.estimator, search.refit is not False
+    else:
+        estimator, refit, candidates = names.get("estimator"), False, [{}]
+        if "param_range" in names:  # of validation_curve
+            name = names.get("param_name")
+            candidates = [{name: value} for value in names["param_range"]]
+    charges = _of_search(estimator, candidates, n_splits, refit=refit)
+    for uid in {charge.ledger.budget.uid for charge in charges or ()}:
+        asked = [c for c in charges or () if c.ledger.budget.uid == uid]
+        _check(asked[0].ledger, [charge.statement for charge in asked])
+
+
+def _check(ledger: PrivacyLedger, fits: list[PrivacyStatement]) -> None:
+    budget = ledger.budget
+    for fit in fits:
+        check_covered(budget, fit)
+    before = [charge.statement for charge in ledger.history]
+    total = spent_of(budget, [*before, *fits])
+    if total.epsilon <= budget.epsilon:
+        return
+    left = left_of(budget, before)
+    remedy = "Fit fewer candidates in fewer folds, or give each a smaller budget."
+    if left.rho:
+        rho = left.rho / len(fits)
+        epsilon = gaussian_epsilon(mu_from_rho(rho), budget.delta)
+        remedy = (
+            f"Each may have epsilon = {rounded_down(epsilon)} at that delta, or rho = "
+            f"{rounded_down(rho)}."
+        )
+    raise BudgetExceededError(
+        f"the {len(fits)} fits of this search and those before on {budget.dataset!r} "
+        f"must cost at most epsilon = {budget.epsilon!r} at delta = {budget.delta!r}, "
+        f"got {total.epsilon!r}. No fold was fitted and nothing was charged. {remedy}"
+    )
+
+
+def _of_search(
+    estimator: Any,
+    candidates: Iterable[Mapping[str, Any]],
+    n_splits: Any,
+    *,
+    refit: bool,
+) -> Charges:
+    """Return the charges of fits in folds and, of the dearest candidate, of all."""
+    if not isinstance(n_splits, int):
+        return None
+    found: list[Charge] = []
+    dearest: list[Charge] = []
+    for values in candidates:
+        params = {name: clone(value, safe=False) for name, value in values.items()}
+        of_one = _of_fit(clone(estimator).set_params(**params))
+        if of_one is None:
+            return None
+        found += of_one * n_splits
+        dearest = max(dearest, of_one, key=_weight)
+    return found + dearest * refit
+
+
+def _of_fit(estimator: Any) -> Charges:
+    """Return the charges of one fit."""
+    if type(estimator) is GridSearchCV:
+        grid = ParameterGrid(estimator.param_grid)
+        n_splits = getattr(estimator.cv, "n_splits", None)
+        refit = estimator.refit is not False
+        return _of_search(estimator.estimator, grid, n_splits, refit=refit)
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    ledger = params.get("ledger")
+    if not isinstance(ledger, PrivacyLedger):
+        return []
+    if (
+        not {*BUDGET} <= set(params)
+        or params["noise_multiplier"] is not None
+        or params.get("sampling_prob", 1.0) != 1.0
+    ):
+        return None
+    plan = plan_releases(
+        [Query("fit", 1.0)],  # what a budget costs does not depend on the queries
+        **{name: params[name] for name in BUDGET},
+    )
+    seeded = params.get("random_state") is not None
+    unit = ledger.budget.unit  # whether groups reach the fits, they see themselves
+    statement = PrivacyStatement.from_plan(plan, public=(), seeded=seeded, unit=unit)
+    return [Charge(ledger, statement)]
+
+
+def _weight(charges: list[Charge]) -> float:
+    return sum((charge.statement.mu or 0.0) ** 2 for charge in charges)

@@ -1,0 +1,85 @@
+"""Which names two people, or one with a slip of the pen, take for one another."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privfeat.core.ledger.names import check_new_name, is_near, nearest
+
+WORDS = st.text("abc", max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("digits", "digit"),
+        ("digits", "digitss"),
+        ("digits", "dugits"),
+        ("digits", "idgits"),
+        ("mammograms", "mamogrms"),
+        ("chest x-rays", "Chest_xrays"),
+        ("caf\u00e9", "cafe"),
+        ("a", "a!"),
+        ("scans-2023", "scans-2024"),
+        ("!?", "!?"),
+    ],
+)
+def test_is_near_finds_slips(one, other):
+    assert is_near(one, other)
+    assert is_near(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a", "b"),
+        ("a1", "a2"),
+        ("x", ""),
+        ("train", "test"),
+        ("digits", "dgist"),
+        ("digits", "digits, validation"),
+        ("!?", "?!"),
+    ],
+)
+def test_is_near_leaves_other_names_alone(one, other):
+    assert not is_near(one, other)
+    assert not is_near(other, one)
+
+
+def steps(word):
+    """Return every word that is one slip away."""
+    cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    more = {a + c + b for a, b in cuts for c in "abc"}
+    less = {a + b[1:] for a, b in cuts if b}
+    other = {a + c + b[1:] for a, b in cuts if b for c in "abc"}
+    swapped = {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+    return more | less | other | swapped
+
+
+@given(WORDS, WORDS)
+def test_is_near_counts_slips(one, other):
+    """One for four letters; words of eight may be two apart, on disjoint places."""
+    shorter = min(len(one), len(other))
+    expected = one == other or (shorter > 3 and other in steps(one))
+    if shorter < 8 or expected:
+        assert is_near(one, other) == expected
+
+
+@given(st.text("abc", min_size=9, max_size=12), st.data())
+def test_is_near_finds_two_slips_apart_from_each_other(word, data):
+    head, tail = word[:-4], word[-4:]
+    first = data.draw(st.sampled_from(sorted(steps(head))))
+    second = data.draw(st.sampled_from(sorted(steps(tail))))
+    both = first + second
+    assert len(both) < 8 or is_near(word, both)
+
+
+def test_nearest_is_none_where_nothing_is_near():
+    assert nearest("digits", ["a", "retinas"]) is None
+    assert nearest("digits", ["a", "Digits"]) == "Digits"
+
+
+@pytest.mark.parametrize("name", [" a", "a ", "a\tb", "a\u200bb", "a\u00a0b"])
+def test_a_new_name_has_no_space_at_its_ends_and_nothing_invisible(name):
+    with pytest.raises(ValueError, match="no invisible characters"):
+        check_new_name(name, ["other"], new_dataset=True)
