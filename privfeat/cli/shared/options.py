@@ -26,6 +26,8 @@ _NAMES = {
     "checkpoint_dir": "--checkpoints",
 }
 
+_DATASET = "with --ledger: the data set whose budget it is"
+
 
 def name_of(parameter: str) -> str:
     """Return the option that gives a parameter.
@@ -128,16 +130,12 @@ def add_groups(parser: ArgumentParser) -> None:
     )
 
 
-def add_ledger(parser: ArgumentParser) -> None:
-    """Add ``--ledger`` and ``--dataset``."""
+def add_ledger(parser: ArgumentParser, *, dataset: str = _DATASET) -> None:
+    """Add ``--ledger`` and ``--dataset``, which has this help."""
     add = parser.add_argument_group("ledger").add_argument
     ledger = "the ledger of the private data, made by `privfeat budget`"
     add("--ledger", metavar="LEDGER", help=ledger)
-    add(
-        "--dataset",
-        metavar="NAME",
-        help="with --ledger: the data set whose budget it is",
-    )
+    add("--dataset", metavar="NAME", help=dataset)
 
 
 def fitted() -> ArgumentParser:
