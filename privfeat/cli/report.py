@@ -29,21 +29,6 @@ if TYPE_CHECKING:
 _LINEAR = "A linear model trained on features of a frozen network"
 _TABLE = "A linear model trained on columns of a table"
 _NETWORK = "A network trained by DP-SGD"
-_ROWS = (
-    "Each row of a table became numbers by what is publicly declared of its columns, "
-    "and by nothing else: no other row had a part in it."
-)
-_IMAGES = "The network was trained on the records themselves, from the input on."
-_FROZEN = (
-    "Each record became numbers (features) by a fixed extractor, one record at a time. "
-    "The promise covers the fit to these numbers; it does not cover what the weights "
-    "of the extractor were trained on."
-)
-_UNKNOWN = (
-    "The model was fitted to arrays of numbers (features), and does not know how they "
-    "were made. If other records had a part in those of one record, as in a scaler "
-    "that was fitted to all, the promise does not cover that."
-)
 _DATASET = "what the data set is called; with --ledger: the one whose budget it is"
 
 
@@ -89,6 +74,7 @@ def run(args: Namespace) -> None:
     from privfeat.persistence.saved_models import read_model
     from privfeat.report.card import render_card
     from privfeat.report.columns import columns_of
+    from privfeat.report.features import features_in_words, is_of_texts
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
     from privfeat.report.recipe import recipe_of
@@ -126,7 +112,7 @@ def run(args: Namespace) -> None:
         ledger=None
         if ledger is None
         else summarize(ledger, statement, getattr(evaluated, "privacy", None)),
-        features=_IMAGES if network else _described(origin, table),
+        features=features_in_words(origin, table=table is not None, network=network),
         columns=() if table is None else columns_of(table),
         provenance=_of_network(estimator) if network else origin,
         calibration=measured,
@@ -136,7 +122,7 @@ def run(args: Namespace) -> None:
         evaluated_on=on,
         audit=audit,
         kind=f"{kind}, with differential privacy, by privfeat.",
-        task=_task(saved.classifier, table),
+        task=_task(saved.classifier, table, texts=is_of_texts(origin)),
         checksums=_checksums(
             Path(args.model), DOCUMENT, saved.document["arrays"]["file"]
         ),
@@ -215,16 +201,13 @@ def _of_network(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _task(classifier: bool, table: dict[str, Any] | None) -> str:
+def _task(classifier: bool, table: dict[str, Any] | None, *, texts: bool) -> str:
     """Return what a model is for, by the names of the Hugging Face hub."""
     if not classifier:
         return "tabular-regression"
-    return "image-classification" if table is None else "tabular-classification"
-
-
-def _described(origin: dict[str, Any] | None, table: Any) -> str:
-    """Return what the features are, in sentences."""
-    return _ROWS if table is not None else _UNKNOWN if origin is None else _FROZEN
+    if table is not None:
+        return "tabular-classification"
+    return "text-classification" if texts else "image-classification"
 
 
 def _provenance(args: Namespace, made: dict[str, Any]) -> dict[str, Any] | None:
