@@ -1,34 +1,41 @@
 """``privfeat report``: write an HTML report and a model card of a saved model.
 
 Write one self-contained HTML file about a saved model: its privacy in words and
-symbols, accuracy and calibration, and where it is from. Of private test records it
-shows what `evaluate` found; of public ones, with --test and --test-is-public, exact
-figures.
+symbols, what was spent on the data set, accuracy and calibration, where it is from, the
+checksums of its files, and a place to sign. Of private test records it shows what
+`evaluate` found; of public ones, with --test and --test-is-public, exact figures. For
+example
+
+    privfeat report model --out report.html --ledger clinic.ledger --dataset patients
+    --responsible "Dr. A. Example"
 """
 
+import hashlib
 import json
 from argparse import Namespace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import STAYS_AT_HOME
 from privfeat.cli.shared import estimators, files, options
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
 _LINEAR = "A linear model trained on features of a frozen network"
 _TABLE = "A linear model trained on columns of a table"
 _NETWORK = "A network trained by DP-SGD"
+_DATASET = "what the data set is called; with --ledger: the one whose budget it is"
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = options.verb(verbs, run)
-    options.add_ledger(parser, charges=False)
+    options.add_ledger(parser, dataset=_DATASET, charges=False)
     add = parser.add_argument
     add("model", metavar="DIR", help="a folder that `fit` or `train` wrote")
     add("--out", metavar="FILE.html", required=True, help="replaced if it exists")
@@ -48,6 +55,13 @@ def add_parser(verbs: Any) -> None:
     add("--features", metavar="FILE", help=features)
     add("--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote")
     add("--title", help="of the report (default: the estimator and its budget)")
+    add(
+        "--responsible",
+        metavar="NAME",
+        default="",
+        help="who answers for it, and signs",
+    )
+    add("--date", help="of the report (default: today)")
     add("--card", metavar="FILE.md", help="write a model card as well")
     add("--license", default="unknown", help="of the model, for the card")
 
@@ -56,10 +70,14 @@ def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.statement.rounding import rounded_up
+    from privfeat.persistence.model_folder import DOCUMENT
     from privfeat.persistence.saved_models import read_model
     from privfeat.report.card import render_card
+    from privfeat.report.columns import columns_of
+    from privfeat.report.features import features_in_words, is_of_texts
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
+    from privfeat.report.recipe import recipe_of
 
     check_packages()
     saved = read_model(args.model)
@@ -77,25 +95,46 @@ def run(args: Namespace) -> None:
     kind = _NETWORK if network else _LINEAR if table is None else _TABLE
     # what can be refused comes before what takes long
     _check_public(args)
-    evaluated = _evaluated(args.model)
-    ledger, audit = files.open_ledger(args), _audit(args.audit)
+    names = persistence.load_class_names(args.model) or ()
+    evaluated, on = _evaluated(args.model) or (None, "")
+    ledger, audit = None, _audit(args.audit)
+    if args.ledger is not None:  # a data set may be named without one
+        ledger = files.open_ledger(args)
+    measured, recall = _measured(args, estimator, made)
+    origin = None if network or table is not None else _provenance(args, made)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
-        ledger=None if ledger is None else summarize(ledger, statement),
-        provenance=_of_network(estimator)
-        if network
-        else _provenance(args, made)
-        if table is None
-        else _of_table(table),
-        calibration=_measured(args, estimator, made),
+        date=args.date or date.today().isoformat(),
+        dataset=args.dataset or "",
+        responsible=args.responsible,
+        class_names=names,
+        ledger=None
+        if ledger is None
+        else summarize(ledger, statement, getattr(evaluated, "privacy", None)),
+        features=features_in_words(origin, table=table is not None, network=network),
+        columns=() if table is None else columns_of(table),
+        provenance=_of_network(estimator) if network else origin,
+        calibration=measured,
+        recall=recall,
         test_name=Path(args.test).name if args.test else "",
-        evaluation=None if evaluated is None else evaluated[0],
-        evaluated_on="" if evaluated is None else evaluated[1],
+        evaluation=evaluated,
+        evaluated_on=on,
         audit=audit,
         kind=f"{kind}, with differential privacy, by privfeat.",
-        task=_task(saved.classifier, table),
-        reproduce=_recipe(name, saved.params, statement.version),
+        task=_task(saved.classifier, table, texts=is_of_texts(origin)),
+        checksums=_checksums(
+            Path(args.model), DOCUMENT, saved.document["arrays"]["file"]
+        ),
+        reproduce=recipe_of(
+            name,
+            saved.params,
+            version=statement.version,
+            unit=statement.unit,
+            table=table,
+            class_names=names,
+            rows="images" if network else "features",
+        ),
     )
     files.write_file(args.out, render_html(report).encode())
     if args.card is not None:
@@ -126,28 +165,26 @@ def _evaluated(model: str) -> "tuple[Evaluation, str] | None":
 
 def _measured(
     args: Namespace, estimator: Any, made: dict[str, Any]
-) -> "CalibrationReport | None":
+) -> "tuple[CalibrationReport, Estimate] | tuple[None, None]":
+    """Return calibration and recall on public records."""
     if args.test is None:
-        return None
-    from privfeat.analysis.metrics import report_of
+        return None, None
+    from privfeat.analysis.metrics import calibration_report
+    from privfeat.report.evaluation import exact_recall
 
     if not estimators.has_one_label(estimator):
         raise CommandError("--test is for classifiers with one label a record.")
-    rows = tested_records(args, estimator, made, public=True)
-    return report_of(estimator, *rows[:2])
+    X, y, _ = tested_records(args, estimator, made, public=True)
+    found, classes = estimator.predict_proba(X), estimator.classes_
+    measured = calibration_report(y, found, classes=classes)
+    return measured, exact_recall(y, found, classes)
 
 
-def _recipe(name: str, params: dict[str, Any], version: str) -> str:
-    """Return how to fit such a model again, with all parameters that are written."""
-    given = [
-        f"    {key}={value!r},\n"
-        for key, value in params.items()
-        if key not in (*STAYS_AT_HOME, "verbose")
-    ]
-    return (
-        f"pip install privfeat=={version}\n\nfrom privfeat import {name}\n"
-        f"clf = {name}(\n{''.join(given)}).fit(X, y)"
-    )
+def _checksums(folder: Path, *names: str) -> dict[str, str]:
+    """Return the SHA-256 of each file that the model is made of."""
+    return {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names
+    }
 
 
 def _of_network(estimator: Any) -> dict[str, Any]:
@@ -164,23 +201,13 @@ def _of_network(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _task(classifier: bool, table: dict[str, Any] | None) -> str:
+def _task(classifier: bool, table: dict[str, Any] | None, *, texts: bool) -> str:
     """Return what a model is for, by the names of the Hugging Face hub."""
     if not classifier:
         return "tabular-regression"
-    return "image-classification" if table is None else "tabular-classification"
-
-
-def _of_table(table: dict[str, Any]) -> dict[str, Any]:
-    """Return what is publicly declared of each column that a model learned from."""
-    found = {}
-    for name, said in table["columns"].items():
-        ends = " to ".join(map(str, said.get("bounds", ())))
-        listed = ", ".join(map(str, said.get("categories", ())))
-        parts = (said["kind"], ends, said.get("unit", ""), listed)
-        role = "target" if name == table["target"] else "column"
-        found[f"{role} {name}"] = " ".join(part for part in parts if part)
-    return found
+    if table is not None:
+        return "tabular-classification"
+    return "text-classification" if texts else "image-classification"
 
 
 def _provenance(args: Namespace, made: dict[str, Any]) -> dict[str, Any] | None:

@@ -4,9 +4,10 @@ import json
 import re
 from typing import Any
 
-from privfeat.report.evaluation import metrics_of
+from privfeat.report.evaluation import metrics_of, tables_of
 from privfeat.report.guarantee import in_words
 from privfeat.report.html import FitReport, load_templates
+from privfeat.report.words import UNITS
 
 __all__ = ["render_card"]
 
@@ -31,7 +32,8 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     Values of the front matter are written as JSON, which YAML includes, so that no name
     can break out of them; texts from outside stand in fenced blocks.
     """
-    data = str((report.provenance or {}).get("dataset") or "unknown")
+    named = report.dataset or (report.provenance or {}).get("dataset")
+    data = str(named or "unknown")
     metadata: dict[str, Any] = {
         "library_name": "privfeat",
         "license": license_name,
@@ -57,7 +59,19 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     templates = load_templates(autoescape=False)
     templates.filters.update(as_json=_as_json, plain=_plain, fenced=_fenced)
     return templates.get_template("card.j2").render(
-        report=report, metadata=metadata, words=in_words(report.statement)
+        report=report,
+        metadata=metadata,
+        words=in_words(report.statement),
+        unit=UNITS[report.statement.unit],
+        evaluated_unit=None
+        if report.evaluation is None
+        else UNITS[report.evaluation.privacy.unit],
+        recall="\n".join(
+            f"{row['class']}: {row['value']} ({row['from']} to {row['to']})"
+            for row in tables_of(report.evaluation, report.class_names).get(
+                "classes", ()
+            )
+        ),
     )
 
 

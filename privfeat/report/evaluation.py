@@ -1,15 +1,17 @@
 """A private evaluation as a report shows it: each figure with its interval."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-__all__ = ["metrics_of", "tables_of"]
+__all__ = ["exact_recall", "metrics_of", "recall_rows", "tables_of"]
 
 # The figures that are one number, in words, and as the Hugging Face hub calls them.
 _FIGURES = {
@@ -23,7 +25,9 @@ _FIGURES = {
 }
 
 
-def tables_of(found: "Evaluation | None") -> dict[str, Any]:
+def tables_of(
+    found: "Evaluation | None", class_names: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the rows of the tables of an evaluation, and what its charts show."""
     if found is None:
         return {}
@@ -38,14 +42,42 @@ def tables_of(found: "Evaluation | None") -> dict[str, Any]:
     tables: dict[str, Any] = {"figures": figures, "classes": []}
     tables["roc"] = tables["reliability"] = None
     if isinstance(found, ClassifierEvaluation):
-        of = zip(found.classes.tolist(), found.recall.each(), strict=True)
-        tables["classes"] = [{"class": str(k), **_cells(one)} for k, one in of]
+        names = class_names or [str(label) for label in found.classes.tolist()]
+        tables["classes"] = recall_rows(found.recall, names)
         tables["reliability"] = found.reliability
         if found.roc is not None:
             rates = found.roc.false_positive_rate, found.roc.true_positive_rate
             if not any(np.isnan(rate.value).any() for rate in rates):
                 tables["roc"] = found.roc
     return tables
+
+
+def recall_rows(recall: "Estimate", class_names: Sequence[str]) -> list[dict[str, str]]:
+    """Return a row for each class."""
+    parts = zip(class_names, recall.each(), strict=True)
+    return [{"class": name, **_cells(one)} for name, one in parts]
+
+
+def exact_recall(
+    y: ArrayLike, probabilities: ArrayLike, classes: ArrayLike
+) -> "Estimate":
+    """Return the recall of each class on public records, with 95 % of sampling.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+    probabilities : array-like of shape (n_samples, n_classes)
+    classes : array-like of shape (n_classes,)
+        Ascending, as the columns of ``probabilities`` are.
+    """
+    from privfeat.metrics.intervals import Width, proportion
+
+    y, classes = np.asarray(y), np.asarray(classes)
+    right = classes[np.argmax(probabilities, axis=1)] == y
+    is_class = y == classes[:, None]
+    n_right, n_all = (is_class & right).sum(axis=1), is_class.sum(axis=1)
+    free = (0.0, 0.0, 0.0)
+    return proportion(n_right, n_all - n_right, free, Width.of(0.95))
 
 
 def metrics_of(found: "Evaluation") -> list[dict[str, Any]]:

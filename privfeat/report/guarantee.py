@@ -8,12 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
-from privfeat.core.accounting.conversions import gaussian_delta
+from privfeat.core.accounting.conversions import gaussian_delta, gaussian_epsilon
 from privfeat.core.accounting.pld import pld_epsilons
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
 
-__all__ = ["epsilon_delta_curve", "in_words", "membership_tradeoff"]
+__all__ = [
+    "epsilon_delta_curve",
+    "in_words",
+    "membership_tradeoff",
+    "several_records",
+]
 
 # Where the curve of sampled records is computed.
 _DELTAS = (
@@ -123,6 +128,47 @@ def in_words(statement: PrivacyStatement) -> list[str]:
         "the model, predictions included.",
         *([_WEAK] if best > 50.0 else []),
     ]
+
+
+def several_records(statement: PrivacyStatement, n_records: int) -> tuple[float, float]:
+    """Return epsilon and delta for ``n_records`` of what the statement protects.
+
+    Parameters
+    ----------
+    statement : PrivacyStatement
+    n_records : int
+        How many records (or users) one person is behind, at least 1.
+
+    Returns
+    -------
+    epsilon, delta : float
+        Both infinite or 1 where nothing can be said.
+
+    Notes
+    -----
+    Group privacy: ``k`` changes of a ``mu``-GDP fit are ``k mu``-GDP (Dong, Roth & Su
+    2022, Theorem 2.14), which gives epsilon at the same delta. Else, of (epsilon,
+    delta)-DP, ``(k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon)))`` (Vadhan,
+    The Complexity of Differential Privacy, 2017, Lemma 2.2).
+
+    Examples
+    --------
+    >>> from privfeat.core.accounting.calibration import plan_releases
+    >>> from privfeat.core.accounting.plan import Query
+    >>> plan = plan_releases([Query("gram", 1.0)], epsilon=1.0, delta=1e-6)
+    >>> one = PrivacyStatement.from_plan(plan, public=(), seeded=False)
+    >>> [round(several_records(one, k)[0], 2) for k in (1, 2, 10)]
+    [1.0, 2.12, 13.51]
+    """
+    epsilon, delta = statement.epsilon, statement.delta
+    if not math.isfinite(epsilon) or n_records == 1:
+        return epsilon, delta
+    if statement.mu is not None:
+        return gaussian_epsilon(n_records * statement.mu, delta), delta
+    with np.errstate(over="ignore"):
+        total = delta * float(np.exp(epsilon * np.arange(n_records)).sum())
+    # one part in 1e12 pays for the rounding of the sum
+    return n_records * epsilon, min(total * (1.0 + 1e-12), 1.0)
 
 
 def _times(epsilon: float) -> str:

@@ -5,7 +5,7 @@ markup and hold no text from outside.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,22 @@ from privfeat.core.accounting.plan import ReleaseRecord
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.report.evaluation import tables_of
+from privfeat.report.evaluation import recall_rows, tables_of
 from privfeat.report.guarantee import (
     epsilon_delta_curve,
     in_words,
     membership_tradeoff,
+    several_records,
 )
 from privfeat.report.ledger import LedgerSummary
 from privfeat.report.svg import bar_chart, line_chart
+from privfeat.report.words import ACCOUNTINGS, RELEASES, UNITS, named, neighbours
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
 __all__ = ["FitReport", "check_packages", "format_value", "render_html"]
@@ -41,6 +44,7 @@ _AUDITS = {
     "membership": "Membership inference by the loss, and what the guarantee allows (of "
     "few rows chance alone may find more)",
 }
+_TOGETHER = {"record": "records of one person", "user": "users together"}
 
 
 @dataclass(frozen=True)
@@ -51,16 +55,29 @@ class FitReport:
     ----------
     title : str
     statement : PrivacyStatement
+    date, dataset, responsible : str
+        When it was written, of which data, and who answers for it.
+    class_names : sequence of str
+        In the order of the classes; their numbers stand for them otherwise.
     calibration : CalibrationReport
         On test records, which are public; ``test_name`` says where they are from.
+    recall : Estimate
+        Of each class on the same records.
     evaluation : ClassifierEvaluation or RegressorEvaluation
         Of private test records; ``evaluated_on`` is what they are called.
     ledger : LedgerSummary
-        Of the same records, from `privfeat.report.ledger.summarize`.
+        Of the same records, from `privfeat.report.ledger.summarize`. Without one the
+        report says that it is unknown what was spent.
     audit : mapping
         Results of an audit by name, as ``privfeat audit --out`` writes them.
+    features : str
+        What the features are, in sentences.
+    columns : sequence of mapping
+        What is declared of a table: `privfeat.report.columns.columns_of`.
     provenance : mapping
         Data and weights by name.
+    checksums : mapping
+        The SHA-256 of each file of the model, by its path.
     reproduce : str
         How to fit such a model again.
     kind : str
@@ -71,13 +88,21 @@ class FitReport:
 
     title: str
     statement: PrivacyStatement
+    date: str = ""
+    dataset: str = ""
+    responsible: str = ""
+    class_names: Sequence[str] = ()
     calibration: "CalibrationReport | None" = None
+    recall: "Estimate | None" = None
     test_name: str = ""
     evaluation: "Evaluation | None" = None
     evaluated_on: str = ""
     ledger: LedgerSummary | None = None
     audit: Mapping[str, Any] | None = None
+    features: str = ""
+    columns: Sequence[Mapping[str, Any]] = ()
     provenance: Mapping[str, Any] | None = None
+    checksums: Mapping[str, str] | None = None
     reproduce: str | None = None
     kind: str = "A model trained with differential privacy by privfeat."
     task: str = "image-classification"
@@ -136,26 +161,53 @@ def render_html(report: FitReport) -> str:
         epsilon_delta_curve=epsilon_delta_curve,
         membership_tradeoff=membership_tradeoff,
     )
+    statement, names = report.statement, report.class_names
+    recall, found = report.recall, report.evaluation
     return templates.get_template("report.j2").render(
         report=report,
-        statement=report.statement,
-        words=in_words(report.statement),
-        releases=[
-            {
-                "release": record.name,
-                "times": record.count,
-                "L2 sensitivity": record.l2_sensitivity,
-                "noise multiplier": rounded_down(record.noise_multiplier),
-                "noise stddev": rounded_down(record.noise_stddev),
-                "sampling": record.sampling_prob,
-            }
-            for record in report.statement.releases
-        ],
-        event=_event(report.statement),
+        statement=statement,
+        words=in_words(statement),
+        unit=UNITS[statement.unit],
+        neighbours=neighbours(statement.unit, statement.adjacency),
+        accounting=ACCOUNTINGS[statement.accounting],
+        several=_several(statement) if statement.private else [],
+        releases=[_release(record) for record in statement.releases],
+        event=_event(statement),
         rates=np.linspace(0.0, 1.0, 101),
-        evaluated=tables_of(report.evaluation),
+        evaluated=tables_of(found, names),
+        found_unit=None if found is None else UNITS[found.privacy.unit],
+        named_items=[(named(k), v) for k, v in (report.provenance or {}).items()],
+        recall=[] if recall is None else recall_rows(recall, _labels(recall, names)),
         audit=_spaced({_AUDITS.get(k, k): v for k, v in (report.audit or {}).items()}),
     )
+
+
+def _labels(recall: "Estimate", names: Sequence[str]) -> Sequence[str]:
+    return names or [str(number) for number in range(len(recall.value))]
+
+
+def _several(statement: PrivacyStatement) -> list[dict[str, Any]]:
+    """Return what is left of the guarantee for several units of one person."""
+    found = []
+    for number in (1, 2, 5, 10):
+        epsilon, delta = several_records(statement, number)
+        shown = {"ε": rounded_up(epsilon, 3), "δ": rounded_up(delta, 3)}
+        found.append({_TOGETHER[statement.unit]: str(number), **shown})
+    return found
+
+
+def _release(record: ReleaseRecord) -> dict[str, Any]:
+    sampled = record.sampling_prob < 1.0
+    return {
+        "what": RELEASES.get(record.name, named(record.name)),
+        "times": record.count,
+        "L2 sensitivity": record.l2_sensitivity,
+        "noise multiplier": rounded_down(record.noise_multiplier),
+        "noise stddev": rounded_down(record.noise_stddev),
+        "each record": f"with probability {record.sampling_prob:.6g}"
+        if sampled
+        else "always",
+    }
 
 
 def _rounded(value: float | None) -> str | None:
@@ -190,7 +242,7 @@ def _part(record: ReleaseRecord) -> str:
 def _spaced(value: Any) -> Any:
     """Return nested values by names with spaces in place of underscores."""
     if isinstance(value, Mapping):
-        return {str(key).replace("_", " "): _spaced(v) for key, v in value.items()}
+        return {named(key): _spaced(v) for key, v in value.items()}
     return [*map(_spaced, value)] if isinstance(value, list | tuple) else value
 
 

@@ -7,8 +7,14 @@ from privfeat.core.ledger.budget import left_of, spent_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
+from privfeat.report.words import UNITS, neighbours
 
 __all__ = ["LedgerSummary", "summarize"]
+
+
+# What is charged under the name of a class that is no estimator.
+_CHARGED = {"PrivateEvaluation": "private evaluation of a model"}
+_STATUS = {"fitted": "done", "asked": "charged; not known to be done"}
 
 
 @dataclass(frozen=True)
@@ -23,15 +29,30 @@ class LedgerSummary:
         One for each charge, in order.
     holds_fit : bool
         Whether one of them has the statement of the fit that is reported on.
+    holds_evaluation : bool
+        The same of its private evaluation; True without one.
     """
 
     budget: tuple[tuple[str, Any], ...]
     charges: tuple[dict[str, Any], ...]
     holds_fit: bool
+    holds_evaluation: bool = True
+
+    @property
+    def total(self) -> str:
+        """What is spent in all, and of how much."""
+        found = dict(self.budget)
+        return f"{found['spent']}, of a budget of {found['budget']}"
 
 
-def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSummary:
+def summarize(
+    ledger: PrivacyLedger,
+    statement: PrivacyStatement,
+    evaluation: PrivacyStatement | None = None,
+) -> LedgerSummary:
     """Return what a report on the fit of ``statement`` says of its ledger.
+
+    ``evaluation`` is the statement of its private evaluation, if there is one.
 
     Examples
     --------
@@ -55,21 +76,22 @@ def summarize(ledger: PrivacyLedger, statement: PrivacyStatement) -> LedgerSumma
             ("budget", f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}"),
             ("spent", f"epsilon = {rounded_up(spent.epsilon)}"),
             ("left for one more fit", f"epsilon = {rounded_down(left.epsilon)}"),
-            ("protected unit", budget.unit),
-            ("neighbours", budget.adjacency),
+            ("protected", UNITS[budget.unit]),
+            ("hidden is", neighbours(budget.unit, budget.adjacency)),
             ("since", budget.created[:10]),
         ),
         charges=tuple(
             {
-                "fit": charge.number,
+                "number": charge.number,
                 # the day alone: times of consecutive fits would show how long one took
                 "charged": charge.asked[:10],
-                "estimator": charge.estimator,
+                "for": _CHARGED.get(charge.estimator, charge.estimator),
                 "epsilon": rounded_up(fit.epsilon),
                 "delta": rounded_up(fit.delta),
-                "status": charge.status,
+                "status": _STATUS[charge.status],
             }
             for charge, fit in zip(history, fits, strict=True)
         ),
         holds_fit=statement in fits,
+        holds_evaluation=evaluation is None or evaluation in fits,
     )

@@ -148,10 +148,11 @@ def _svg(
         axes = figure.add_subplot(frame_on=False, xmargin=0.01, ymargin=0.01)
         axes.set(xlabel=x_label, ylabel=y_label)
         axes.locator_params("x", nbins=5)
-        if diagonal:
-            (guide,) = axes.plot([0, 1], [0, 1], "--", color=_COLOURS["soft"])
-            guide.set(linewidth=1.2, zorder=3)
         draw(axes)
+        if diagonal:
+            ends = [max(axes.get_xlim()[0], 0.0), 1.0]  # nothing is clipped
+            (guide,) = axes.plot(ends, ends, "--", color=_COLOURS["soft"])
+            guide.set(linewidth=1.2, zorder=3)
         metadata = {"Title": title, "Date": None}
         figure.savefig(buffer, format="svg", metadata=metadata)
     written = buffer.getvalue()

@@ -118,13 +118,14 @@ def test_report_shows_private_figures_where_there_are_any(
     assert "<h2>Accuracy on private test records</h2>" in text
     assert "on tiny.h5 with noise" in text
     assert f"{found.accuracy.low:.4g}" in text
-    assert "<h2>Accuracy and calibration</h2>" not in text
+    assert f'<td role="cell">{CLASS_NAMES[1]}</td>' in text
+    assert "<h2>Accuracy on public test records</h2>" not in text
     assert "## Accuracy on private test records" in card.read_text(encoding="utf-8")
     both = ("--test", features, "--test-is-public")
     assert run(*report, *both)[0] == 0
     text = page.read_text(encoding="utf-8")
     assert "<h2>Accuracy on private test records</h2>" in text
-    assert "<h2>Accuracy and calibration</h2>" in text
+    assert "<h2>Accuracy on public test records</h2>" in text
 
 
 def test_report_says_that_seeded_figures_are_not_private(

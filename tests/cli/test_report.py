@@ -1,9 +1,16 @@
 import json
+import re
+import shutil
+import subprocess
+from datetime import date
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import privfeat
 from privfeat import PrivacyLedger, persistence
+from tests.cli.patients import fit
 from tests.cli.tiny import fit_arguments
 
 
@@ -49,7 +56,7 @@ def test_report_writes_page_and_card(run, charged, features, tmp_path):
         f"{results['replay']['movements'][0]['observed']:.6g}",
         "synthetic rows: 60 x 5, 4 classes",
         "tiny.h5",
-        "feature_dtype",
+        "type of the numbers",
     ):
         assert part in text
     assert "This fit is not among" not in text
@@ -65,7 +72,7 @@ def test_report_needs_only_a_model(run, model, tmp_path):
     assert run("report", model, "--out", page)[0] == 0
     text = page.read_text(encoding="utf-8")
     assert "DPLeastSquares with epsilon = 20" in text
-    assert "Accuracy and calibration" not in text
+    assert "Accuracy on public test records" not in text
 
 
 def test_report_says_how_to_make_such_an_estimator(run, features, tmp_path):
@@ -76,7 +83,7 @@ def test_report_says_how_to_make_such_an_estimator(run, features, tmp_path):
     status, *_ = run("report", folder, "--out", tmp_path / "r.html", "--card", card)
     assert status == 0
     _, _, recipe = card.read_text(encoding="utf-8").partition("\nclf = ")
-    made = eval(recipe.partition(".fit(X, y)")[0], vars(privfeat))
+    made = eval(recipe.partition("\nclf.fit(X, y)")[0], vars(privfeat))
     assert made.get_params() == clf.get_params()
 
 
@@ -151,3 +158,58 @@ def test_report_refuses_a_split_called_train(run, fails, features, model, tmp_pa
     asked = ("report", model, "--out", tmp_path / "r.html", *exact)
     assert "must not be the training split" in fails(*asked, f"{features}:train")
     assert run(*asked, f"{features}:train", "--unseen")[0] == 0
+
+
+def test_report_names_its_data_set_without_a_ledger(run, model, tmp_path):
+    page = tmp_path / "r.html"
+    who = ("--dataset", "the <b>clinic</b>", "--responsible", "Dr. <i>Who</i>")
+    assert run("report", model, "--out", page, *who, "--date", "May 1st")[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert "the &lt;b&gt;clinic&lt;/b&gt;" in text
+    assert "<dt>Name</dt><dd>Dr. &lt;i&gt;Who&lt;/i&gt;</dd>" in text
+    assert "May 1st" in text
+    assert '<p class="warn">Unknown. No ledger was given' in text
+
+
+def test_report_is_of_today_if_nothing_is_said(run, model, tmp_path):
+    page = tmp_path / "r.html"
+    days = {date.today().isoformat()}
+    assert run("report", model, "--out", page)[0] == 0
+    days.add(date.today().isoformat())  # midnight
+    assert any(f"Written by privfeat on {day};" in page.read_text() for day in days)
+
+
+def test_report_has_the_checksums_that_its_command_prints(run, model, tmp_path):
+    page = tmp_path / "r.html"
+    assert run("report", model, "--out", page)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    command = re.search(r"<pre>(sha256sum .*)</pre>", text)[1].split()
+    assert {*command[1:]} == {path.name for path in Path(model).iterdir()}
+    if shutil.which("sha256sum") is None:
+        pytest.skip("needs sha256sum")
+    printed = subprocess.run(
+        command, cwd=model, capture_output=True, text=True, check=True
+    )
+    for line in printed.stdout.splitlines():
+        checksum, name = line.split()
+        assert f'scope="row">{name}</th><td role="cell">{checksum}</td>' in text
+
+
+@pytest.mark.parametrize("users", [False, True])
+def test_recipe_of_a_table_fits_one_again(run, patients, tmp_path, users):
+    folder, card = tmp_path / "model", tmp_path / "card.md"
+    words = ("--users", "patient", "--max-group-size", 2) if users else ()
+    assert run(*fit(patients, *words, "--out", folder, "--quiet"))[0] == 0
+    assert run("report", folder, "--out", tmp_path / "r.html", "--card", card)[0] == 0
+    _, _, recipe = card.read_text(encoding="utf-8").partition("\nfrom privfeat")
+    frame = pd.read_csv(patients / "train.csv", dtype=str, keep_default_na=False)
+    names = persistence.load_class_names(folder)
+    given = {
+        "table": frame.drop(columns=["outcome", *(["patient"] if users else [])]),
+        "y": [names.index(name) for name in frame["outcome"]],
+        "groups": frame["patient"],
+    }
+    exec("from privfeat" + recipe.partition("\n```")[0], given)
+    saved = persistence.load(folder)
+    assert given["clf"].get_params() == saved.get_params() | {"verbose": 0}
+    assert given["clf"].privacy_ == saved.privacy_

@@ -88,10 +88,13 @@ def test_report_of_a_table_shows_what_is_declared(run, folder, tmp_path):
     assert run("report", folder / "model", *words)[0] == 0
     text = card.read_text()
     assert "A linear model trained on columns of a table" in text
-    assert '"column age": "integer 20 to 80"' in text
-    assert '"target outcome": "category well, ill, unknown"' in text
+    assert '"may be": "20 to 80"' in text
+    assert '"column": "outcome (the class)"' in text
     assert 'pipeline_tag: "tabular-classification"' in text
-    assert "column clinic" in page.read_text()
+    shown = page.read_text()
+    assert '<td role="cell" data-label="may be">Bonn, Kiel</td>' in shown
+    assert "by what is publicly declared of its columns" in shown
+    assert '<td role="cell">unknown</td>' in shown  # a class, by its name
 
 
 def test_fit_protects_the_users_of_a_column(run, fails, folder, tmp_path):
@@ -197,6 +200,6 @@ def test_workflow_takes_a_table(run, folder, tmp_path):
     status, _, err = run(*words, "--n-fits", 0)
     assert status == 0, err
     assert persistence.load_table(results / "model")["target"] == "outcome"
-    assert "column age" in (results / "card.md").read_text()
+    assert '"column": "age"' in (results / "card.md").read_text()
     assert persistence.load_statement(results / "model").unit == "user"
     assert "temperature" in (results / "calibration.json").read_text()

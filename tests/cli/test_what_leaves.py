@@ -154,7 +154,7 @@ def test_evaluation_and_what_shows_it_hold_what_is_listed(run, features, tmp_pat
     assert not unlisted("evaluation.json", paths_of(document))
     assert not unlisted("statement", paths_of(document["privacy"]))
     assert run("report", folder, "--out", page, "--card", card)[0] == 0
-    tables = re.findall(r'role="region" aria-label="(.*?)"', page.read_text())
+    tables = re.findall(r'<table role="table" aria-label="(.*?)"', page.read_text())
     assert {"Private accuracy", "Private recall"} < {*tables}
     assert not unlisted("report", tables)
     body = card.read_text(encoding="utf-8").split("---\n")[2]
@@ -210,7 +210,7 @@ def test_report_and_card_are_the_same_for_other_records(run, model, tmp_path):
         assert run("report", model, *names)[0] == 0
         pages.append((page.read_bytes(), card.read_bytes()))
     assert pages[0] == pages[1]
-    assert b"weights_sha256" in pages[0][0]
+    assert b"SHA-256 of the weights" in pages[0][0]
 
 
 def test_report_card_and_ledger_hold_what_is_listed(run, features, tmp_path):
@@ -226,8 +226,8 @@ def test_report_card_and_ledger_hold_what_is_listed(run, features, tmp_path):
     asked += ("--out", page, "--card", card)
     assert run("report", folder, *whose, *asked)[0] == 0
     text = page.read_text(encoding="utf-8")
-    tables = re.findall(r'role="region" aria-label="(.*?)"', text)
-    assert len(tables) == 7
+    tables = re.findall(r'<table role="table" aria-label="(.*?)"', text)
+    assert len(tables) == 11
     assert not unlisted("report", tables)
     assert not re.search(r"\d\d:\d\d", text), "an hour tells how long fits take"
     card_text = card.read_text(encoding="utf-8")

@@ -30,7 +30,11 @@ ALL = "\n".join(TEXTS.values())
 SLOW = {"networks"}
 # What a page needs beyond what the tests need.
 NEEDED = {"networks": "flax", "audit": "jax_privacy", "report": "jax_privacy"}
-WITH_CODE = dict.fromkeys(block.page.stem for block in BLOCKS)
+# Pages with a test of their own beside this one.
+APART = {"signed-report"}
+WITH_CODE = dict.fromkeys(
+    block.page.stem for block in BLOCKS if block.page.stem not in APART
+)
 # Other documents, whose links are checked as well. The build of the site checks those
 # of its home page, some of which lead to pages that the build makes.
 DOCUMENTS = [

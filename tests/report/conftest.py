@@ -7,6 +7,7 @@ from privfeat.analysis.metrics import calibration_report
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.metrics.intervals import Estimate
 from privfeat.report.html import FitReport
 from privfeat.report.ledger import LedgerSummary
 
@@ -34,10 +35,19 @@ def full_report():
     return FitReport(
         title="A <b>title</b> & more",
         statement=state(),
+        date="2026-11-23 <&>",
+        dataset="the <em>data</em>",
+        responsible="Dr. <strong>Who</strong>",
+        class_names=("<ill>", "well", "unknown"),
+        recall=Estimate(np.array([0.5, 0.6, 0.7]), np.full(3, 0.25), np.full(3, 0.875)),
         calibration=calibration_report(rng.integers(0, 3, size=200), p),
         test_name="test.h5:<i>test</i>",
         ledger=LedgerSummary(
-            budget=(("data set", "a <b>set</b>"), ("spent", "epsilon = 0.5")),
+            budget=(
+                ("data set", "a <b>set</b>"),
+                ("budget", "epsilon = 3, delta = 1e-05"),
+                ("spent", "epsilon = 0.5"),
+            ),
             charges=({"fit": 1, "estimator": "fit <one>"}, {"fit": 2, "delta": 1e-6}),
             holds_fit=True,
         ),
@@ -46,6 +56,11 @@ def full_report():
             "inf": math.inf,
             "one_run": {"n_right": 7, "checks": [{"p_value": 0.5}, {"p_value": 0.25}]},
         },
+        features="Each <tt>row</tt> became numbers.",
+        columns=[
+            {"column": "age <sub>", "kind": "number", "may be": "18 to 100 years"}
+        ],
+        checksums={"model.json": "0" * 64},
         provenance={"dataset": "<script>alert(1)</script>", "weights": ["a", 1]},
         reproduce="clf.fit(X < 3, y)",
     )

@@ -1,7 +1,10 @@
 """The pages in a real browser: narrow and wide, light and dark, and on paper."""
 
+import io
 import shutil
 import threading
+import unicodedata
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +20,13 @@ pytestmark = [
     # the driver of the browser leaves its event loop to the interpreter
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+# What is wider than its box, or beyond the window.
+CUT = """width => [...document.querySelectorAll("main *:not(svg *)")]
+    .filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1
+        || e.getBoundingClientRect().right > width + 1)
+    .map(e => e.outerHTML.slice(0, 200))"""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +92,7 @@ def served(tmp_path):
         thread.join()
 
 
-WIDTHS = pytest.mark.parametrize("width", [360, 1280])
+WIDTHS = pytest.mark.parametrize("width", [390, 768, 1280])
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 
@@ -109,6 +119,7 @@ def check(open_page, url, width, scheme, tmp_path, *, n_charts):
     page.goto(url)
     assert requests == [url]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CUT, width) == []
     assert page.locator("svg").count() == n_charts
     for box in page.locator("svg").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().width)"
@@ -123,10 +134,47 @@ def check(open_page, url, width, scheme, tmp_path, *, n_charts):
     page.close()
 
 
-def test_report_prints(open_page, page_file):
-    page = open_page()
+def test_wide_tables_become_blocks_on_a_phone(open_page, page_file):
+    page = open_page(viewport={"width": 390, "height": 800})
     page.goto(page_file.as_uri())
-    paper = page.pdf(format="A4")
-    assert paper.startswith(b"%PDF")
-    assert 1 <= paper.count(b"/Type /Page\n") <= 8
+    wide = page.locator("table.wide")
+    assert wide.count() > 3
+    for style in wide.evaluate_all("all => all.map(e => getComputedStyle(e).display)"):
+        assert style == "block"
+    # for a screen reader they are still tables
+    assert page.get_by_role("table", name="Releases").get_by_role("row").count() == 1
     page.close()
+
+
+@pytest.mark.parametrize("n_charges", [0, 3, 9, 14, 40])
+def test_report_prints(open_page, full_report, tmp_path, n_charges):
+    """Wherever pages end: no heading is left alone, and no small table is split."""
+    pypdf = pytest.importorskip("pypdf")
+    charges = tuple({"number": i, "for": f"fit {i}"} for i in range(n_charges))
+    path = tmp_path / "report.html"
+    long = replace(full_report, ledger=replace(full_report.ledger, charges=charges))
+    path.write_text(render_html(long), encoding="utf-8")
+    page = open_page()
+    page.goto(path.as_uri())
+    headings = page.locator("h1, h2, h3").all_text_contents()
+    tables = page.locator("table.whole").all_text_contents()
+    paper = page.pdf(prefer_css_page_size=True, print_background=True)
+    page.close()
+    pages = [
+        squeezed(one.extract_text()) for one in pypdf.PdfReader(io.BytesIO(paper)).pages
+    ]
+    assert len(pages) <= 7 + n_charges // 40
+    left = list(pages)
+    for heading in map(squeezed, headings):  # in their order: texts may name them
+        while heading not in left[0]:
+            del left[0]
+        left[0] = left[0].partition(heading)[2]
+        assert len(left[0]) > 30, heading
+    assert len(tables) > 8
+    for table in map(squeezed, tables):
+        assert any(table in text for text in pages), table
+
+
+def squeezed(text):
+    """Return a text without blanks and ligatures: lines break where they may."""
+    return "".join(unicodedata.normalize("NFKC", text).split())

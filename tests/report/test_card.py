@@ -22,7 +22,7 @@ def test_front_matter_is_what_the_hub_reads(full_report):
     (entry,) = metadata["model-index"]
     (result,) = entry["results"]
     assert entry["name"] == full_report.title
-    assert result["dataset"]["name"] == full_report.provenance["dataset"]
+    assert result["dataset"]["name"] == full_report.dataset
     assert result["metrics"][0]["type"] == "accuracy"
     assert result["metrics"][0]["value"] == round(full_report.calibration.accuracy, 6)
 
@@ -32,6 +32,16 @@ def test_body_holds_the_statement(full_report):
     assert str(full_report.statement) in body
     assert "If one record was left out" in body
     assert "# A \\<b\\>title" in body
+
+
+def test_body_says_who_answers_and_what_was_spent(full_report):
+    _, body = front_matter(render_card(full_report))
+    assert "- Responsible: Dr. \\<strong\\>Who" in body
+    assert "A person behind several records is protected less" in body
+    assert "epsilon = 0.5, of a budget of epsilon = 3" in body
+    assert f"`model.json` has SHA-256 `{'0' * 64}`" in body
+    _, unknown = front_matter(render_card(replace(full_report, ledger=None)))
+    assert "unknown: no ledger was given" in unknown
 
 
 def test_no_text_breaks_out_of_its_block(statement):

@@ -8,7 +8,12 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_delta
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.report.guarantee import epsilon_delta_curve, in_words, membership_tradeoff
+from privfeat.report.guarantee import (
+    epsilon_delta_curve,
+    in_words,
+    membership_tradeoff,
+    several_records,
+)
 from tests.report.conftest import state
 
 
@@ -114,3 +119,32 @@ def test_words_call_a_weak_guarantee_weak():
     assert weak not in " ".join(in_words(state(epsilon=1.0)))
     assert weak in " ".join(in_words(state(epsilon=30.0)))
     assert "exp(" in in_words(state(epsilon=100.0))[0]
+
+
+@pytest.mark.parametrize("n_records", [2, 5, 10])
+def test_several_records_have_the_epsilon_of_as_many_moves(n_records):
+    """The sum moves by so many sensitivities: a Gaussian of that much larger ``mu``."""
+    statement = state()
+    epsilon, delta = several_records(statement, n_records)
+    mu = n_records * statement.mu
+    exact = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(
+        -mu / 2 - epsilon / mu
+    )
+    assert exact == pytest.approx(delta, rel=1e-6)
+    assert epsilon > n_records * statement.epsilon
+
+
+def test_several_records_of_a_sampled_fit_compose_the_stated_pair():
+    """By hand, from one neighbour to the next: delta, then e^epsilon of it more."""
+    statement = state(sampling_prob=0.1, epsilon=None, noise_multiplier=2.0)
+    delta = 0.0
+    for _ in range(3):
+        delta = statement.delta + math.exp(statement.epsilon) * delta
+    found = several_records(statement, 3)
+    assert found[0] == pytest.approx(3 * statement.epsilon)
+    assert delta <= found[1] <= delta * (1 + 1e-9)
+
+
+def test_several_records_without_privacy_have_none():
+    assert several_records(state(epsilon=math.inf), 2)[0] == math.inf
+    assert several_records(state(), 1) == (1.0, 1e-6)

@@ -49,19 +49,30 @@ def read(report):
 def test_report_has_every_section(full_report):
     assert read(full_report).headings == [
         "What is promised",
+        "People with several rows",
+        "Assumed to be known to everyone",
+        "Spent on these records",
+        "Accuracy on public test records",
+        "The data",
+        "Which model this is",
+        "Signature",
         "In symbols",
         "What it implies",
-        "Accuracy and calibration",
-        "Spent on these records",
         "Audit",
-        "Data and weights",
         "How to reproduce",
     ]
 
 
 def test_sections_without_content_are_left_out(statement):
-    found = read(FitReport("Title", statement)).headings
-    assert found == ["What is promised", "In symbols", "What it implies"]
+    assert read(FitReport("Title", statement)).headings == [
+        "What is promised",
+        "People with several rows",
+        "Assumed to be known to everyone",
+        "Spent on these records",
+        "Signature",
+        "In symbols",
+        "What it implies",
+    ]
 
 
 def test_nothing_is_fetched_or_run(full_report):
@@ -83,7 +94,17 @@ def test_texts_are_shown_as_they_are(full_report):
     assert "a <b>set</b>" in outline.text
     assert "bound <lower>" in outline.text
     assert "(4) <&>" in outline.text
-    assert not {"b", "i", "one", "lower"} & {*outline.tags}
+    assert "2026-11-23 <&>" in outline.text
+    assert "the <em>data</em>" in outline.text
+    assert (
+        outline.text.count("Dr. <strong>Who</strong>") == 2
+    )  # at the top, and to sign
+    assert "<ill>" in outline.text
+    assert "Each <tt>row</tt> became" in outline.text
+    assert "age <sub>" in outline.text
+    added = {"b", "i", "em", "tt", "sub", "ill", "one", "lower"}
+    assert not added & {*outline.tags}
+    assert outline.tags.count("strong") == 2  # our own
 
 
 @settings(deadline=None, max_examples=30)
@@ -95,6 +116,12 @@ def test_no_text_becomes_markup(text):
         return FitReport(
             given,
             state(epsilon=float("inf")),
+            date=given,
+            dataset=given,
+            responsible=given,
+            features=given,
+            columns=[{given: given}],
+            checksums={given: given},
             audit={given: {given: given, "rows": [{given: given}]}},
             provenance={given: [given, {given: given}]},
             reproduce=given,
@@ -131,8 +158,8 @@ def test_nested_results_of_an_audit_are_tables_of_their_own(full_report):
     heading = "One fit with planted records: epsilon is at least"
     assert f"<h3>{heading}</h3>" in page
     assert f'aria-label="Audit: {heading}: checks"' in page
-    assert '<th scope="row">n right</th><td class="long">7</td>' in page
-    assert page.count("p value") == 1
+    assert 'scope="row">n right</th><td role="cell">7</td>' in page
+    assert page.count('scope="col">p value</th>') == 1
     assert "0.25" in page
 
 
@@ -141,6 +168,46 @@ def test_a_fit_that_was_not_charged_is_called_so(full_report):
     assert words not in read(full_report).text
     lost = replace(full_report, ledger=replace(full_report.ledger, holds_fit=False))
     assert words in read(lost).text
+
+
+def test_spending_is_unknown_in_red_without_a_ledger(full_report):
+    warning = '<p class="warn">Unknown. No ledger was given'
+    assert warning in render_html(replace(full_report, ledger=None))
+    assert warning not in render_html(full_report)
+    assert "epsilon = 0.5, of a budget of epsilon = 3" in read(full_report).text
+
+
+def test_an_evaluation_that_was_not_charged_is_called_so(full_report):
+    words = "private evaluation of this model was not charged"
+    assert words not in read(full_report).text
+    lost = replace(full_report.ledger, holds_evaluation=False)
+    assert words in read(replace(full_report, ledger=lost)).text
+
+
+def test_people_with_several_rows_are_told_what_protects_them():
+    one = read(FitReport("Title", state(unit="record"))).text
+    assert "is protected less than the promise above says" in one
+    assert "records of one person" in one
+    all_rows = read(FitReport("Title", state(unit="user"))).text
+    assert "All rows of one user are protected together" in all_rows
+    assert "is protected less than" not in all_rows
+
+
+def test_recall_has_the_names_of_the_classes(full_report):
+    page = render_html(full_report)
+    assert '<td role="cell">&lt;ill&gt;</td>' in page
+    assert '<td role="cell" data-label="from">0.25</td>' in page
+    unnamed = render_html(replace(full_report, class_names=()))
+    assert '<td role="cell">2</td>' in unnamed
+
+
+def test_raw_keys_are_words(full_report):
+    text = read(replace(full_report, provenance={"weights_sha256": "ab"})).text
+    assert "SHA-256 of the weights" in text
+    for key in ("weights_sha256", "add_remove", "feature_mean", "gradient_sum"):
+        assert key not in text
+    assert "one record, there or not there" in text
+    assert "gradient of the loss" in text
 
 
 def test_events_are_those_of_the_statement(full_report):

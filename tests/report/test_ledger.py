@@ -25,11 +25,20 @@ def test_summary_holds_the_budget_and_every_charge(ledger):
     assert ledger.spent.epsilon <= spent <= ledger.spent.epsilon * (1 + 1e-5)
     left = float(budget["left for one more fit"].removeprefix("epsilon = "))
     assert left <= ledger.remaining.epsilon
-    assert [row["fit"] for row in found.charges] == [1, 2]
+    assert [row["number"] for row in found.charges] == [1, 2]
     assert [row["epsilon"] for row in found.charges] == ["1", "0.5"]
-    assert {row["status"] for row in found.charges} == {"fitted"}
+    assert {row["status"] for row in found.charges} == {"done"}
+    assert found.total == f"epsilon = {spent:g}, of a budget of {budget['budget']}"
     assert found.holds_fit
     assert not summarize(ledger, state()).holds_fit
+
+
+def test_summary_tells_of_an_evaluation_that_was_charged_elsewhere(ledger):
+    clf = DPLeastSquares(epsilon=1.0, classes=[0, 1], ledger=ledger)
+    statement = clf.fit([[1.0], [2.0]], [0, 1]).privacy_
+    assert summarize(ledger, statement).holds_evaluation
+    assert summarize(ledger, statement, statement).holds_evaluation
+    assert not summarize(ledger, statement, state(epsilon=2.0)).holds_evaluation
 
 
 def test_an_empty_ledger_has_a_summary(ledger):

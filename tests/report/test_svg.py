@@ -116,3 +116,11 @@ def test_title_is_escaped_and_names_the_picture():
     assert '</title><b>"&' in reader.title
     assert "b" not in reader.tags
     assert chart.startswith('<svg role="img"')
+
+
+def test_diagonal_stays_where_the_axes_are():
+    """Nothing is clipped, so a line must not begin to the left of the bars."""
+    chart = bar_chart([0.5, 0.75, 1.0], [0.5, 1.0], **LABELS, diagonal=True)
+    (guide,) = paths_of(chart, "stroke-dasharray")
+    (bar, *_) = paths_of(chart, "fill: var(--one)")
+    assert guide[:, 0].min() >= bar[:, 0].min() - 5.0

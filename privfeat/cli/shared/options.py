@@ -26,6 +26,8 @@ _NAMES = {
     "checkpoint_dir": "--checkpoints",
 }
 
+_DATASET = "with --ledger: the data set whose budget it is"
+
 
 def name_of(parameter: str) -> str:
     """Return the option that gives a parameter.
@@ -128,16 +130,14 @@ def add_groups(parser: ArgumentParser) -> None:
     )
 
 
-def add_ledger(parser: ArgumentParser, *, charges: bool = True) -> None:
+def add_ledger(
+    parser: ArgumentParser, *, dataset: str = _DATASET, charges: bool = True
+) -> None:
     """Add ``--ledger`` and ``--dataset``, and ``--who`` to verbs that charge."""
     add = parser.add_argument_group("ledger").add_argument
     ledger = "the ledger of the private data, made by `privfeat budget`"
     add("--ledger", metavar="LEDGER", help=ledger)
-    add(
-        "--dataset",
-        metavar="NAME",
-        help="with --ledger: the data set whose budget it is",
-    )
+    add("--dataset", metavar="NAME", help=dataset)
     if charges:
         who = "with --ledger: your name, for the history of what you charge"
         add("--who", metavar="NAME", help=who)

@@ -1,0 +1,72 @@
+"""What the features of a model are, in sentences."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["features_in_words", "is_of_texts"]
+
+_TABLE = (
+    "Each row of a table became numbers by what is publicly declared of its columns, "
+    "and by nothing else: no other row had a part in it."
+)
+_RECORDS = "The network was trained on the records themselves, from the input on."
+_UNKNOWN = (
+    "The model was fitted to arrays of numbers (features), and does not know how they "
+    "were made. If other records had a part in those of one record, as in a scaler "
+    "that was fitted to all, the promise does not cover that."
+)
+_ALONE = "each by itself: no other record had a part in it."
+_WEIGHTS = (
+    "What the weights of this network were trained on is not covered by the promise."
+)
+
+
+def features_in_words(
+    origin: Mapping[str, Any] | None, *, table: bool = False, network: bool = False
+) -> str:
+    """Return what the features are, and what of them the promise covers.
+
+    Parameters
+    ----------
+    origin : mapping or None
+        How they were made: `privfeat.data.FeatureFile.origin`. None if nobody knows.
+    table : bool
+        Whether they are the columns of a table.
+    network : bool
+        Whether a network was trained on the records, so that there are no features.
+
+    Examples
+    --------
+    >>> features_in_words({"model": "ngrams"})[:31]
+    'The records are texts. Pieces o'
+    """
+    if table or network:
+        return _TABLE if table else _RECORDS
+    if not (origin or {}).get("model"):
+        return _UNKNOWN
+    origin = origin or {}
+    name = origin.get("model_name") or origin["model"]
+    if origin["model"] == "ngrams":
+        return (
+            "The records are texts. Pieces of a few letters or words were counted, by "
+            f"public numbers of the pieces and without a vocabulary, {_ALONE}"
+        )
+    if is_of_texts(origin):
+        cut = origin.get("max_length")
+        longer = f" Texts longer than {cut} tokens were cut there." if cut else ""
+        return (
+            f"The records are texts. A fixed network, {name}, made numbers of them, "
+            f"{_ALONE}{longer} {_WEIGHTS}"
+        )
+    if origin["model"] == "scattering":
+        return (
+            "The records are images. A transform by wavelets, which has no weights, "
+            f"made numbers of them, {_ALONE}"
+        )
+    return f"A fixed network, {name}, made numbers of the records, {_ALONE} {_WEIGHTS}"
+
+
+def is_of_texts(origin: Mapping[str, Any] | None) -> bool:
+    """Return whether the features are those of texts."""
+    known = origin or {}
+    return known.get("model") == "ngrams" or "max_length" in known

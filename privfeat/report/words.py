@@ -1,0 +1,89 @@
+"""The keys of statements, ledgers and feature files, as people say them."""
+
+from typing import Any
+
+__all__ = ["ACCOUNTINGS", "RELEASES", "UNITS", "named", "neighbours"]
+
+UNITS = {
+    "record": "one record (a row of the data)",
+    "user": "all records of one user together",
+}
+_THEIRS = {"record": "one record", "user": "all records of one user"}
+_CHANGES = {
+    "add_remove": "{}, there or not there",
+    "replace_one": "{}, as they are or replaced; their number is public",
+}
+ACCOUNTINGS = {
+    "exact": "exact, of Gaussian noise (Balle & Wang 2018)",
+    "zcdp": "zero-concentrated differential privacy (Bun & Steinke 2016)",
+    "pld": "privacy loss distribution, by dp-accounting",
+    "rdp": "Rényi divergences, by dp-accounting",
+    "selection": "the best of a random number of runs",
+}
+RELEASES = {
+    "class_contrasts": "differences between classes",
+    "class_counts": "number of records of each class",
+    "class_grams": "products of features, by class",
+    "class_sums": "sums of the features, by class",
+    "confidence_gap": "distance of confidence and accuracy",
+    "conformity": "how probable the true classes were",
+    "errors": "errors of the predictions",
+    "feature_mean": "sum of the features",
+    "gradient": "gradient of the loss",
+    "gram": "products of features",
+    "hessian": "curvature of the loss",
+    "moments": "sums of the features, and of products with the target",
+    "outcomes": "numbers of right and wrong predictions",
+    "residual_sums": "sums of what is left to explain",
+    "score": "number of right predictions of a candidate",
+    "scores": "numbers of predictions, by their probability",
+}
+# Attributes of feature files and of networks.
+_NAMES = {
+    "clip_norm": "bound on the gradient of a record",
+    "crop": "side of the images, in pixels",
+    "dataset": "name of the data",
+    "feature_dtype": "type of the numbers",
+    "input_size": "size of the input",
+    "interpolation": "how images are made larger or smaller",
+    "layers": "layers whose output is used",
+    "max_length": "longest text, in tokens",
+    "mean": "mean of the pixels that the network expects",
+    "model": "network",
+    "model_kwargs": "settings of the network",
+    "model_name": "architecture",
+    "model_tag": "version of the weights",
+    "n_features": "number of features",
+    "pairs": "what is made of a pair of texts",
+    "pooling": "how places or words become one",
+    "precision": "precision of the network",
+    "resize": "side to which images are scaled, in pixels",
+    "std": "deviation of the pixels that the network expects",
+    "versions": "versions of the programs",
+    "views": "views of each image",
+    "weights_license": "licence of the weights",
+    "weights_sha256": "SHA-256 of the weights",
+    "weights_source": "where the weights are from",
+}
+
+
+def named(key: Any) -> str:
+    """Return a key in words.
+
+    Examples
+    --------
+    >>> named("n_features"), named("p_value")
+    ('number of features', 'p value')
+    """
+    return _NAMES.get(str(key), str(key).replace("_", " "))
+
+
+def neighbours(unit: str, adjacency: str) -> str:
+    """Return in words what neighbouring data sets differ by.
+
+    Examples
+    --------
+    >>> neighbours("record", "add_remove")
+    'one record, there or not there'
+    """
+    return _CHANGES[adjacency].format(_THEIRS[unit])

@@ -1,0 +1,36 @@
+import pytest
+
+from privfeat.report.features import features_in_words, is_of_texts
+
+ENCODER = {"model": "BertModel", "model_name": "mini", "max_length": 128}
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        (None, "does not know how they were made"),
+        ({"dataset": "x"}, "does not know how they were made"),
+        (ENCODER, "The records are texts. A fixed network, mini, made"),
+        (ENCODER, "Texts longer than 128 tokens were cut"),
+        ({"model": "ngrams"}, "without a vocabulary, each by itself"),
+        ({"model": "scattering"}, "The records are images. A transform by wavelets"),
+        ({"model": "vit", "crop": 224}, "A fixed network, vit, made"),
+    ],
+)
+def test_features_in_words_says_how_they_were_made(origin, words):
+    found = features_in_words(origin)
+    assert words in found
+    weights = "What the weights of this network were trained on is not covered"
+    assert (weights in found) == ("network," in found)
+
+
+def test_features_of_tables_and_networks_are_the_records():
+    assert "publicly declared" in features_in_words(None, table=True)
+    assert "records themselves" in features_in_words(None, network=True)
+
+
+def test_texts_are_known_by_their_extractors():
+    assert is_of_texts(ENCODER)
+    assert is_of_texts({"model": "ngrams"})
+    assert not is_of_texts({"model": "vit", "crop": 224})
+    assert not is_of_texts(None)
