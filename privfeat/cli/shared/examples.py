@@ -15,6 +15,9 @@ EXAMPLES = {
     ),
     "privfeat columns": "privfeat columns patients.csv --from-schema > columns.toml",
     "privfeat budget": "privfeat budget show team.ledger",
+    "privfeat budget plan": (
+        "privfeat budget plan --epsilon 3 --fit epsilon=0.3,count=7 --fit epsilon=1"
+    ),
     "privfeat budget create": (
         "privfeat budget create team.ledger --dataset digits --epsilon 3 --delta 1e-5"
     ),
@@ -24,6 +27,7 @@ EXAMPLES = {
     ),
     "privfeat budget show": "privfeat budget show team.ledger",
     "privfeat budget history": ("privfeat budget history team.ledger --dataset digits"),
+    "privfeat budget serve": "privfeat budget serve team.ledger --out spending.html",
     "privfeat statement": "privfeat statement model/",
     "privfeat predict": (
         f"privfeat predict --model model/ --features {_DIGITS}:test --out labels.csv"
