@@ -16,7 +16,7 @@ EXAMPLES = {
     "privfeat columns": "privfeat columns patients.csv --from-schema > columns.toml",
     "privfeat budget": "privfeat budget show team.ledger",
     "privfeat budget plan": (
-        "privfeat budget plan --epsilon 3 --fit epsilon=0.3,count=7 --fit epsilon=1"
+        "privfeat budget plan --epsilon 3 --delta 1e-5 --fit epsilon=0.3,count=7"
     ),
     "privfeat budget create": (
         "privfeat budget create team.ledger --dataset digits --epsilon 3 --delta 1e-5"
