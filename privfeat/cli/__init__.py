@@ -26,7 +26,7 @@ from privfeat.cli import (
     workflow,
 )
 from privfeat.cli.planning import budget, columns, plan, recipe, tan
-from privfeat.cli.shared import estimators, examples, terminal
+from privfeat.cli.shared import estimators, terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -46,7 +46,7 @@ privfeat --help, privfeat VERB --help                              what else the
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs; imports nothing heavy."""
-    parser = examples.Parser(
+    parser = argparse.ArgumentParser(
         prog="privfeat",
         description="Private classifiers on features of frozen networks.",
         epilog="Begin with `plan`, then `fit`. `privfeat VERB --help` says more.",
