@@ -3,7 +3,9 @@
 Write one self-contained HTML file about a saved model: its privacy in words and
 symbols, accuracy and calibration, and where it is from. Of private test records it
 shows what `evaluate` found; of public ones, with --test and --test-is-public, exact
-figures.
+figures. For example
+
+    privfeat report model --out report.html --ledger private.ledger --dataset photos
 """
 
 import json
