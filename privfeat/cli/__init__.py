@@ -1,6 +1,7 @@
 """The command ``privfeat``: one module per verb, each with ``add_parser`` and ``run``.
 
-Failures are one line on stderr: exit status 1, or 2 for a wrong command line.
+Failures are one line on stderr: exit status 1, or 2 for a wrong command line; all
+statuses are in docs/reference/commands.md.
 """
 
 import argparse

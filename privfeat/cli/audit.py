@@ -3,7 +3,9 @@
 Test an estimator and budget: replay on neighbouring data, noise, a lower bound on
 epsilon from planted records, and membership inference. The figures are exact: they are
 NOT private, and are NOT charged to any budget. By default the rows are synthetic;
---public must name data that everyone may see, never the private data.
+--public must name data that everyone may see, never the private data. For example
+
+    privfeat audit --estimator DPLeastSquares --epsilon 1 --out audit.json
 """
 
 import json

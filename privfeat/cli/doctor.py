@@ -2,7 +2,9 @@
 
 Print versions, which extras are complete, whether the devices compute as the proofs of
 sums suppose, and where compiled code is kept. No data is read. The exit status is 1 if
-no private fit could run.
+no private fit could run. For example
+
+    privfeat doctor
 """
 
 import json

@@ -2,7 +2,9 @@
 
 Write a CSV file with one line per row: its number from 0, the predicted class and,
 where known, the name of the class. For a model of several labels a row: one column of 0
-and 1 for each class; for a regressor: the predicted number.
+and 1 for each class; for a regressor: the predicted number. For example
+
+    privfeat predict --model model --features new.h5:test --out predictions.csv
 """
 
 import csv

@@ -2,7 +2,9 @@
 
 Fit every estimator at several budgets on the split 'train' of a feature file, measure
 it on 'test', print a table and write accuracy.png and results.json. For public data:
-each fit of private data spends its budget.
+each fit of private data spends its budget. For example
+
+    privfeat quickstart digits.h5 --out results
 """
 
 import json

@@ -3,8 +3,8 @@
 Write one self-contained HTML file about a saved model: its privacy in words and
 symbols, what was spent on the data set, accuracy and calibration, where it is from, the
 checksums of its files, and a place to sign. Of private test records it shows what
-`evaluate` found; of public ones, with --test and --test-is-public, exact figures. For
-example
+`evaluate` found; of public ones, with --test and --test-is-public, exact figures.
+For example
 
     privfeat report model --out report.html --ledger clinic.ledger --dataset patients
     --responsible "Dr. A. Example"

@@ -3,7 +3,9 @@
 There are two tests, on data that the command makes. Random labels: a fit may remember
 no more of them than its stated cost allows. Noise images with a patch: it must not
 learn the patch of one user's images, and should learn one that many have (van der Veen
-et al. 2018). A correct fit fails at most once in 1,000 runs.
+et al. 2018). A correct fit fails at most once in 1,000 runs. For example
+
+    privfeat sanity --estimator DPLeastSquares --epsilon 1
 """
 
 from argparse import Namespace

@@ -1,6 +1,8 @@
 """``privfeat statement``: print the privacy statement of a model.
 
-Print what was released by a fit, at what cost, assuming what.
+Print what was released by a fit, at what cost, assuming what. For example
+
+    privfeat statement model
 """
 
 from argparse import Namespace

@@ -2,7 +2,10 @@
 
 Train a network on images with differential privacy, and save it with its privacy
 statement. Images that take more than a gibibyte are read again as steps draw them.
-Needs `pip install 'privfeat[train]'`.
+Needs `pip install 'privfeat[train]'`. For example
+
+    privfeat train --data IMAGES --model cnn --epsilon 4 --out model
+    --ledger private.ledger --dataset photos
 """
 
 import warnings

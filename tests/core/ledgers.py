@@ -94,6 +94,16 @@ def charge_often(ledger, statement, n_charges):
             return
 
 
+def create_and_tell(path, dataset, connection):
+    """Create a budget if its name is granted; send whether it was."""
+    try:
+        PrivacyLedger(path, dataset=dataset, epsilon=3.0, delta=1e-5)
+    except ValueError:
+        connection.send(False)
+    else:
+        connection.send(True)
+
+
 def charge_for_ever(ledger, statement, connection):
     """Tell of every charge as soon as noise could be drawn."""
     while True:

@@ -1,7 +1,7 @@
 """``privfeat budget``: make the budget of a data set, and see what is left of it."""
 
 import json
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +14,43 @@ if TYPE_CHECKING:
     from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 
 
+ABOUT = """\
+A ledger records every fit on a private data set and refuses one that would exceed its
+budget. LEDGER is a file on this machine, or a postgresql:// URL. For example
+
+    privfeat budget create private.ledger --dataset photos --epsilon 3 --delta 1e-6
+    privfeat budget show private.ledger
+"""
+EXAMPLES = {
+    "create": """For example
+
+    privfeat budget create private.ledger --dataset photos --epsilon 3 --delta 1e-6
+""",
+    "show": """For example
+
+    privfeat budget show private.ledger --dataset photos
+""",
+    "history": """For example
+
+    privfeat budget history private.ledger --dataset photos --json
+""",
+}
+
+
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = verbs.add_parser(
         "budget",
         help="the privacy ledger of a data set: create, show, plan, serve",
-        description="A ledger records every fit on a private data set and refuses one "
-        "that would exceed its budget. LEDGER is a file on this machine, or a "
-        "postgresql:// URL.",
+        **options.explained(ABOUT),
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(run: Any, help: str, *parents: Any) -> Any:
         name = run.__name__.removeprefix("run_")
-        parser = actions.add_parser(name, parents=[file, *parents], help=help)
+        told = options.explained(f"{help.capitalize()}.\n\n{EXAMPLES[name]}")
+        parents = (file, *parents)
+        parser = actions.add_parser(name, parents=parents, help=help, **told)
         parser.set_defaults(run=run)
         return parser.add_argument
 
@@ -52,8 +75,7 @@ def add_parser(verbs: Any) -> None:
         "plan",
         parents=[options.AS_JSON],
         help="what the fits of a project would cost together, and leave",
-        description=project.DESCRIPTION,
-        formatter_class=RawDescriptionHelpFormatter,
+        **options.explained(project.DESCRIPTION),
     )
     plan.set_defaults(run=project.run_plan)
     project.add_options(plan)
@@ -61,7 +83,7 @@ def add_parser(verbs: Any) -> None:
         "serve",
         parents=[file],
         help="a page in the browser of this machine: spending over time",
-        description=serve.DESCRIPTION,
+        **options.explained(serve.DESCRIPTION),
     )
     page.set_defaults(run=serve.run_serve)
     serve.add_options(page)

@@ -2,8 +2,8 @@
 
 Print how noisy each estimator will be, roughly what that costs in accuracy, what more
 data would buy, and which estimator to use. Read no private record. With --public, try
-the estimators on public features with that noise. Without --d, plan a network. For
-example
+the estimators on public features with that noise. Without --d, plan a network.
+For example
 
     privfeat plan --n 50000 --d 768 --classes 100 --epsilon 1
     privfeat plan --n 5000 --columns columns.toml --target diagnosis --epsilon 1

@@ -35,7 +35,12 @@ both:
 
 A fit has a budget by epsilon (with delta, default 1e-5), rho or noise_multiplier; with
 mean_runs (and eta) it is a private search. A plan that costs more than the budget ends
-with exit status 1."""
+with exit status 1. For example
+
+    privfeat budget plan project.toml
+    privfeat budget plan --ledger private.ledger --dataset photos
+    --fit name=grid,epsilon=0.3,count=7 --fit name=final,epsilon=1
+"""
 
 
 def add_options(parser: Any) -> None:

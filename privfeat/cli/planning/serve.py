@@ -11,7 +11,10 @@ DESCRIPTION = """\
 Show budgets, spending over time and charges of all data sets of a ledger. The page is
 read-only and for this machine alone: it is on 127.0.0.1, under a random name that only
 the printed URL has, until Ctrl-C. With --out it is written to a file instead, once.
-Keep page and URL to yourself: hours and names are no part of any statement."""
+Keep page and URL to yourself: hours and names are no part of any statement. For example
+
+    privfeat budget serve private.ledger --out page.html
+"""
 
 
 def add_options(parser: Any) -> None:

@@ -3,7 +3,7 @@
 TAN is the total amount of noise of a DP-SGD training (Sander et al. 2023). Print what
 the settings cost, how to simulate them cheaply on public data, and which other settings
 have the same TAN. Read no private data. With --public, train simulations of those
-settings, and say which is best, as in
+settings, and say which is best. For example
 
     privfeat tan --n 50000 --batch-size 4096 --noise-multiplier 3 --steps 2500
     --learning-rate 4 --public IMAGES --model wrn_16_4 --out search.json

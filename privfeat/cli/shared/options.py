@@ -4,7 +4,12 @@ The names under which values are kept are those of the estimators' parameters.
 """
 
 import sys
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import (
+    ArgumentParser,
+    BooleanOptionalAction,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -44,7 +49,7 @@ def verb(
     """Return the parser of the verb whose module holds ``run``.
 
     The module's docstring is the help: in its first line what the verb does, after it
-    the rest.
+    the rest, as `explained`.
     """
     name = run.__module__.rpartition(".")[2]
     first, _, description = (sys.modules[run.__module__].__doc__ or "").partition(
@@ -54,10 +59,30 @@ def verb(
         name,
         parents=parents,
         help=first.partition(": ")[2].rstrip("."),
-        description=description,
+        **explained(description),
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def explained(text: str) -> dict[str, Any]:
+    """Return what a parser is told to show a text, and the commands it ends with.
+
+    These are the lines that are indented, after "For example"; one that does not begin
+    with the name of the command goes on with the line before.
+    """
+    about, example, commands = text.strip().partition("For example\n\n")
+    shown: list[str] = []
+    for line in map(str.strip, commands.splitlines()):
+        if line.startswith("privfeat "):
+            shown.append(f"  {line}")
+        else:
+            shown += [f"{shown.pop()} \\", f"    {line}"]
+    return {
+        "description": about.strip(),
+        "epilog": "\n".join(["for example:", *shown]) if example else None,
+        "formatter_class": RawDescriptionHelpFormatter,
+    }
 
 
 def given(args: Namespace, names: Iterable[str]) -> dict[str, Any]:

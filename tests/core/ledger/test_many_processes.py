@@ -7,11 +7,13 @@ import time
 import pytest
 
 from privfeat import LedgerError
+from privfeat.core.ledger.opening import find_datasets
 from privfeat.core.statement.composition import compose
 from tests.core.ledgers import (
     CONTEXT,
     charge_for_ever,
     charge_often,
+    create_and_tell,
     exit_code,
     fit_until_killed,
     in_process,
@@ -40,6 +42,22 @@ def test_threads_are_charged_exactly(ledger):
         thread.join()
     assert errors == []
     assert [charge.number for charge in ledger.history] == list(range(1, 21))
+
+
+def test_of_processes_that_create_names_near_each_other_one_does(ledger, location):
+    """Who looks at the names and then writes one is alone in the ledger."""
+    names = ["parallel scans", "paralel scans", "Parallel-scans", "parallel scasn"]
+    pipes = [CONTEXT.Pipe(duplex=False) for _ in names]
+    processes = [
+        in_process(create_and_tell, location, name, sender)
+        for name, (_, sender) in zip(names, pipes, strict=True)
+    ]
+    granted = [receiver.recv() for receiver, _ in pipes]
+    for process in processes:
+        process.join()
+    assert sum(granted) == 1
+    (made,) = set(names) & set(find_datasets(location))
+    assert granted[names.index(made)]
 
 
 def check_processes(ledger, n_processes, n_each, n_fitting):

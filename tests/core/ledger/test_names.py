@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfeat.core.ledger.names import check_new_name, is_near, nearest
+from privfeat.core.ledger.names import check_new_name, check_who, is_near, nearest
 
 WORDS = st.text("abc", max_size=12)
 
@@ -83,3 +83,8 @@ def test_nearest_is_none_where_nothing_is_near():
 def test_a_new_name_has_no_space_at_its_ends_and_nothing_invisible(name):
     with pytest.raises(ValueError, match="no invisible characters"):
         check_new_name(name, ["other"], new_dataset=True)
+
+
+@pytest.mark.parametrize("who", [None, "A", "Ann Lee", "\u00e9" * 100])
+def test_a_plain_name_of_who_charges_will_do(who):
+    assert check_who(who) == who
