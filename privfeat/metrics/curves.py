@@ -98,7 +98,11 @@ class Histograms:
 
 
 def roc_curve(found: Histograms, width: Width) -> RocCurve:
-    """Return the ROC of negatives and positives, at the edges of the grid."""
+    """Return the ROC of negatives and positives, at the edges of the grid.
+
+    There the counts of the cells are those of the scores above each threshold: the grid
+    adds no error to a point, but says nothing of thresholds between.
+    """
     n_cells = found.counts.shape[1]
     above = np.tri(n_cells + 1, n_cells, -1)[:, ::-1]  # cells over each threshold
     below = 1.0 - above
@@ -122,13 +126,32 @@ def roc_auc(found: Histograms, width: Width) -> Estimate:
     Sampling: Bamber, The Area above the Ordinal Dominance Graph and the Area below the
     Receiver Operating Characteristic Graph, 1975, by the scores of the cells. Noise: to
     first order in that of the counts, and the product of both.
+
+    The grid: of a positive and a negative in different cells the counts say which is
+    higher; of two in one cell they do not, and the value counts half. With parts ``p``
+    and ``q`` of either side in the cells, the area ``A`` is ``sum of p_i q_j over i >
+    j``, call it ``L``, and of each pair in one cell between none and all: ``L <= A <= L
+    + sum p_i q_i``, with equality where all such pairs are lost, or won. So the
+    interval goes from the lower end of one for ``L`` to the upper end of one for ``L +
+    sum p_i q_i``. If either end fails with probability ``a / 2``, all of it holds with
+    ``1 - a``.
     """
     if not found.known_totals(width.z):
         return number(math.nan, 0.0, 1.0)
+    n_cells = found.counts.shape[1]
+    higher, same = np.tri(n_cells, n_cells, -1), np.eye(n_cells)
+    lost, half, won = (
+        _area(found, higher + part * same, width.cluster) for part in (0.0, 0.5, 1.0)
+    )
+    low = around(*lost, width, 0.0, 1.0).low
+    high = around(*won, width, 0.0, 1.0).high
+    return number(np.clip(half[0], low, high), low, high)
+
+
+def _area(found: Histograms, wins: Floats, cluster: int) -> tuple[float, float]:
+    """Return the mean of ``wins[positive, negative]``, and the variance of the mean."""
     (negative, positive), covariance = found.counts, found.covariance
     n, p = negative.sum(), positive.sum()
-    n_cells = len(negative)
-    wins = np.tri(n_cells, n_cells, -1) + 0.5 * np.eye(n_cells)  # [positive, negative]
     value = float(positive @ wins @ negative / (n * p))
     by_positive = wins @ negative / n - value
     by_negative = positive @ wins / p - value
@@ -140,7 +163,7 @@ def roc_auc(found: Histograms, width: Width) -> Estimate:
     for counts, lead in ((positive, by_positive), (negative, by_negative)):
         part = np.maximum(counts, 0.0) / np.maximum(counts, 0.0).sum()
         sampling += float(part @ lead**2 - (part @ lead) ** 2) / counts.sum()
-    return around(value, float(noise) + width.cluster * sampling, width, 0.0, 1.0)
+    return value, float(noise) + cluster * sampling
 
 
 def reliability(
@@ -154,6 +177,13 @@ def reliability(
     ``s^2``: the mean of what is found is at least ``|d|`` and at most ``|d| + s sqrt(2
     / pi)``, and its variance at most ``s^2``. The interval holds for all in between.
     The value is made of ``sqrt(max(d^2 - s^2, 0))``.
+
+    The grid: bins are what the ECE is defined by, but within a bin the confidence of a
+    record is taken to be the middle of its cell. It is off by at most half the width
+    ``h`` of the cell, so the sum of distances by at most ``t``, the sum of ``h`` over
+    the records, with equality where all are at the same end of their cells. ``t`` is
+    estimated from the same counts: the interval goes down and up by it, and its
+    standard deviation is added to that of the distances, as that of a sum is no more.
     """
     bins = UnitGrid(found.grid.sizes[:-1])
     first = int(np.searchsorted(bins.edges[1:], 1.0 / n_classes, side="right"))
@@ -181,12 +211,24 @@ def reliability(
     sampling = width.cluster * np.nan_to_num(by_rate, nan=0.0)
     s2 = variance(inside * (1.0 - middles)) + variance(inside * middles) + sampling
     found_gap = float(np.abs(gaps).sum())
-    half = width.z * math.sqrt(float(s2.sum()))
+    off, off_variance = _off_middles(found, width.cluster)
+    half = width.z * (math.sqrt(float(s2.sum())) + math.sqrt(off_variance)) + off
     low = found_gap - _FOLDED * float(np.sqrt(s2).sum()) - half
     value = float(np.sqrt(np.maximum(gaps**2 - s2, 0.0)).sum())
     ends = np.array([low, found_gap + half]) / total
     value = float(np.clip(value / total, *ends))
     return curve, number(*np.array([value, *ends]).clip(0.0, 1.0))
+
+
+def _off_middles(found: Histograms, cluster: int) -> tuple[float, float]:
+    """Return how far scores may be from the middles of their cells in all.
+
+    The sum of half the widths over the records, and the variance of that estimate.
+    """
+    halves, counts = 0.5 * np.diff(found.grid.edges), found.counts.sum(axis=0)
+    noise = 2.0 * float(halves @ found.covariance @ halves)
+    sampling = cluster * float(halves**2 @ np.maximum(counts, 0.0))
+    return max(float(halves @ counts), 0.0), max(noise, 0.0) + sampling
 
 
 def _parts(grid: UnitGrid) -> int:

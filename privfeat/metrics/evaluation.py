@@ -108,7 +108,9 @@ def private_evaluation(
 
     **Intervals** are of the population that the test records are drawn from, by itself
     each: noise and sampling together. Records are taken to be independent; with
-    ``groups`` the variance of sampling is multiplied by ``max_group_size``.
+    ``groups`` the variance of sampling is multiplied by ``max_group_size``. Those of
+    the ROC area and the ECE hold as well what the 64 cells of the histogram leave open
+    (`privfeat.metrics.curves`), which no number of records takes away.
 
     **Public.** ``model``, its classes, all parameters but ``random_state``; that labels
     are among the classes and all values finite; and of a ``model`` that is not of

@@ -82,10 +82,10 @@ def summarize(
         ),
         charges=tuple(
             {
+                "for": _CHARGED.get(charge.estimator, charge.estimator),
                 "number": charge.number,
                 # the day alone: times of consecutive fits would show how long one took
                 "charged": charge.asked[:10],
-                "for": _CHARGED.get(charge.estimator, charge.estimator),
                 "epsilon": rounded_up(fit.epsilon),
                 "delta": rounded_up(fit.delta),
                 "status": _STATUS[charge.status],
