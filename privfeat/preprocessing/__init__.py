@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from privfeat.preprocessing.class_counts import DPClassCounts
     from privfeat.preprocessing.pca import DPPCA
     from privfeat.preprocessing.quantiles import DPQuantiles
-    from privfeat.preprocessing.standard_scaler import DPStandardScaler
+    from privfeat.preprocessing.standard_scaler import (
+        SCALING_SHARE,
+        DPStandardScaler,
+        after_scaling,
+    )
 
 # They import JAX, which takes long: only when a name is first used.
 _HOMES = {
@@ -22,14 +26,18 @@ _HOMES = {
     "DPClassCounts": "class_counts",
     "DPQuantiles": "quantiles",
     "DPStandardScaler": "standard_scaler",
+    "SCALING_SHARE": "standard_scaler",
+    "after_scaling": "standard_scaler",
 }
 
 __all__ = [
     "DPPCA",
+    "SCALING_SHARE",
     "DPClassCounts",
     "DPQuantiles",
     "DPStandardScaler",
     "PublicColumns",
+    "after_scaling",
     "draft_columns",
     "plain_columns",
     "read_columns",

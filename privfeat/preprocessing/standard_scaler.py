@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin
 
-from privfeat._checks import check_choice
+from privfeat._checks import check_choice, check_int
 from privfeat._types import ADJACENCIES
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
@@ -23,6 +23,8 @@ from privfeat.preprocessing.private import (
 from privfeat.solvers.public import shrunk_towards
 
 MOMENTS = "moments"
+# Part of rho for a scaler before an estimator.
+SCALING_SHARE = 0.1
 # Squared scale of the means, for squares of scale 1; see the notes of the class.
 _MEAN_SHARE = {"add_remove": 1 / 2, "replace_one": 3 / 8}
 _DEFAULT_BOUNDS = (-1.0, 1.0)
@@ -91,8 +93,8 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
     **Not protected.** Timing; a seed that somebody guesses; the low bits of the noise
     with ``arithmetic="float64"``.
 
-    Rows that follow have a norm of about ``sqrt(d)``: pass the next estimator
-    ``row_scaling="clip"`` and ``clip_norm=sqrt(d)``.
+    Rows that follow have a norm of about ``sqrt(d)``: `after_scaling` has parameters
+    for the estimator that gets them.
 
     Examples
     --------
@@ -189,6 +191,34 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         self.mean_ = low + half * (1.0 + means)
         self.var_ = half**2 * variances
         self.scale_ = half * np.sqrt(variances)
+
+
+def after_scaling(n_features: int) -> dict[str, Any]:
+    """Return parameters that suit a linear estimator after a `DPStandardScaler`.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns ``d``: public.
+
+    Returns
+    -------
+    params : dict
+        ``row_scaling="clip"``; ``clip_norm``, a third of the ``sqrt(d)`` that rows have
+        on average; and ``intercept_scaling``, half of what a column has.
+
+    Notes
+    -----
+    Chosen once for all tables, and for a scaler that gets `SCALING_SHARE` of rho, by
+    simulation on eleven small ones, breast cancer among them.
+
+    Examples
+    --------
+    >>> after_scaling(9)
+    {'row_scaling': 'clip', 'clip_norm': 1.0, 'intercept_scaling': 0.5}
+    """
+    norm = math.sqrt(check_int("n_features", n_features, low=1)) / 3.0
+    return {"row_scaling": "clip", "clip_norm": norm, "intercept_scaling": 0.5}
 
 
 def _variances(

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from privfeat import DPFC
 from privfeat.exceptions import PrivacyWarning
-from privfeat.preprocessing import DPStandardScaler
+from privfeat.preprocessing import DPStandardScaler, after_scaling
 
 pytestmark = pytest.mark.filterwarnings("ignore:epsilon should be at most 20")
 
@@ -90,5 +90,5 @@ def test_scaler_works_before_an_estimator():
     X = draw(2000)
     y = (X[:, 0] > 20).astype(int)
     scaler = FrozenEstimator(DPStandardScaler(bounds=BOUNDS, rho=0.01).fit(X))
-    model = DPFC(classes=[0, 1], row_scaling="clip", clip_norm=math.sqrt(3))
+    model = DPFC(classes=[0, 1], **after_scaling(3))
     assert make_pipeline(scaler, model).fit(X, y).score(X, y) > 0.85
