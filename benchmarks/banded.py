@@ -38,8 +38,8 @@ def main() -> None:
     parser.add_argument(
         "--independent", nargs="+", type=int, default=[64, 256, 1024], help="batches"
     )
-    parser.add_argument("--banded", nargs="+", type=int, default=[64, 128])
-    parser.add_argument("--travels", nargs="+", type=float, default=[25, 50, 100])
+    parser.add_argument("--banded", nargs="+", type=int, default=[64])
+    parser.add_argument("--travels", nargs="+", type=float, default=[12.5, 25, 50, 100])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
@@ -69,30 +69,28 @@ def cell(data: Any, fit: dict[str, Any], args: argparse.Namespace) -> dict[str, 
     """Return the accuracies of all seeds at the best travel, and how it was fitted."""
     X, y, X_test, y_test = data
     steps = math.ceil(args.epochs * len(X) / fit["expected_batch_size"])
+    fit = fit | {"model": args.model, "n_iter": steps, "classes": range(10)}
+    fit |= {"optimizer": "sgd", "accounting": "rdp"}
+    # bands and noise are found once
+    (release,) = DPSGDClassifier(**fit).planned(len(X)).releases
+    strategy, noise = release.query.strategy, release.noise_multiplier
+    bands = 1 if strategy is None else strategy.bands
+    fit |= {"epsilon": None, "noise_multiplier": noise}
+    fit |= {"bands": bands} if fit["noise"] == "banded" else {}
 
-    def score(travel: float, seed: int) -> tuple[float, Any]:
-        clf = DPSGDClassifier(
-            model=args.model,
-            n_iter=steps,
-            classes=range(10),
-            optimizer="sgd",
-            learning_rate=travel / steps,
-            accounting="rdp",
-            random_state=seed,
-            **fit,
-        ).fit(X, y)
-        return float(clf.score(X_test, y_test)), clf.privacy_.releases[0]
+    def score(travel: float, seed: int) -> float:
+        rate = {"learning_rate": travel / steps, "random_state": seed}
+        return float(DPSGDClassifier(**fit, **rate).fit(X, y).score(X_test, y_test))
 
     tuning = {travel: score(travel, _TUNING_SEED) for travel in args.travels}
-    travel = max(tuning, key=lambda each: tuning[each][0])
-    release = tuning[travel][1]
+    travel = max(tuning, key=tuning.__getitem__)
     return {
-        "tuning": {f"{each:g}": found[0] for each, found in tuning.items()},
+        "tuning": {f"{each:g}": found for each, found in tuning.items()},
         "travel": travel,
-        "scores": [score(travel, seed)[0] for seed in range(args.seeds)],
+        "scores": [score(travel, seed) for seed in range(args.seeds)],
         "steps": steps,
-        "bands": 1 if release.strategy is None else release.strategy.bands,
-        "noise_multiplier": release.noise_multiplier,
+        "bands": bands,
+        "noise_multiplier": noise,
     }
 
 

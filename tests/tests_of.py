@@ -9,11 +9,13 @@ SQLITE = ("sqlite/test_sqlite_store", "sqlite/test_sqlite_log")
 # Module of the core -> files, as paths from ``test_*.py`` of the same folder.
 TESTS = {
     "accounting.plan": (
-        *("plan", "noise_levels"),
+        *("plan", "noise_levels", "../bounds/test_strategy"),
         *("../statement/test_privacy_statement", "../statement/test_serialization"),
     ),
     "accounting.run_count": ("run_count", "../statement/test_selection"),
-    "accounting.calibration": ("calibration", "noise_levels"),
+    "accounting.calibration": (
+        *("calibration", "noise_levels", "../bounds/test_strategy"),
+    ),
     "accounting.pld": ("pld", "noise_levels", "calibration", "loss_grid"),
     "accounting.rdp": ("rdp", "noise_levels"),
     "accounting.accountants": ("noise_levels", "rdp"),
@@ -66,7 +68,9 @@ TESTS = {
     "ledger.opening": ("opening", "store", "privacy_ledger", "file/test_shared_disk"),
     "ledger.budget": ("budget", *LEDGER),
     "noise.draws": ("draws", "threefish"),
-    "noise.gaussian_mechanism": ("gaussian_mechanism", "mechanism_refusals"),
+    "noise.gaussian_mechanism": (
+        *("gaussian_mechanism", "mechanism_refusals", "correlated"),
+    ),
     "private_fit": ("private_fit", "weak_choices"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }

@@ -13,6 +13,10 @@ called after a checkpoint alone), so they are no releases; they are made again w
 fresh batches and noise (the same, bit for bit, for a seeded fit). Both runs together
 release no more than the plan counts, for one charge, if they share one history.
 
+With correlated noise a checkpoint begins a stretch: groups are drawn anew, and noise
+after it takes nothing back of that before it. `privfeat.core.bounds.strategy` proves
+what that costs, for other data as well, and a checkpoint need not hold noise.
+
 **Other data.** Nothing is stored by which data could be recognized: a hash of them,
 keyed or not, would tell a reader of the folder who is in them. Nothing has to be:
 

@@ -9,6 +9,8 @@ import pytest
 
 from privfeat import PrivacyError, PrivacyStatement
 from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds.strategy import Banded
 from privfeat.core.statement import serialization
 from tests.core.statements import QUERIES, state
 
@@ -148,3 +150,26 @@ def test_statement_of_numpy_numbers_is_written_as_any_other():
 def test_loads_refuses_what_is_no_object_with_a_version(text):
     with pytest.raises(ValueError, match="an object in JSON with a statement_version"):
         serialization.loads(text)
+
+
+def test_statement_of_correlated_noise_comes_back(schema):
+    """And names its coefficients, without which its noise is another."""
+    strategy = Banded((0.75, 0.5))
+    query = Query("gradient", 1.0, count=3, sampling_prob=0.25, strategy=strategy)
+    plan = plan_releases([query], noise_multiplier=3.0, accounting="rdp")
+    text = state(plan).to_json()
+    jsonschema.validate(json.loads(text), schema)
+    assert PrivacyStatement.from_json(text) == state(plan)
+    assert json.loads(text)["releases"][0]["strategy"]["coefficients"] == [0.75, 0.5]
+    assert "strategy" not in state(plan_releases(QUERIES)).to_json()
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [None, {}, [0.75, 0.5], {"coefficients": 0.75}, {"coefficients": [2, 1]}],
+)
+def test_a_strategy_that_is_none_is_refused(plan, strategy):
+    content = json.loads(state(plan).to_json())
+    content["releases"][0]["strategy"] = strategy
+    with pytest.raises(PrivacyError):
+        PrivacyStatement.from_json(json.dumps(content))

@@ -3,6 +3,7 @@ import math
 from privfeat import __version__
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds.strategy import Banded
 from privfeat.core.statement.selection import Selection
 from tests.core.statements import PUBLIC, QUERIES, state
 
@@ -51,3 +52,11 @@ def test_statement_text_rounds_against_us():
     assert "noise multiplier 1.23456," in str(state(plan))
     selection = Selection(0.12345649, 0.5, 0.05, "public")
     assert any("mu = 0.123457," in line for line in selection.lines())
+
+
+def test_statement_text_tells_of_turns():
+    strategy = Banded((0.75, 0.5))
+    query = Query("gradient", 1.0, count=3, sampling_prob=0.25, strategy=strategy)
+    plan = plan_releases([query], noise_multiplier=3.0, accounting="rdp")
+    said = "sampling 0.25 of a record in its turn, one release in 2; banded noise"
+    assert said in str(state(plan))

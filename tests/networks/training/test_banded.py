@@ -15,6 +15,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds.strategy import Banded
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.networks.team import check_same_training
 from privfeat.networks.training.banded import (
     banded,
     best_coefficients,
@@ -185,6 +186,39 @@ def test_interrupted_banded_fit_goes_on_bit_for_bit(
     assert clf.privacy_ == whole.privacy_
     for name, leaf in whole.parameters_.items():
         assert np.array_equal(clf.parameters_[name], leaf)
+
+
+@pytest.mark.slow
+def test_interrupted_banded_fit_of_users_goes_on_bit_for_bit(
+    tmp_path, records, interrupted
+):
+    data = (*records, np.arange(30) // 3)
+    params = {"random_state": 5, "noise": "banded", "bands": 2, "max_group_size": 2}
+    params |= {"expected_batch_size": 4, "clipping": "adaptive"}
+    whole = make_classifier(tmp_path / "whole", **params).fit(*data)
+    assert whole.privacy_.unit == "user"
+    interrupted(make_classifier(tmp_path / "kept", **params), 5, data)
+    clf = make_classifier(tmp_path / "kept", **params).fit(*data)
+    for name, leaf in whole.parameters_.items():
+        assert np.array_equal(clf.parameters_[name], leaf)
+
+
+@pytest.mark.slow
+def test_an_interrupted_banded_fit_may_go_on_with_other_records(
+    tmp_path, records, interrupted
+):
+    """Groups of its first steps bind nothing: all draws of the second run are new."""
+    params = {"noise": "banded", "bands": 3}
+    interrupted(make_classifier(tmp_path / "kept", **params), 4)
+    X, y = records
+    clf = make_classifier(tmp_path / "kept", **params).fit(X[::-1], y[::-1])
+    assert clf.n_iter_ == 7
+
+
+def test_banded_noise_in_several_processes_is_refused():
+    estimator = DPSGDClassifier(noise="banded")
+    with pytest.raises(ValueError, match="noise must be 'independent' in several"):
+        check_same_training(None, estimator, *6 * [None])
 
 
 @pytest.mark.parametrize(
