@@ -6,7 +6,7 @@ checksums of its files, and a place to sign. Of private test records it shows wh
 `evaluate` found; of public ones, with --test and --test-is-public, exact figures.
 For example
 
-    privfeat report model --out report.html --ledger clinic.ledger --dataset patients
+    privfeat report model --out report.html --ledger private.ledger --dataset photos
     --responsible "Dr. A. Example"
 """
 
