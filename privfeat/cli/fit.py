@@ -8,6 +8,7 @@ statement. Without a budget option, epsilon is 1. For example
 """
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from privfeat.cli.shared import (
@@ -75,6 +76,9 @@ def run(args: Namespace) -> None:
             if first:
                 _report_gaps(args, train, test)
             estimator.fit(train.X, train.y, groups=groups)
+        if declared is not None:
+            known = (*estimator.privacy_.public, tables.DECLARED)
+            estimator.privacy_ = replace(estimator.privacy_, public=known)
         if not first:
             return
         tested = None if test is None else (test.X, test.y, args.test)

@@ -230,7 +230,7 @@ def _arrow_part(
         batch = next(batches, None)
         if batch is None:
             return None, False
-        return {name: _arrow_values(batch.column(name)) for name in names}, False
+        return {name: arrow_values(batch.column(name)) for name in names}, False
     except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
         return None, True
 
@@ -258,9 +258,12 @@ def _arrow_file(
     raise ValueError(f"{path} must be a file of Parquet or Arrow, as its name says.")
 
 
-def _arrow_values(column: Any) -> NDArray[Any]:
-    from pyarrow import types
+def arrow_values(column: Any) -> NDArray[Any]:
+    """Return a column of Arrow, in one piece or in several, as an array."""
+    from pyarrow import ChunkedArray, types
 
+    if isinstance(column, ChunkedArray):
+        column = column.combine_chunks()
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if types.is_integer(column.type) and column.null_count:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from privfeat._messages import array_of, refuse_masked, without_data
 from privfeat._warnings import warn
+from privfeat.data.tables import arrow_values
 from privfeat.preprocessing.declaration import Column, parse_columns
 from privfeat.preprocessing.values import outputs_of
 
@@ -43,7 +44,8 @@ class PublicColumns(TransformerMixin, BaseEstimator):
         ``unit``, of numbers
             A text for readers.
         ``categories``, of a category
-            All of them, at least two: texts, or numbers, where 3 and "3" are one.
+            All of them, at least two: texts, or numbers, where 3, "3" and "3.0" are
+            one.
         ``unseen``, of a category
             What another becomes: ``"refuse"`` (default) raises, ``"neutral"`` is 0 in
             all features, and one of the categories counts as that.
@@ -252,13 +254,17 @@ def _values(
     estimator: PublicColumns, X: Any, declared: tuple[Column, ...], *, reset: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the values of each column that is used, by its name."""
-    names = list(getattr(X, "columns", ()))
+    # the columns of a table of Arrow have their names apart
+    arrow = hasattr(X, "column_names") and hasattr(X, "schema")
+    names = list(X.column_names if arrow else getattr(X, "columns", ()))
     if names and all(isinstance(name, str) for name in names):
         check_names(names, declared)
         if reset:
             without_data(validate_data, estimator, X, skip_check_array=True)
         return {
-            column.name: array_of(X[column.name])
+            column.name: without_data(arrow_values, X.column(column.name))
+            if arrow
+            else array_of(X[column.name])
             for column in declared
             if column.outputs
         }

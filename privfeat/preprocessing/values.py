@@ -19,7 +19,12 @@ from privfeat.preprocessing.declaration import (
     REFUSE,
     Column,
 )
-from privfeat.preprocessing.readings import category_of, seconds_of, truth_of
+from privfeat.preprocessing.readings import (
+    category_of,
+    seconds_of,
+    seconds_of_dates,
+    truth_of,
+)
 
 _RULES = {
     "numeric": "numbers, as in 1234.5",
@@ -125,8 +130,7 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     if column.kind in ("numeric", "integer") and kind in "iuf":
         numbers = values.astype(np.float64)
     elif column.kind == "date" and kind == "M":
-        micros = values.astype("datetime64[us]")
-        numbers = np.where(np.isnat(micros), np.nan, micros.astype(np.int64) / 1e6)
+        numbers = seconds_of_dates(values)
     else:
         if kind in "mM":  # which NumPy would turn into whole numbers
             raise TypeError("dates")

@@ -26,6 +26,9 @@ def test_fit_on_a_table_prints_its_accuracy_and_statement(run, folder, tmp_path)
     assert "the number of features (5)" in out
     assert "class unknown" not in err
     assert "columns.toml declares to be public: none of it may" in out
+    saved = persistence.load_statement(tmp_path / "model")
+    assert "the declaration of the columns" in " ".join(saved.public)
+    assert "the declaration of the columns" in " ".join(out.split())
 
 
 def test_model_of_a_table_predicts_from_a_raw_table(run, folder, tmp_path):

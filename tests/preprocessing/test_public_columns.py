@@ -227,3 +227,24 @@ def test_public_columns_read_the_types_of_pandas():
     columns = {name: one | {"missing": "neutral"} for name, one in said.items()}
     found = PublicColumns(columns).fit_transform(table)
     assert found.tolist() == [[1, 1, -0.5, 1, 0, 0], [0] * 6]
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_table_of_arrow_is_read_by_its_names(batch):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table(
+        {
+            "clinic": pyarrow.array(["Kiel", "Bonn"]).dictionary_encode(),
+            "age": pyarrow.array([75, None], pyarrow.int64()),
+            "dose": [10.0, 1000.0],
+        }
+    )
+    table = table.to_batches()[0] if batch else table
+    declared = {name: COLUMNS[name] for name in ("age", "dose", "clinic")}
+    columns = PublicColumns(declared).fit(table)
+    expected = [[0.5, 0, 0, 0, 1], [0, 1, 1, 1, 0]]
+    assert columns.transform(table).tolist() == expected
+    if not batch:
+        assert columns.feature_names_in_.tolist() == ["clinic", "age", "dose"]
+    with pytest.raises(ValueError, match="'age' once, as it is declared"):
+        PublicColumns(declared).transform(table.select(["clinic", "dose"]))

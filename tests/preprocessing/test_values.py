@@ -163,6 +163,9 @@ def test_category_is_compared_as_text():
     found = made(category, " a", 3, 3.0, "3", Decimal(3), np.int8(3), 2.5, "2.5")
     assert found == [[1, 0, 0]] + [[0, 1, 0]] * 5 + [[0, 0, 1]] * 2
     assert category.outputs == ["x_a", "x_3", "x_2.5"]
+    assert made(category, "3.0", " 3.00 ") == [[0, 1, 0]] * 2
+    versions = column("category", categories=["2.10", "2.1", "03.0", "-0"])
+    assert versions.outputs == ["x_2.10", "x_2.1", "x_03.0", "x_-0"]
     for value in (True, b"a", dt.date(2020, 1, 1)):
         with pytest.raises(TypeError, match="texts or numbers"):
             outputs_of(category, objects(value))
@@ -206,6 +209,25 @@ def test_arrays_of_dates_are_read_as_single_ones():
     for unit in ("D", "s", "ns"):
         found = outputs_of(neutral, days.astype(f"datetime64[{unit}]"))
         assert found.tolist() == [[0], [0], [1]]
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "25s", "s", "ms"])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_dates_far_away_are_at_the_bounds(unit, order):
+    """Not a date of our time, as what does not fit into microseconds would be."""
+    neutral = column("date", bounds=["2020-01-01", "2020-01-03"], missing="neutral")
+    ticks = np.array([2**62, -(2**62), -(2**63)], np.int64)
+    dates = ticks.view(f"datetime64[{unit}]").astype(f"{order}M8[{unit}]")
+    assert outputs_of(neutral, dates).tolist() == [[1], [-1], [0]]
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m", "30s", "s", "ms", "us", "ns"])
+def test_dates_of_every_unit_are_the_same(unit):
+    found = outputs_of(DAY, np.array(["2020-01-02"], f"datetime64[{unit}]"))
+    assert found.tolist() == [[0]]
+    months = np.array(["2020-01"], "datetime64[M]")
+    assert outputs_of(DAY, months).tolist() == [[-1]]
+    assert outputs_of(DAY, np.array(["2020"], "datetime64[Y]")).tolist() == [[-1]]
 
 
 @pytest.mark.parametrize("value", ["02/01/2020", 43831, 1577836800.0, SECRET, "2020"])

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from privfeat.preprocessing.declaration import Column
 
 
+# What a statement of a fit on a table assumes beside what others do.
+DECLARED = (
+    "the declaration of the columns: their names and kinds, bounds, categories, and "
+    "what missing values become"
+)
+
+
 @dataclass(frozen=True)
 class Declared:
     """What is publicly known of a table.
