@@ -55,12 +55,15 @@ class Source:
         Names of the labels.
     digests : dict of str to str
         SHA-256 of the file list of each split, where it is known beforehand.
+    unit : str
+        What one row is made of, for messages.
     """
 
     name: str
     splits: dict[str, Any]
     class_names: list[str] | None = None
     digests: dict[str, str] = field(default_factory=dict)
+    unit: str = "image"
 
     def close(self) -> None:
         """Close the files that stay open between images."""
