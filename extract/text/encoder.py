@@ -78,11 +78,13 @@ class EncoderExtractor:
         self.max_length = _length(self._model, options.max_length)
         self._width = self._columns()
         self.n_features = width(self._width, options.text)
-        name = network.model if folder != Path(network.model) else folder.resolve().name
+        local = folder == Path(network.model)
+        name = folder.resolve().name if local else network.model
         self.metadata = {
             "model": _architecture(self._model),
             "model_name": name,
-            "model_tag": "",
+            # of the hub, the revision
+            "model_tag": "" if local else folder.name,
             "model_kwargs": {"prompt": self._prompt} if self._prompt else {},
             "weights_sha256": digest_of_folder(folder),
             "weights_source": name,

@@ -92,8 +92,8 @@ def run(args: Namespace) -> None:
         )
     elif train.class_names is not None:
         print(
-            f"The class names are those of {args.train}. If they come from folders of "
-            "private\nimages, a rare one shows."
+            f"The class names are those of {args.train}. If they come from private "
+            "records,\nsuch as their folders, a rare one shows."
         )
 
 

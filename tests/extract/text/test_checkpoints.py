@@ -8,7 +8,7 @@ import pytest
 
 from privfeat.data import open_features
 
-pytestmark = pytest.mark.usefixtures("encoder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("encoder")]
 
 
 class Bomb:

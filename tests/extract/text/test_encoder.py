@@ -1,5 +1,4 @@
 import shutil
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from privfeat_extract.arguments import parse
 from privfeat_extract.ranks import Rank
 from tests.later import Later
 
+pytestmark = pytest.mark.slow  # the import alone takes ten seconds
 sentence_transformers = Later("sentence_transformers")
 TEXTS = [
     "the film was very good",
@@ -52,7 +52,7 @@ def test_features_of_a_text_do_not_depend_on_others(encoder):
 def test_sorting_by_length_keeps_the_order_of_rows(encoder):
     extractor = load(encoder, "--batch-size", "2")
     rows = dict(zip(TEXTS, features(extractor, TEXTS), strict=True))
-    for some in permutations(TEXTS, 3):
+    for some in (TEXTS[::-1], TEXTS[2:] + TEXTS[:2], TEXTS[1::2]):
         expected = np.stack([rows[text] for text in some])
         np.testing.assert_array_equal(features(extractor, some), expected)
 
