@@ -57,11 +57,16 @@ class TextRows:
         Raises
         ------
         BadTextError
-            If a text is missing or blank, or the class is none of the declared ones.
+            If a text is missing, blank or not in UTF-8, or the class is none of the
+            declared ones.
         """
         texts = tuple(text for text in self.texts[index] if text is not None)
         if len(texts) < len(self.texts[index]):
             raise BadTextError("it is missing")
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:
+            raise BadTextError("it is no text in UTF-8") from None
         if self.labels[index] < 0:
             raise BadTextError("its class is none of --class-names")
         return texts, int(self.labels[index])
@@ -164,7 +169,12 @@ def _texts(values: NDArray[Any], name: str) -> list[str | None]:
 
 
 def _label(value: Any) -> str:
-    """Return a class as --class-names has it; whole numbers by their digits."""
+    """Return a class as --class-names has it; whole numbers by their digits.
+
+    A missing one is blank, as no class is.
+    """
+    if value is None or value != value:
+        return ""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value) if whole else value).strip()
 

@@ -51,6 +51,25 @@ def test_whole_numbers_are_labels(tmp_path, extract):
     assert open_features(tmp_path / "out.h5")["train"].y.tolist() == [1, 0]
 
 
+def test_a_missing_label_is_no_class(tmp_path, extract):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"review": ["a b", "c d"], "verdict": ["None", None]})
+    frame.to_parquet(tmp_path / "r.parquet")
+    names = ("--class-names", "None", "nan")
+    assert extract(tmp_path / "r.parquet", *names)[0] == 1
+    assert extract(tmp_path / "r.parquet", *names, "--skip-bad")[0] == 0
+    assert open_features(tmp_path / "out.h5")["train"].y.tolist() == [0]
+
+
+def test_a_text_that_is_not_in_utf8_is_refused(tmp_path, extract):
+    texts = np.array(["a b", "c \ud800"])
+    np.savez(tmp_path / "r.npz", review=texts, verdict=["good", "bad"])
+    status, _, err = extract(tmp_path / "r.npz")
+    assert status == 1
+    assert "text 2 of split 'train' cannot be used (it is no text in UTF-8)" in err
+
+
 def test_limit_leaves_the_classes_whole(reviews, extract, tmp_path):
     assert extract(reviews, "--limit", "1")[0] == 0
     file = open_features(tmp_path / "out.h5")
