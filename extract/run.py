@@ -225,7 +225,7 @@ def _extract_split(
                         "--skip-bad."
                     )
                 tqdm.write(f"skipped {name}: {reason}", file=STDERR)
-            if (batch.labels < 0).any():
+            if source.labelled and (batch.labels < 0).any():
                 raise ExtractError(
                     f"split {split!r} must have a label >= 0 for every {unit}, but has "
                     "none for some. Choose other --splits."

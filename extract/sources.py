@@ -57,6 +57,8 @@ class Source:
         SHA-256 of the file list of each split, where it is known beforehand.
     unit : str
         What one row is made of, for messages.
+    labelled : bool
+        Whether each row has a label; else all are -1.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Source:
     class_names: list[str] | None = None
     digests: dict[str, str] = field(default_factory=dict)
     unit: str = "image"
+    labelled: bool = True
 
     def close(self) -> None:
         """Close the files that stay open between images."""

@@ -33,7 +33,11 @@ def add_text(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="the column of the texts; two of them for pairs",
     )
-    add("--target", metavar="COLUMN", help="the column of the classes")
+    add(
+        "--target",
+        metavar="COLUMN",
+        help="the column of the classes; without it rows can only be predicted",
+    )
     add(
         "--class-names",
         nargs="+",
@@ -67,12 +71,11 @@ def check_text(
         return
     if len(values["text"]) > 2 or len(set(values["text"])) < len(values["text"]):
         parser.error("--text must be one column, or two different ones for pairs.")
-    for name in ("target", "class_names"):
-        if not values[name]:
-            parser.error(
-                f"{_option(name)} must be given with --text: classes are what is known "
-                "to be possible, not what the rows have."
-            )
+    if (values["target"] is None) != (not values["class_names"]):
+        parser.error(
+            "--target and --class-names must be given together: classes are what is "
+            "known to be possible, not what the rows have."
+        )
     if len(networks) > 1:
         parser.error("--text must go with one --model.")
     (network,) = networks

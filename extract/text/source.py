@@ -35,6 +35,8 @@ class TextRows:
         The user of each row.
     whole : bool
         Whether ``--limit`` leaves it as it is.
+    labelled : bool
+        Whether a row without a class is a bad one.
     """
 
     def __init__(
@@ -44,8 +46,10 @@ class TextRows:
         users: list[str] | None = None,
         *,
         whole: bool = False,
+        labelled: bool = True,
     ) -> None:
-        self.texts, self.labels, self.users, self.whole = texts, labels, users, whole
+        self.texts, self.labels, self.users = texts, labels, users
+        self.whole, self.labelled = whole, labelled
         self.names = [str(number) for number in range(1, len(texts) + 1)]
 
     def __len__(self) -> int:
@@ -67,7 +71,7 @@ class TextRows:
             "".join(texts).encode()
         except UnicodeEncodeError:
             raise BadTextError("it is no text in UTF-8") from None
-        if self.labels[index] < 0:
+        if self.labelled and self.labels[index] < 0:
             raise BadTextError("its class is none of --class-names")
         return texts, int(self.labels[index])
 
@@ -81,7 +85,7 @@ def open_texts(options: Options) -> Source:
     """Read the texts of all splits, and the names of the classes.
 
     The names are the split ``classes``, one row each, unless texts come in pairs: a
-    name is no pair.
+    name is no pair. Without ``target`` rows have no labels, and there are no names.
 
     Raises
     ------
@@ -89,21 +93,23 @@ def open_texts(options: Options) -> Source:
         If there is no such table, split or column, or a column holds no texts. No
         message holds a value.
     """
-    classes = read_classes(options.class_names)
+    labelled = options.target is not None
+    classes = read_classes(options.class_names) if labelled else {}
     numbers = {label: number for number, label in enumerate(classes)}
     splits = {
         split: _read(path, options, numbers)
         for split, path in _tables(Path(options.data), options.splits).items()
     }
-    if len(options.text) == 1:
+    if len(options.text) == 1 and labelled:
         told: list[tuple[str | None, ...]] = [(text,) for text in classes.values()]
         splits[CLASSES] = TextRows(told, np.arange(len(told)), whole=True)
     return Source(
         name=Path(options.data).resolve().name,
         splits=splits,
-        class_names=list(classes),
+        class_names=list(classes) if labelled else None,
         digests={split: rows.digest for split, rows in splits.items()},
         unit="text",
+        labelled=labelled,
     )
 
 
@@ -151,12 +157,18 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
         for part in read_table(path, list(names)):
             columns = [_texts(part[name], name) for name in options.text]
             texts += zip(*columns, strict=True)
-            labels += [numbers.get(_label(value), -1) for value in part[target]]
+            given = part[target] if target is not None else [None] * len(columns[0])
+            labels += [numbers.get(_label(value), -1) for value in given]
             if users is not None:
                 owners += [_user(value, users) for value in part[users]]
     except (ValueError, ImportError) as error:
         raise ExtractError(str(error)) from error
-    return TextRows(texts, np.array(labels, np.int64), owners if users else None)
+    return TextRows(
+        texts,
+        np.array(labels, np.int64),
+        owners if users else None,
+        labelled=target is not None,
+    )
 
 
 def _texts(values: NDArray[Any], name: str) -> list[str | None]:

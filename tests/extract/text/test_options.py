@@ -18,8 +18,8 @@ def test_parse_reads_columns_of_texts():
     [
         ([*BASE], "--model ngrams must go with --text"),
         ([*BASE, "--target", "b"], "--target must go with --text"),
-        ([*BASE, "--text", "a"], "--target must be given with --text"),
-        ([*BASE, "--text", "a", "--target", "b"], "--class-names must be given"),
+        ([*BASE, "--text", "a", "--target", "b"], "must be given together"),
+        ([*BASE, "--text", "a", "--class-names", "x", "y"], "must be given together"),
         ([*TEXTS, "--text", "a", "a"], "two different ones for pairs"),
         ([*TEXTS, "--text", "a", "b", "c"], "must be one column"),
         ([*TEXTS, "--model", "other"], "--text must go with one --model"),

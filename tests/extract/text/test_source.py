@@ -70,6 +70,31 @@ def test_a_text_that_is_not_in_utf8_is_refused(tmp_path, extract):
     assert "text 2 of split 'train' cannot be used (it is no text in UTF-8)" in err
 
 
+def test_texts_without_labels_are_predicted(reviews, extract, run, tmp_path):
+    """As those of the table with labels are; nothing can be fitted to them."""
+    from privfeat.cli import main
+
+    small = ("--model-kwargs", "n_features=32")
+    argv = ("--data", reviews, "--text", "review", "--model", "ngrams", *small)
+    fitted, new = tmp_path / "out.h5", tmp_path / "new.h5"
+    assert run(*argv, "--out", new, "--dtype", "float32")[0] == 0
+    file = open_features(new)
+    assert set(file) == {"train"}
+    assert file.class_names is None
+    assert extract(reviews, *small)[0] == 0
+    fit = "privfeat fit --estimator DPLeastSquares --epsilon 50 --delta 0.1 --quiet"
+    model = ("--out", str(tmp_path / "model"))
+    assert main([*fit.split()[1:], "--train", f"{fitted}:train", *model]) == 0
+    found = []
+    for name in (fitted, new):
+        out = ("--out", str(tmp_path / "p.csv"))
+        features = ("--features", f"{name}:train")
+        assert main(["predict", "--model", model[1], *features, *out]) == 0
+        found.append((tmp_path / "p.csv").read_text())
+    assert found[0] == found[1]
+    assert main([*fit.split()[1:], "--train", str(new), "--out", "x"]) == 1
+
+
 def test_limit_leaves_the_classes_whole(reviews, extract, tmp_path):
     assert extract(reviews, "--limit", "1")[0] == 0
     file = open_features(tmp_path / "out.h5")
