@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .text.options import add_text, check_text
 from .transforms import INTERPOLATIONS
 from .values import (
     OUTPUT,
@@ -27,13 +28,15 @@ EPILOG = """examples:
   privfeat-extract --data photos/ --model vit_base_patch16_224.augreg_in21k \\
       --out photos.h5
   privfeat-extract --data hfds/uoft-cs/cifar10 --model resnet50 --out cifar10.h5
+  privfeat-extract --data reviews.csv --text review --target verdict \\
+      --class-names good bad --model ngrams --out reviews.h5
   torchrun --nproc-per-node 8 -m privfeat_extract --data photos/ \\
       --model resnet50 --out photos.h5
 
 `privfeat-extract overlap A.h5 B.h5` finds near-duplicates between two feature files.
 
 An interrupted extraction continues when the same command is run again. Under torchrun
-each process takes its share of the images and, by default, its own GPU.
+each process takes its share of the rows and, by default, its own GPU.
 """
 
 
@@ -63,6 +66,11 @@ class Options:
     splits: list[str] | None = None
     limit: int | None = None
     groups: Path | None = None
+    text: tuple[str, ...] = ()
+    target: str | None = None
+    class_names: tuple[str, ...] = ()
+    users: str | None = None
+    max_length: int | None = None
     views: int = 1
     resize: int | None = None
     crop: int | None = None
@@ -94,6 +102,9 @@ class Options:
         return resize, crop
 
 
+_PLAIN = Options("", Path(), (Network(""),))
+
+
 class _OfModel(argparse.Action):
     """An option of the ``--model`` before it; of all that follow if there is none."""
 
@@ -120,7 +131,9 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         given["model_kwargs"] = dict(given.get("model_kwargs", ()))
         given["layers"] = tuple(given.get("layers", (OUTPUT,)))
     networks = tuple(Network(**given) for given in values.pop("networks"))
+    values |= {name: tuple(values[name]) for name in ("text", "class_names")}
     options = Options(**values, networks=networks)
+    check_text(vars(options), {**vars(_PLAIN), **vars(_PLAIN.networks[0])}, parser)
     if options.resize and options.crop and options.crop > options.resize:
         parser.error(
             f"--crop must be at most --resize ({options.resize}), got {options.crop}."
@@ -158,7 +171,7 @@ def _check(network: Network, parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="privfeat-extract",
-        description="Turn images into a feature file for privfeat.",
+        description="Turn images or texts into a feature file for privfeat.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -168,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
         required=True,
         type=plain,
         help="image folder ([split/]class/file), tar or zip archive of one, 'digits', "
-        "or a data set of timm: torch/cifar10, hfds/..., tfds/..., wds/...",
+        "a data set of timm (torch/cifar10, hfds/..., tfds/..., wds/...), or a table",
     )
     data.add_argument(
         "--data-dir",
@@ -187,9 +200,10 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument(
         "--skip-bad",
         action="store_true",
-        help="list images that cannot be decoded and go on, instead of stopping",
+        help="list images that cannot be decoded, or texts that are missing, and go on",
     )
     _add_of_model(parser)
+    add_text(parser)
     pixels = parser.add_argument_group("pixels")
     pixels.add_argument(
         "--resize",

@@ -1,4 +1,4 @@
-"""Whose image is whose: a table of users for the images of a folder or an archive."""
+"""Whose row is whose: users of images by a table of them, of texts by a column."""
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
@@ -53,16 +53,35 @@ def read_groups(path: Path, source: Source) -> Groups:
     except ValueError as error:
         raise ExtractError(str(error)) from error
     user_of = dict(zip(files, users, strict=True))
-    number = {user: i for i, user in enumerate(sorted(set(users)))}
-    lines = "".join(f"{name}\t{user}\n" for name, user in user_of.items())
-    return Groups(
-        {split: images.names for split, images in source.splits.items()},
-        {
-            split: np.array([number[user_of[name]] for name in images.names], np.int64)
-            for split, images in source.splits.items()
-        },
-        hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest(),
+    names = {split: images.names for split, images in source.splits.items()}
+    return _numbered(names, {s: [user_of[name] for name in names[s]] for s in names})
+
+
+def groups_of(source: Source, path: Path | None) -> Groups | None:
+    """Return the users of a table of texts, or those of ``path``; None without."""
+    if path is not None:
+        return read_groups(path, source)
+    users = {
+        split: getattr(rows, "users", None) for split, rows in source.splits.items()
+    }
+    known = {split: found for split, found in users.items() if found is not None}
+    return (
+        _numbered({s: source.splits[s].names for s in known}, known) if known else None
     )
+
+
+def _numbered(
+    names: Mapping[str, Sequence[str]], users: Mapping[str, Sequence[str]]
+) -> Groups:
+    """Return users as numbers, in the order of their names."""
+    every = sorted({user for found in users.values() for user in found})
+    number = {user: i for i, user in enumerate(every)}
+    digest = hashlib.sha256()
+    for split, found in users.items():
+        for name, user in zip(names[split], found, strict=True):
+            digest.update(f"{name}\t{user}\n".encode("utf-8", "surrogateescape"))
+    numbers = {s: np.array([number[u] for u in users[s]], np.int64) for s in users}
+    return Groups(names, numbers, digest.hexdigest())
 
 
 def rows_of(
@@ -72,7 +91,7 @@ def rows_of(
     skipped: Collection[str] = (),
 ) -> NDArray[np.int64] | None:
     """Return the users of the images ``seen`` that were not skipped by name."""
-    if groups is None:
+    if groups is None or split not in groups.names:
         return None
     names = groups.names[split]
     return groups.numbers[split][[i for i in seen if names[i] not in skipped]]

@@ -1,33 +1,25 @@
-"""Find the images that ``--data`` names: the one file that knows every reader."""
+"""Find what ``--data`` names: the one file that knows every reader."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from .archive import open_archive
+from .arguments import Options
 from .digits import open_digits
 from .errors import ExtractError
 from .folder import open_folder
 from .sources import Source
+from .text.source import open_texts
 from .timm_data import open_timm
 
 
-def open_source(
-    data: str,
-    *,
-    data_dir: Path | None,
-    splits: Sequence[str] | None,
-    workspace: Path,
-) -> Source:
-    """Find the images that ``--data`` names.
+def open_source(options: Options, workspace: Path) -> Source:
+    """Find the images, or the texts, that ``--data`` names.
 
     Parameters
     ----------
-    data : str
-        ``digits``, a folder, an archive, or a data set of timm (``torch/cifar10``).
-    data_dir : Path or None
-        Where timm's data sets are, or are downloaded to.
-    splits : sequence of str or None
-        Splits to extract; None takes those that are there.
+    options : Options
+        ``data`` is ``digits``, a folder, an archive, or a data set of timm
+        (``torch/cifar10``); with ``text`` a table or a folder of tables.
     workspace : Path
         Folder for what has to be unpacked, the same for all processes.
 
@@ -36,7 +28,10 @@ def open_source(
     ExtractError
         If there is no such data, or no image in it.
     """
+    data, splits = options.data, options.splits
     path = Path(data)
+    if options.text:
+        return open_texts(options)
     if data == "digits":
         return open_digits(splits)
     if path.is_dir():
@@ -45,7 +40,7 @@ def open_source(
         return open_archive(path, splits, workspace)
     prefix = data.split("/", 1)[0].lower()
     if prefix in ("torch", "hfds", "hfids", "tfds", "wds") and "/" in data:
-        return open_timm(data, data_dir, splits, workspace)
+        return open_timm(data, options.data_dir, splits, workspace)
     raise ExtractError(
         "--data must be a folder, an archive, 'digits', or a data set such as "
         f"torch/cifar10 or hfds/uoft-cs/cifar10, got {data!r}. There is no such file."

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from privfeat.data import open_features
 from privfeat.data.gaps import find_gaps
+from privfeat.data.splits import CLASSES
 
 from .errors import say
 from .ranks import Rank
@@ -12,7 +13,8 @@ from .ranks import Rank
 def report_gaps(path: Path) -> None:
     """Say what may be amiss with a complete file; none of it is stored."""
     with open_features(path) as file:
-        for sentence in find_gaps({f"split {name!r}": file[name] for name in file}):
+        rows = {f"split {name!r}": file[name] for name in file if name != CLASSES}
+        for sentence in find_gaps(rows):
             say(f"warning: {sentence}")
 
 

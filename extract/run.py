@@ -1,13 +1,11 @@
 """The extraction itself: from a source through an extractor into a feature file."""
 
 import os
-import platform
 import shutil
 import time
 from contextlib import closing, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -18,37 +16,19 @@ from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.pixels import DECODING
 from privfeat.data.writing.parts import find_parts, partial_folder
 
-from .arguments import SCATTERING, Options
+from .arguments import Options
 from .errors import ExtractError, say
-from .groups import Groups, read_groups, rows_of
+from .extractors import Extractor, make_extractor, versions_of
+from .groups import Groups, groups_of, rows_of
 from .joining import join_shards, require_made_by
 from .opening import open_source
 from .ranks import Rank, read_rank, require_lists
 from .reports import report_gaps, report_unused_shards
 from .sources import Source, digest_of_rows, require_text
 
-LIBRARIES = (
-    "privfeat",
-    "numpy",
-    "h5py",
-    "torch",
-    "torchvision",
-    "timm",
-    "pillow",
-    "kymatio",
-)
-
-
-class Extractor(Protocol):
-    """What turns images into features."""
-
-    n_features: int
-    metadata: dict[str, Any]
-    arguments: dict[str, Any]
-
-    def batches(self, images: Any, *, start: int, stop: int | None) -> Any:
-        """Yield `FeatureBatch` objects in order."""
-        ...
+# What is done to a row before its features are made.
+_DONE = {"image": "decoded", "text": "used"}
+_ONE = {"image": "an image that can be decoded", "text": "a text that can be used"}
 
 
 def extract(options: Options) -> str:
@@ -89,15 +69,10 @@ def extract(options: Options) -> str:
         target.unlink(missing_ok=True)  # the others must not join an old shard
     found = workspace.exists()  # then it is, or may be, of another run
     try:
-        source = open_source(
-            options.data,
-            data_dir=options.data_dir,
-            splits=options.splits,
-            workspace=workspace,
-        )
+        source = open_source(options, workspace)
         with closing(source):
             require_lists(source, rank)
-            return _extract(options, source, _extractor(options, rank), rank)
+            return _extract(options, source, make_extractor(options, rank), rank)
     finally:
         if not found and rank.alone:
             _remove_if_empty(workspace)
@@ -108,7 +83,7 @@ def extract(options: Options) -> str:
 
 def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank) -> str:
     require_text(source, options)
-    groups = None if options.groups is None else read_groups(options.groups, source)
+    groups = groups_of(source, options.groups)
     arguments = {
         "data": source.name,
         "file_lists": source.digests,
@@ -172,14 +147,13 @@ def _write(
         if writer.resumed:
             found = sum(writer.position(split).n_rows for split in source.splits)
             say(f"continuing after {found} rows in {writer.partial}")
-        for split, images in source.splits.items():
+        for split in source.splits:
             done += _extract_split(
-                writer, split, images, extractor, options, rank, groups
+                writer, split, source, extractor, options, rank, groups
             )
             if rank.alone and not writer.position(split).n_rows:
                 raise ExtractError(
-                    f"split {split!r} must hold an image that can be decoded, "
-                    "but holds none."
+                    f"split {split!r} must hold {_ONE[source.unit]}, but holds none."
                 )
             digests[split] = source.digests.get(split) or digest_of_rows(
                 writer.labels(split)
@@ -190,7 +164,7 @@ def _write(
                 **extractor.metadata,
                 "dataset": source.name,
                 "limit": options.limit,
-                "versions": _versions(),
+                "versions": versions_of(options),
                 **origin,
             },
             class_names=source.class_names,
@@ -202,14 +176,14 @@ def _write(
     speed = done / seconds if seconds > 0 else 0.0
     return (
         f"{target}: {rows} rows of {extractor.n_features} features; "
-        f"{done} images in {seconds:.1f} s ({speed:.1f} images/s)"
+        f"{done} {source.unit}s in {seconds:.1f} s ({speed:.1f} {source.unit}s/s)"
     )
 
 
 def _count(images: Any, options: Options) -> int | None:
     """Return the number of images to take of a split, None if unknown."""
     total = len(images) if hasattr(images, "__len__") else None
-    if options.limit is not None:
+    if options.limit is not None and not getattr(images, "whole", False):
         total = options.limit if total is None else min(total, options.limit)
     return total
 
@@ -217,13 +191,14 @@ def _count(images: Any, options: Options) -> int | None:
 def _extract_split(
     writer: FeatureWriter,
     split: str,
-    images: Any,
+    source: Source,
     extractor: Extractor,
     options: Options,
     rank: Rank,
     groups: Groups | None,
 ) -> int:
     """Write what is missing of one split; return the number of images dealt with."""
+    images, unit = source.splits[split], source.unit
     before = writer.position(split).seen
     total = _count(images, options)
     first, stop = (0, total) if total is None else rank.share(total)
@@ -237,7 +212,7 @@ def _extract_split(
         desc=split if rank.alone else f"{split}, share 1 of {rank.count}",
         total=None if stop is None else stop - first,
         initial=before,
-        unit=" images",
+        unit=f" {unit}s",
         disable=options.quiet or rank.number > 0,
     )
     with bar:
@@ -245,13 +220,14 @@ def _extract_split(
             for name, reason in batch.failures:
                 if not options.skip_bad:
                     raise ExtractError(
-                        f"image {name} of split {split!r} cannot be decoded "
-                        f"({reason}). Repair or remove it, or pass --skip-bad."
+                        f"{unit} {name} of split {split!r} cannot be "
+                        f"{_DONE[unit]} ({reason}). Repair or remove it, or pass "
+                        "--skip-bad."
                     )
                 tqdm.write(f"skipped {name}: {reason}", file=STDERR)
-            if (batch.labels < 0).any():
+            if source.labelled and (batch.labels < 0).any():
                 raise ExtractError(
-                    f"split {split!r} must have a label >= 0 for every image, but has "
+                    f"split {split!r} must have a label >= 0 for every {unit}, but has "
                     "none for some. Choose other --splits."
                 )
             names = [name for name, _ in batch.failures]
@@ -267,30 +243,6 @@ def _extract_split(
                 raise ExtractError(f"split {split!r}: {error}") from error
             bar.update(batch.n_seen)
         return writer.position(split).seen - before
-
-
-def _extractor(options: Options, rank: Rank) -> Extractor:
-    if options.networks[0].model == SCATTERING:
-        from .scattering import ScatteringExtractor
-
-        return ScatteringExtractor(options)
-    try:
-        from .network import NetworkExtractor
-    except ImportError as error:
-        raise ExtractError(
-            f"--model {options.networks[0].model} needs torch and timm, which are not "
-            f"installed ({error}). Run pip install 'privfeat[extract]', or use --model "
-            "scattering."
-        ) from error
-    return NetworkExtractor(options, rank)
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for name in LIBRARIES:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    return versions
 
 
 def _remove_if_empty(workspace: Path) -> None:

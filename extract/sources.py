@@ -55,12 +55,18 @@ class Source:
         Names of the labels.
     digests : dict of str to str
         SHA-256 of the file list of each split, where it is known beforehand.
+    unit : str
+        What one row is made of, for messages.
+    labelled : bool
+        Whether each row has a label; else all are -1.
     """
 
     name: str
     splits: dict[str, Any]
     class_names: list[str] | None = None
     digests: dict[str, str] = field(default_factory=dict)
+    unit: str = "image"
+    labelled: bool = True
 
     def close(self) -> None:
         """Close the files that stay open between images."""

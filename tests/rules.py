@@ -135,7 +135,8 @@ RULES = {
     "extract": rule(
         [
             *("PIL", "filelock", "h5py", "kymatio", "safetensors", "sklearn"),
-            *("huggingface_hub", "timm", "torch", "torchvision", "tqdm"),
+            *("huggingface_hub", "sentence_transformers", "timm", "torch"),
+            *("torchvision", "tqdm", "transformers"),
         ],
         ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},
     ),

@@ -42,6 +42,8 @@ def add_parser(verbs: Any) -> None:
     add("--test", metavar="FILE[:SPLIT]", help=rows)
     rows = "public rows of the same network, for public= (split public if several)"
     add("--public", metavar="FILE[:SPLIT]", help=rows)
+    rows = "public rows of the same network, one a class, for prior= (split classes)"
+    add("--prior", metavar="FILE[:SPLIT]", help=rows)
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
     add("--max-labels", type=int, help="labels of a row that count (default: all)")
@@ -61,6 +63,8 @@ def run(args: Namespace) -> None:
         test = _open_test(args, train, declared)
         if args.public is not None:
             params["public"] = _open_public(args, train, declared)
+        if args.prior is not None:
+            params["prior"] = _open_prior(args, train, n_classes)
         groups = users_of(args, train, args.train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
@@ -92,8 +96,8 @@ def run(args: Namespace) -> None:
         )
     elif train.class_names is not None:
         print(
-            f"The class names are those of {args.train}. If they come from folders of "
-            "private\nimages, a rare one shows."
+            f"The class names are those of {args.train}. If they come from private "
+            "records,\nsuch as their folders, a rare one shows."
         )
 
 
@@ -159,3 +163,17 @@ def _open_public(args: Namespace, train: "Rows", declared: "Declared | None") ->
     made = files.origin(args.train)
     public = files.open_public(args, "public", made, train, declared, labelled=False)
     return public.X if isinstance(public, tables.TableRows) else public
+
+
+def _open_prior(args: Namespace, train: "Rows", n_classes: int) -> Any:
+    """Return a row of features for each class, in the order of the classes."""
+    if args.columns is not None:
+        raise CommandError("--prior must go with features, got --columns of a table.")
+    rows = files.open_public(args, "prior", files.origin(args.train), train)
+    if rows.class_names != train.class_names or rows.y.tolist() != [*range(n_classes)]:
+        raise CommandError(
+            f"--prior must have one row for each class of {args.train}, in their "
+            f"order, got {args.prior}. `privfeat-extract --text` writes such a split, "
+            "classes."
+        )
+    return rows.X[:].astype("float64")

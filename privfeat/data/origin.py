@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 # Features of other networks, layers or poolings have nothing to do with each other.
-NETWORK = ("model", "model_kwargs", "weights_sha256", "pooling", "layers")
-# Of other pixels or views they are near, but not what a model was fitted on.
-PIXELS = ("resize", "crop", "interpolation", "mean", "std", "views")
+NETWORK = ("model", "model_kwargs", "weights_sha256", "pooling", "layers", "pairs")
+# Of other pixels, views or cuts they are near, but not what a model was fitted on.
+PIXELS = ("resize", "crop", "interpolation", "mean", "std", "views", "max_length")
 # What the extractor leaves out where nothing was asked for.
 _UNSAID: dict[str, Any] = {"layers": ["output"], "views": ["zoom 1"]}
 

@@ -43,8 +43,8 @@ COLUMNS = ("features", "labels", "groups")
 CHUNK_BYTES = 256 * 1024
 # How features were made: no record has a part in it, so that a report may show it.
 ORIGIN = tuple(
-    "crop dataset feature_dtype input_size interpolation layers mean model "
-    "model_kwargs model_name model_tag n_features pooling precision resize std "
+    "crop dataset feature_dtype input_size interpolation layers max_length mean model "
+    "model_kwargs model_name model_tag n_features pairs pooling precision resize std "
     "versions views weights_license weights_sha256 weights_source".split()
 )
 # Attribute of a split of which near-duplicates were left out: of which files, by their

@@ -1,4 +1,4 @@
-"""Folders of splits, which must not pass for classes."""
+"""Names of splits, and folders of splits, which must not pass for classes."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -14,6 +14,8 @@ SPLIT_NAMES = (
     "test",
     "testing",
 )
+# Of texts: one row for each class, made of its name.
+CLASSES = "classes"
 
 
 def not_classes(folders: Collection[str]) -> str | None:

@@ -17,6 +17,7 @@ NOT_RUN = {
     "source .venv/bin/activate": "that environment",
     "privfeat-extract --data hfds/": "the Hugging Face hub",
     "privfeat-extract --data photos/": "weights: tests/extract",
+    "privfeat-extract --data reviews.csv": "an encoder: tests/extract/text",
     "privfeat-extract overlap private.h5": "your files: tests/extract/test_overlap.py",
     "torchrun": "8 GPUs: tests/extract/test_ranks.py",
     "srun": "a launcher: tests/linear/test_processes.py",

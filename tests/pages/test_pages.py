@@ -73,6 +73,8 @@ def names(first_fit, tmp_path, monkeypatch):
     made = [b for b in blocks_of(GUIDES / "tables.md") if b.language == "python"]
     run_blocks(made[:2], {})
     shutil.copy("volunteers.csv", "others.csv")
+    # the texts of theirs
+    run_blocks(blocks_of(GUIDES / "text.md")[:1], {})
     return dict(names)
 
 

@@ -102,9 +102,10 @@ def open_public(
         known, any records.
     """
     from privfeat.data.sharing import share_rows
+    from privfeat.data.splits import CLASSES
 
     argument = getattr(args, name)
-    preferred = "public" if name == "public" else "test"
+    preferred = {"public": "public", "prior": CLASSES}.get(name, "test")
     rows = open_like(argument, preferred, fitted_on, f"--{name}", declared, **reading)
     if private is not None and share_rows(rows, private):
         raise CommandError(

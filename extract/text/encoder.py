@@ -1,0 +1,228 @@
+"""Features of texts by a frozen sentence encoder."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers.utils import logging
+
+from ..arguments import Options
+from ..batches import FeatureBatch
+from ..devices import find_device, find_precision
+from ..errors import ExtractError, one_line
+from ..ranks import Rank
+from .batches import Rows, feature_batches, of_pairs, width
+from .checkpoints import (
+    digest_of_folder,
+    find_checkpoint,
+    license_of,
+    only_safe_files,
+)
+
+SHORTEST = 16  # tokens that a text is filled up to, or to a power of two of this
+_BATCHES = 32  # whose texts are sorted by their lengths at once
+
+
+class EncoderExtractor:
+    """Runs texts through a model of sentence-transformers.
+
+    Parameters
+    ----------
+    options : Options
+        Of the command. ``model_kwargs`` may set ``prompt``, which is put before each
+        text (default: that of the model).
+    rank : Rank
+        Which GPU of the host to take.
+
+    Attributes
+    ----------
+    n_features, metadata, arguments
+        As for the network.
+
+    Raises
+    ------
+    ExtractError
+        If the model cannot be had or loaded, or an argument does not fit it.
+
+    Notes
+    -----
+    **One text, one row.** A text is filled up to a length that follows from its own
+    number of tokens, and runs in a batch of texts of that length, of a fixed number of
+    rows. So which texts are beside it changes neither the shape of any array nor,
+    in what the model does, its row: fillers have no attention.
+
+    **No code of others.** Of a folder only configurations, vocabularies and safetensors
+    are read (`checkpoints`), and a model that needs code of its own is refused.
+    """
+
+    def __init__(self, options: Options, rank: Rank) -> None:
+        (network,) = options.networks
+        unknown = sorted(set(network.model_kwargs) - {"prompt"})
+        if unknown:
+            raise ExtractError(
+                f"--model-kwargs of texts must be prompt, got {unknown[0]!r}."
+            )
+        self.device = find_device(options.device, rank.local)
+        self.precision = find_precision(options.precision, self.device)
+        self.batch_size = options.batch_size or (
+            256 if self.device.type == "cuda" else 32
+        )
+        folder = find_checkpoint(network.model)
+        self._model = _load(folder).to(self.device).eval()
+        own = self._model.prompts.get(self._model.default_prompt_name or "", "")
+        self._prompt = str(network.model_kwargs.get("prompt", own))
+        self.max_length = _length(self._model, options.max_length)
+        self._width = self._columns()
+        self.n_features = width(self._width, options.text)
+        local = folder == Path(network.model)
+        name = folder.resolve().name if local else network.model
+        self.metadata = {
+            "model": _architecture(self._model),
+            "model_name": name,
+            # of the hub, the revision
+            "model_tag": "" if local else folder.name,
+            "model_kwargs": {"prompt": self._prompt} if self._prompt else {},
+            "weights_sha256": digest_of_folder(folder),
+            "weights_source": name,
+            "weights_license": network.weights_license
+            or license_of(folder)
+            or "unknown",
+            "pooling": _pooling(self._model),
+            "max_length": self.max_length,
+            "precision": self.precision,
+            **of_pairs(options.text),
+        }
+        self.arguments = {**self.metadata, "text": list(options.text)}
+
+    def batches(
+        self, images: Any, *, start: int, stop: int | None
+    ) -> Iterator[FeatureBatch]:
+        """Yield features of the texts from ``start`` on, in order."""
+        return feature_batches(
+            images,
+            self._features,
+            n_features=self.n_features,
+            start=start,
+            stop=stop,
+            size=self.batch_size * _BATCHES,
+        )
+
+    def _features(self, texts: list[str]) -> Rows:
+        """Return a row for each text, in their order."""
+        rows = np.empty((len(texts), self._width), np.float32)
+        lengths = self._lengths(texts)
+        for length in np.unique(lengths).tolist():
+            places = np.flatnonzero(lengths == length)
+            for first in range(0, len(places), self.batch_size):
+                some = places[first : first + self.batch_size]
+                rows[some] = self._encode([texts[i] for i in some], length)
+        return rows
+
+    def _lengths(self, texts: list[str]) -> Any:
+        """Return what each text is filled up to, in tokens; the end is cut off."""
+        found = self._model.tokenizer(
+            [self._prompt + text for text in texts],
+            truncation=True,
+            max_length=self.max_length,
+            return_attention_mask=False,
+        )
+        tokens = np.array([len(ids) for ids in found["input_ids"]])
+        doubled = np.ceil(np.log2(np.maximum(tokens, SHORTEST) / SHORTEST))
+        return np.minimum(SHORTEST * 2 ** doubled.astype(int), self.max_length)
+
+    @torch.inference_mode()
+    def _encode(self, texts: list[str], length: int) -> Rows:
+        """Return the features of texts that have this length when filled up."""
+        filler = texts[:1] * (self.batch_size - len(texts))
+        at_length = {"padding": "max_length", "max_length": length, "truncation": True}
+        narrow = self.precision != "float32"
+        with (
+            torch.autocast(self.device.type, getattr(torch, self.precision))
+            if narrow
+            else nullcontext()
+        ):
+            rows = self._model.encode(
+                [*texts, *filler],
+                prompt=self._prompt,
+                batch_size=self.batch_size,
+                show_progress_bar=False,
+                convert_to_tensor=True,
+                processing_kwargs={"text": at_length},
+            )
+        return np.asarray(rows[: len(texts)].float().cpu())
+
+    def _columns(self) -> int:
+        """Return the number of features, after a text of the full length."""
+        try:
+            row = self._encode(["privfeat"], self.max_length)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            raise ExtractError(
+                f"--max-length must be one that the model takes, got {self.max_length} "
+                f"({one_line(error, 120).rstrip('.')}). Pass a smaller one."
+            ) from error
+        return int(row.shape[1])
+
+
+def _load(folder: Path) -> SentenceTransformer:
+    """Return the model in a folder, of which no code runs."""
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with only_safe_files(folder) as files:
+            model = SentenceTransformer(
+                str(files),
+                device="cpu",
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ImportError,
+    ) as error:
+        raise ExtractError(
+            f"--model must be the folder of a sentence encoder, with a configuration "
+            f"and a vocabulary that sentence-transformers knows, but {folder.name} "
+            f"cannot be loaded: {one_line(error, 160)}"
+        ) from error
+    if not callable(getattr(model, "tokenizer", None)):
+        raise ExtractError(
+            f"--model must cut texts into tokens by a tokenizer of transformers, but "
+            f"{folder.name} does not."
+        )
+    return model
+
+
+def _length(model: SentenceTransformer, asked: int | None) -> int:
+    """Return the number of tokens that texts are cut to."""
+    own = model.max_seq_length
+    if asked is None and own is None:
+        raise ExtractError("--max-length must be given for a model that has none.")
+    model.max_seq_length = length = int(own if asked is None else asked)
+    return length
+
+
+def _architecture(model: SentenceTransformer) -> str:
+    """Name the network below the pooling, for example ``BertModel``."""
+    first = model[0]
+    return type(getattr(first, "auto_model", first)).__name__
+
+
+def _pooling(model: SentenceTransformer) -> str:
+    """Name how tokens become one row, for example ``mean``."""
+    for module in model:
+        if hasattr(module, "get_pooling_mode_str"):
+            return str(module.get_pooling_mode_str())
+        if hasattr(module, "pooling_mode"):
+            mode = module.pooling_mode
+            return mode if isinstance(mode, str) else "+".join(mode)
+    return "model default"

