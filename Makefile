@@ -6,7 +6,7 @@
 # make test-browser  the report in Chromium (Debian: apt install chromium), of which nothing is downloaded
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
-# make docs         the site, in site/, without network; fails on a warning or a dead link
+# make docs         the site, in site/, without network; runs the gallery; fails on a warning or a dead link
 # make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one)
 # make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
@@ -143,6 +143,6 @@ $(BIN)/python:
 	exit 1
 
 clean:
-	rm -rf $(VENV) quickstart build dist *.egg-info
+	rm -rf $(VENV) quickstart build site dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

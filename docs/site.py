@@ -1,7 +1,8 @@
 """What the site adds to this folder: documents that lie beside the code.
 
 MkDocs calls the two functions below (``hooks`` in ``mkdocs.yml``). A link that leads to
-such a document becomes one to its page; a link to other files of the repository
+such a document becomes one to its page, and so does one to an example of the gallery,
+whose page ``run_gallery.py`` makes; a link to other files of the repository
 becomes their path, since a site that is read offline does not hold them.
 """
 
@@ -52,7 +53,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             found = "index.md"
         elif target in PAGES:
             found = PAGES[target]
-        elif target.endswith(".md") and target.startswith("docs/"):
+        elif target.startswith("docs/gallery/") and not uri.startswith("gallery/"):
+            found = f"{target.removeprefix('docs/').removesuffix('.py')}.md"
+        elif target.startswith("docs/") and target.endswith((".md", ".py")):
             found = target.removeprefix("docs/")
         else:
             return (
