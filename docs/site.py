@@ -1,8 +1,8 @@
 """What the site adds to this folder: documents that lie beside the code.
 
-MkDocs calls the two functions below (``hooks`` in ``mkdocs.yml``). A link that leads to
-such a document becomes one to its page, and so does one to an example of the gallery,
-whose page ``run_gallery.py`` makes; a link to other files of the repository
+MkDocs calls the functions ``on_...`` below (``hooks`` in ``mkdocs.yml``). A link that
+leads to such a document becomes one to its page, and so does one to an example of the
+gallery, whose page ``run_gallery.py`` makes; a link to other files of the repository
 becomes their path, since a site that is read offline does not hold them.
 """
 
@@ -30,6 +30,8 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 WITH_FORMULAS = {"theory.md"}
+# What the theme loads for its search where there is no server.
+WORKER = re.compile(r'https://[^"\s]+/iframe-worker/shim')
 # The README's sections are the home page of the site.
 HOME = "README.md"
 
@@ -66,6 +68,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     text = LINK.sub(led, markdown)
     return FORMULA.sub(in_mathml, text) if uri in WITH_FORMULAS else text
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Let the search of a page find its worker beside it, not on another server."""
+    here = posixpath.dirname(page.url) or "."
+    return WORKER.sub(posixpath.relpath("iframe-worker.js", here), output)
 
 
 def in_mathml(found: re.Match[str]) -> str:

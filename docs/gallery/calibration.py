@@ -36,7 +36,7 @@ for ax, model, name in zip(axes, (clf, scaled), ("before", "after"), strict=True
     report = report_of(model, X[held_out], y[held_out])
     errors.append(report.ece)
     ReliabilityDisplay(report).plot(ax)
-    ax.set_title(f"{name}: ECE {report.ece:.2f}")
+    ax.set_title(name, loc="right")
 fig.set_label(
     "Two reliability diagrams, confidence against accuracy. Before, the points lie "
     "far from the diagonal; after the scaling they lie near it."
