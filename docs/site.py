@@ -55,10 +55,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             found = "index.md"
         elif target in PAGES:
             found = PAGES[target]
-        elif target.startswith("docs/gallery/") and not uri.startswith("gallery/"):
-            found = f"{target.removeprefix('docs/').removesuffix('.py')}.md"
         elif target.startswith("docs/") and target.endswith((".md", ".py")):
             found = target.removeprefix("docs/")
+            if not uri.startswith("gallery/"):  # whose pages link to their own source
+                found = found.replace(".py", ".md")
         else:
             return (
                 link["text"] if "`" in link["text"] else f"{link['text']} (`{target}`)"
