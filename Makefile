@@ -3,10 +3,11 @@
 # make lint         ruff and mypy alone
 # make test-slow    the tests that `make test` leaves out, save those that need a GPU or outside data
 # make test-postgres  the ledger on a PostgreSQL server that the tests start (Debian: apt install postgresql)
-# make test-browser  the report in Chromium (Debian: apt install chromium), of which nothing is downloaded
+# make test-browser  the report and the site in Chromium (Debian: apt install chromium), of which nothing is downloaded
 # make test-repeat  the tests that kill fits and load the ledger, twenty times in a row
 # make test-shapes  the tests again, with every array shape checked while running
-# make docs         the site, in site/, without network; fails on a warning or a dead link
+# make docs         the site, in site/, without network; runs the gallery; fails on a warning or a dead link
+# make screenshots  the pictures of terminal and report in docs/screenshots (Chromium, as above)
 # make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one)
 # make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
@@ -31,7 +32,7 @@ PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres and not browser
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes docs gpu coverage mutation results-quick clean
+.PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes docs screenshots gpu coverage mutation results-quick clean
 
 quickstart: quickstart/digits.h5
 	$(BIN)/privfeat quickstart quickstart/digits.h5 --out quickstart/
@@ -57,7 +58,7 @@ test-postgres: $(FULL_STAMP)
 	$(PYTEST) -q -rs -m postgres tests
 
 test-browser: $(BROWSER_STAMP)
-	$(PYTEST) -q -rs -m browser tests/report
+	$(PYTEST) -q -rs -m browser tests/report tests/pages
 
 # Processes meet in another order every time; TIMES=... for more.
 TIMES ?= 20
@@ -80,6 +81,9 @@ test-shapes: $(FULL_STAMP)
 
 docs: $(FULL_STAMP)
 	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/mkdocs build --strict --quiet
+
+screenshots: $(BROWSER_STAMP)
+	PYTHONPATH=. $(BIN)/python docs/screenshots.py
 
 gpu:
 	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) benchmarks/gpu.py --out benchmarks/results/gpu.json
@@ -143,6 +147,6 @@ $(BIN)/python:
 	exit 1
 
 clean:
-	rm -rf $(VENV) quickstart build dist *.egg-info
+	rm -rf $(VENV) quickstart build site dist *.egg-info
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

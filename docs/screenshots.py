@@ -1,80 +1,113 @@
-"""Draw the pictures of the report in the docs, in a real browser.
+"""Take the pictures in ``screenshots/``: ``make screenshots``.
 
-    python docs/screenshots.py
-
-Follows the guide ``docs/guides/signed-report.md`` in a new folder, opens its report in
-Chromium (Debian: apt install chromium; `pip install -e '.[browser]'`) and writes the
-beginning of it, as on a phone and on a screen, to ``docs/report.png``.
+The start page of tables is followed in an empty folder. The commands of ``TERMINALS``
+run on a pseudo-terminal, so that they print what a user sees; rich draws it as SVG.
+Chromium, which must be installed, opens the pages of ``BROWSER``.
 """
 
+import io
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from io import BytesIO
+import termios
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
+from playwright.sync_api import sync_playwright
+from rich.console import Console
+from rich.text import Text
 
-DOCS = Path(__file__).parent
-GUIDE = DOCS / "guides" / "signed-report.md"
-BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# Width and colours of each window; all are of one height.
-WINDOWS = ((900, "light"), (390, "dark"))
-HEIGHT, GAP = 1180, 24
+from tests.pages.blocks import STARTS, blocks_of, run_blocks
+
+PICTURES = Path(__file__).resolve().parent / "screenshots"
+COLUMNS = 100
+BLOCKS = blocks_of(STARTS["start/tables"])
+# Picture -> commands; they run after those of the page, in this order.
+TERMINALS = {
+    "fit": [
+        "privfeat fit --estimator DPFC --epsilon 1 --delta 1e-6 --train patients.csv "
+        "--columns columns.toml --target diagnosis --out again/"
+    ],
+    "budget": [
+        "privfeat budget show patients.ledger",
+        "privfeat budget history patients.ledger --dataset patients",
+    ],
+}
+# Picture -> page, width and height in pixels.
+BROWSER = {"report": ("report.html", 1000, 760)}
 
 
 def main() -> None:
-    """Follow the guide, and draw."""
-    from playwright.sync_api import sync_playwright
+    """Take all pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        run_blocks(BLOCKS, {})
+        for name, commands in TERMINALS.items():
+            path = PICTURES / f"{name}.svg"
+            path.write_text(drawn(commands), encoding="utf-8")
+        for name, (page, width, height) in BROWSER.items():
+            url = Path(page).resolve().as_uri()
+            photograph(url, PICTURES / f"{name}.png", width, height)
+        os.chdir(PICTURES)  # so that the folder can go
 
-    path = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-    if path is None:
-        raise SystemExit("Chromium must be on the path. Install it.")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        follow(folder)
+
+def drawn(commands: list[str]) -> str:
+    """Return an SVG of a terminal in which commands were run."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    for command in commands:
+        console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+        console.print(Text.from_ansi(printed(command)))
+    svg = console.export_svg(title="", unique_id="terminal")
+    return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # nothing is fetched
+
+
+def printed(command: str) -> str:
+    """Run a command on a pseudo-terminal; return what stays on the screen."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, COLUMNS))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "TERM": "xterm-256color"}
+    with subprocess.Popen(
+        command, shell=True, stdout=theirs, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        parts = []
+        while part := read(ours):
+            parts.append(part)
+    os.close(ours)
+    if process.returncode:
+        raise RuntimeError(f"{command!r} ended with {process.returncode}.")
+    lines = b"".join(parts).decode().replace("\r\n", "\n").rstrip().split("\n")
+    kept = [line.rpartition("\r")[2] for line in lines]  # a bar writes over itself
+    return "\n".join(kept)
+
+
+def read(descriptor: int) -> bytes:
+    """Return what is there; nothing once the other end is closed."""
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # so Linux tells that nobody writes any more
+        return b""
+
+
+def photograph(url: str, path: Path, width: int, height: int) -> None:
+    """Write the top of a page as a small PNG."""
+    found = filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome")))
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=next(found), args=["--no-sandbox"]
         )
-        report = Path(folder, "report.html").as_uri()
-        shots = [shot(browser, report, *window) for window in WINDOWS]
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.goto(url)
+        picture = page.screenshot()
         browser.close()
-    width = sum(one.width for one in shots) + GAP * (len(shots) - 1)
-    sheet, left = Image.new("RGB", (width, HEIGHT), "#8a8f94"), 0
-    for one in shots:
-        sheet.paste(one, (left, 0))
-        left += one.width + GAP
-    # a picture of letters: few colours are enough
-    sheet.quantize(128).save(DOCS / "report.png", optimize=True)
-
-
-def follow(folder: str) -> None:
-    """Run the code and the commands of the guide."""
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for language, code in BLOCK.findall(GUIDE.read_text(encoding="utf-8")):
-        lines = [code] if language == "python" else code.splitlines()
-        program = [sys.executable, "-c"] if language == "python" else ["sh", "-c"]
-        for line in lines:
-            subprocess.run(
-                [*program, line],
-                cwd=folder,
-                env=os.environ | {"PATH": programs},
-                stdout=subprocess.DEVNULL,
-                check=True,
-            )
-
-
-def shot(browser: Any, url: str, width: int, scheme: str) -> Image.Image:
-    """Return the first screen of a page."""
-    window = {"width": width, "height": HEIGHT}
-    page = browser.new_page(viewport=window, color_scheme=scheme)
-    page.goto(url)
-    found = Image.open(BytesIO(page.screenshot()))
-    page.close()
-    return found.convert("RGB")
+    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(64)
+    few.save(path, optimize=True)
 
 
 if __name__ == "__main__":

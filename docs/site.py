@@ -1,7 +1,8 @@
 """What the site adds to this folder: documents that lie beside the code.
 
-MkDocs calls the two functions below (``hooks`` in ``mkdocs.yml``). A link that leads to
-such a document becomes one to its page; a link to other files of the repository
+MkDocs calls the functions ``on_...`` below (``hooks`` in ``mkdocs.yml``). A link that
+leads to such a document becomes one to its page, and so does one to an example of the
+gallery, whose page ``run_gallery.py`` makes; a link to other files of the repository
 becomes their path, since a site that is read offline does not hold them.
 """
 
@@ -34,6 +35,8 @@ WITH_FORMULAS = {"theory.md"}
 GLOSSARY = "glossary.md"
 # A word in code, a link, a picture, a heading, a tag or a formula is no first use.
 WORD = r"(?P<skip>```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<[^>]+>|\$[^$]+\$)"
+# What the theme loads for its search where there is no server.
+WORKER = re.compile(r'https://[^"\s]+/iframe-worker/shim')
 # The README's sections are the home page of the site.
 HOME = "README.md"
 
@@ -57,8 +60,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             found = "index.md"
         elif target in PAGES:
             found = PAGES[target]
-        elif target.endswith(".md") and target.startswith("docs/"):
+        elif target.startswith("docs/") and target.endswith((".md", ".py")):
             found = target.removeprefix("docs/")
+            if not uri.startswith("gallery/"):  # whose pages link to their own source
+                found = found.replace(".py", ".md")
         else:
             return (
                 link["text"] if "`" in link["text"] else f"{link['text']} (`{target}`)"
@@ -68,6 +73,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     text = with_glossary(LINK.sub(led, markdown), uri)
     return FORMULA.sub(in_mathml, text) if uri in WITH_FORMULAS else text
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Let the search of a page find its worker beside it, not on another server."""
+    here = posixpath.dirname(page.url) or "."
+    return WORKER.sub(posixpath.relpath("iframe-worker.js", here), output)
 
 
 def in_mathml(found: re.Match[str]) -> str:

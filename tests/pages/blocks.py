@@ -9,8 +9,11 @@ from privfeat.cli import main as privfeat
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 README, GUIDES = ROOT / "README.md", ROOT / "docs" / "guides"
+START = ROOT / "docs" / "start"
 # Pages whose code is run, each in a fresh folder.
 PAGES = {path.stem: path for path in (README, *sorted(GUIDES.glob("*.md")))}
+# Pages that begin in an empty folder.
+STARTS = {f"start/{path.stem}": path for path in sorted(START.glob("*.md"))}
 # Beginnings of the commands that no test can run here, and what they need.
 NOT_RUN = {
     "make quickstart": "an environment of its own",
@@ -62,7 +65,7 @@ def blocks_of(page: Path) -> list[Block]:
     return blocks
 
 
-BLOCKS = [block for page in PAGES.values() for block in blocks_of(page)]
+BLOCKS = [b for page in (PAGES | STARTS).values() for b in blocks_of(page)]
 
 
 def run_command(command: str) -> None:

@@ -1,6 +1,7 @@
 """README and guides as a user runs them: the code of each page, in a fresh folder.
 
-A page may build on "First fit" of the README and on nothing else.
+A guide may build on "First fit" of the README and on the start page of its name, and
+on nothing else. A start page builds on nothing.
 """
 
 import re
@@ -18,6 +19,7 @@ from tests.pages.blocks import (
     PAGES,
     README,
     ROOT,
+    STARTS,
     blocks_of,
     run_blocks,
     run_command,
@@ -25,20 +27,21 @@ from tests.pages.blocks import (
 
 FIRST = "First fit"
 FIRST_BLOCKS = [block for block in blocks_of(README) if block.section == FIRST]
-TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
+TEXTS = {n: page.read_text(encoding="utf-8") for n, page in (PAGES | STARTS).items()}
 ALL = "\n".join(TEXTS.values())
-SLOW = {"networks"}
+SLOW = {"networks", "start/networks"}
 # What a page needs beyond what the tests need.
 NEEDED = {"networks": "flax", "audit": "jax_privacy", "report": "jax_privacy"}
+NEEDED |= {"start/networks": "flax", "start/images": "kymatio"}
 # Pages with a test of their own beside this one.
 APART = {"signed-report"}
-WITH_CODE = dict.fromkeys(
-    block.page.stem for block in BLOCKS if block.page.stem not in APART
-)
+BUILT_ON_START = {"tables", "text"}
+WITH_CODE = [n for n, page in PAGES.items() if n not in APART and blocks_of(page)]
 # Other documents, whose links are checked as well. The build of the site checks those
 # of its home page, some of which lead to pages that the build makes.
 DOCUMENTS = [
     *PAGES.values(),
+    *STARTS.values(),
     *sorted(set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "index.md"}),
     *(ROOT / "CONTRIBUTING.md", ROOT / "privfeat" / "core" / "README.md"),
 ]
@@ -70,11 +73,10 @@ def names(first_fit, tmp_path, monkeypatch):
     # features of your photographs, where no weights are to be had
     shutil.copy("quickstart/digits.h5", "photos.h5")
     # the table of its guide, and its declaration
-    made = [b for b in blocks_of(GUIDES / "tables.md") if b.language == "python"]
-    run_blocks(made[:2], {})
-    shutil.copy("volunteers.csv", "others.csv")
+    made = [b for b in blocks_of(STARTS["start/tables"]) if b.language == "python"]
+    run_blocks(made, {})
     # the texts of theirs
-    run_blocks(blocks_of(GUIDES / "text.md")[:1], {})
+    run_blocks(blocks_of(STARTS["start/text"])[:1], {})
     return dict(names)
 
 
@@ -96,7 +98,21 @@ def test_page_runs(page, names, monkeypatch):
     pytest.importorskip(NEEDED.get(page, "numpy"))
     # One process has no others to find; several: tests/linear/test_processes.py
     monkeypatch.setattr(jax.distributed, "initialize", lambda **_: None)
+    if page in BUILT_ON_START:
+        run_blocks(blocks_of(STARTS[f"start/{page}"]), {})
     run_blocks([b for b in blocks_of(PAGES[page]) if b not in FIRST_BLOCKS], names)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in STARTS],
+)
+def test_start_page_runs_in_an_empty_folder(page, tmp_path, monkeypatch):
+    pytest.importorskip(NEEDED.get(page, "numpy"))
+    monkeypatch.chdir(tmp_path)
+    run_blocks(blocks_of(STARTS[page]), {})
+    for name in ("report.html", "card.md"):
+        assert (tmp_path / name).is_file()
 
 
 def test_ledger_has_left_what_is_stated(names):
@@ -116,8 +132,8 @@ def test_readme_is_no_wall():
     )
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "README"])
-def test_guide_begins_with_whom_it_is_for(name):
+@pytest.mark.parametrize("name", [name for name in TEXTS if name != "README"])
+def test_page_begins_with_whom_it_is_for(name):
     title, _, first = TEXTS[name].split("\n")[:3]
     assert title.startswith("# ")
     assert first.startswith("For whoever ")

@@ -78,11 +78,16 @@ def test_site_builds_without_a_warning(tmp_path):
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=1500,  # it runs the gallery
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    for page in ("index.html", "guides/ledger.html", "auditors.html"):
+    for page in (
+        "index.html",
+        "guides/ledger.html",
+        "auditors.html",
+        "gallery/noise.html",
+    ):
         assert (tmp_path / page).is_file()
     theory = (tmp_path / "theory.html").read_text(encoding="utf-8")
     article = theory[theory.index("<article") : theory.index("</article")]
