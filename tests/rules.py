@@ -86,6 +86,15 @@ RULES = {
         ["sklearn"],
         ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
     ),
+    "privfeat/pipeline": rule(
+        ["sklearn"],
+        ours=OF_ESTIMATORS
+        | {
+            "privfeat.persistence",
+            "privfeat.pipeline",
+            "privfeat.preprocessing",
+        },
+    ),
     "privfeat/preprocessing": rule(
         ["sklearn"], ours=SHARED | {"privfeat.data", "privfeat.preprocessing"}
     ),
