@@ -101,6 +101,7 @@ SEAMS = {
     "epsilon of one run": _at(".core.accounting.selection:gaussian_epsilon"),
     "divergence of a selection": _at(".core.statement.composition:selection_rdp"),
     "plan of a linear fit": _at(".linear.model:plan_releases"),
+    "plan of a private step": _at(".preprocessing.private:plan_releases"),
     # noise
     "Gaussian noise": _at(".core.noise.draws:gaussian"),
     "symmetric Gaussian noise": _at(".core.noise.draws:symmetric_gaussian"),
@@ -131,9 +132,7 @@ SEAMS = {
         ".core.statement.privacy_statement:PrivacyStatement.from_plan"
     ),
     "team that charges": _at(".core.ledger.charging:current_team"),
-    "choice that a charge does not cover": _at(
-        ".core.ledger.charging:uncovered_choice"
-    ),
+    "choice that no charge covers": _at(".core.ledger.charging:uncovered_choice"),
     # ledger
     "charge of a ledger": _at(".core.ledger.privacy_ledger:PrivacyLedger.charge"),
     "mark that a fit is done": _at(".core.ledger.charging:finish"),

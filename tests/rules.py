@@ -96,7 +96,8 @@ RULES = {
         },
     ),
     "privfeat/preprocessing": rule(
-        ["sklearn"], ours=SHARED | {"privfeat.data", "privfeat.preprocessing"}
+        ["sklearn"],
+        ours=OF_ESTIMATORS | {"privfeat.preprocessing", "privfeat.solvers"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],

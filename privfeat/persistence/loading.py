@@ -4,7 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privfeat.persistence.model_checks import as_table, check_network
-from privfeat.persistence.model_folder import PathLike, damaged, read_document
+from privfeat.persistence.model_folder import (
+    ModelFileError,
+    PathLike,
+    damaged,
+    read_document,
+)
 from privfeat.persistence.saved_models import predictor_of, read_model, read_statement
 
 if TYPE_CHECKING:
@@ -53,6 +58,11 @@ def load_predictor(path: PathLike) -> "LinearPredictor | None":
     saved = read_model(path)
     if saved.parameters:
         return None
+    if saved.home == "privfeat.preprocessing":
+        raise ModelFileError(
+            f"{str(path)!r} must hold a model that predicts, got the step {saved.name} "
+            "of preprocessing. Use it from Python: privfeat.load(path).transform(X)."
+        )
     found = predictor_of(path, saved)
     read_statement(path, saved.document)
     return found

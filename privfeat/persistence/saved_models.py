@@ -24,6 +24,7 @@ from privfeat.persistence.model_folder import (
     read_arrays,
     read_document,
 )
+from privfeat.persistence.steps import STEPS, check_step, fitted_of_step
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -39,6 +40,7 @@ HOMES = {
         "DPNewton",
     ),
     "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
+    "privfeat.preprocessing": tuple(STEPS),
 }
 # The fitted arrays and numbers of the estimators of each home.
 FITTED = {
@@ -141,13 +143,16 @@ def read_model(path: PathLike) -> SavedModel:
     fitted = dict(document["fitted"])
     if not all(type(value) is int and value >= 0 for value in fitted.values()):
         raise damaged(path, "its counts are no whole numbers")
-    known = {name for names in FITTED[home] for name in names}
+    known = {name for names in fitted_of(name) for name in names}
     missing = known - {*arrays, *fitted} - OPTIONAL
     if missing or not {*arrays, *fitted} <= known or network != bool(parameters):
         raise damaged(path, "the fitted attributes are not those of an estimator")
-    if ("classes_" in arrays) == (name in _REGRESSORS):
+    step = name in STEPS
+    if not step and ("classes_" in arrays) == (name in _REGRESSORS):
         raise damaged(path, "classes are for a classifier, and it needs them")
-    if not network:
+    if step:
+        check_step(path, name, arrays, fitted)
+    elif not network:
         if "classes_" in arrays:
             fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
         check_shapes(path, arrays, fitted)
@@ -163,7 +168,9 @@ def read_model(path: PathLike) -> SavedModel:
         ValueError,
     ) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
-    for key, then in _BEFORE.get(name, _USERS_BEFORE).items() if not network else ():
+    for key, then in (
+        _BEFORE.get(name, _USERS_BEFORE).items() if home == "privfeat.linear" else ()
+    ):
         params.setdefault(key, then)
     planted = [key for key in STAYS_AT_HOME if params.get(key) is not None]
     if planted:
@@ -225,6 +232,11 @@ def read_statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatemen
     if not agrees_with_its_releases(statement):
         raise damaged(path, "its statement promises more than its releases give")
     return statement
+
+
+def fitted_of(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the fitted arrays and numbers of an estimator."""
+    return fitted_of_step(name) if name in STEPS else FITTED[str(home_of(name))]
 
 
 def home_of(name: str) -> str | None:

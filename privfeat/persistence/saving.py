@@ -15,9 +15,9 @@ from privfeat.data.origin import made_by
 from privfeat.persistence.model_checks import as_table
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
 from privfeat.persistence.saved_models import (
-    FITTED,
     OPTIONAL,
     PARAMETER,
+    fitted_of,
     home_of,
     known_names,
 )
@@ -93,7 +93,7 @@ def save(
     check_is_fitted(estimator)
     array_names, count_names = (
         [n for n in names if n not in OPTIONAL or hasattr(estimator, n)]
-        for names in FITTED[str(home_of(name))]
+        for names in fitted_of(name)
     )
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(

@@ -1,4 +1,7 @@
-"""Records as they come, made into features by public facts alone."""
+"""Records as they come, made into features by public facts, or by private releases."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from privfeat.preprocessing.columns_file import (
     draft_columns,
@@ -7,4 +10,22 @@ from privfeat.preprocessing.columns_file import (
 )
 from privfeat.preprocessing.public_columns import PublicColumns
 
-__all__ = ["PublicColumns", "draft_columns", "plain_columns", "read_columns"]
+if TYPE_CHECKING:
+    from privfeat.preprocessing.standard_scaler import DPStandardScaler
+
+# They import JAX, which takes long: only when a name is first used.
+_HOMES = {"DPStandardScaler": "standard_scaler"}
+
+__all__ = [
+    "DPStandardScaler",
+    "PublicColumns",
+    "draft_columns",
+    "plain_columns",
+    "read_columns",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -148,6 +148,8 @@ def test_a_predictor_refuses_other_rows(model):
 def test_estimators_that_have_no_classes_are_regressors(name):
     from privfeat.persistence.saved_models import _REGRESSORS
 
+    if name in HOMES["privfeat.preprocessing"]:
+        return
     assert hasattr(getattr(privfeat, name), "predict_proba") != (name in _REGRESSORS)
 
 

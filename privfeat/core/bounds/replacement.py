@@ -73,6 +73,58 @@ def box_sums(box: tuple[tuple[float, float], ...], adjacency: Adjacency) -> floa
     return bound * (1.0 + ROUNDING)
 
 
+def column_moments(
+    n_columns: int,
+    count_scale: float,
+    mean_scale: float,
+    shift: float,
+    adjacency: Adjacency,
+) -> float:
+    """Sensitivity of the stack of ``c n``, ``a sum u_j`` and ``sum (t_j - s)``.
+
+    A record adds ``c``, and for each of ``d`` columns ``a u`` and ``t - s``, where ``-1
+    <= u <= 1`` and ``t`` is the square of ``u``, rounded up: ``u^2 <= t <= 1`` and ``t
+    <= u^2 + e`` for ``e = 2^-20``.
+
+    Parameters
+    ----------
+    n_columns : int
+        ``d >= 1``.
+    count_scale, mean_scale : float
+        ``c > 0`` and ``a`` in (0, 1].
+    shift : float
+        ``s`` in [0, 1].
+    adjacency : {"add_remove", "replace_one"}
+
+    Proof. One record: a column adds ``a^2 u^2 + (t - s)^2 <= a^2 t + (t - s)^2``,
+    convex in ``t`` over [0, 1], so at most the larger of ``s^2`` and ``a^2 + (1 -
+    s)^2``, reached by ``u = 0`` or ``u = 1``. The two are equal for ``s = (1 + a^2) /
+    2``, which is the best shift. Columns add up, and ``c^2`` once.
+
+    Two records: both add ``c``. Let ``p = abs(u - v)`` and ``q = abs(u + v)``, so that
+    ``p + q <= 2`` and ``p q = abs(u^2 - v^2) <= 1``. A column moves by at most ``a^2
+    p^2 + (p q + e)^2 <= g(p) + 2 e + e^2`` with ``g(p) = p^2 (a^2 + (2 - p)^2)``. For
+    ``a^2 >= 1/2`` it rises up to ``g(2) = 4 a^2``; else its other maximum is at ``p =
+    (3 - r) / 2`` with ``r = sqrt(1 - 2 a^2)``, and is ``(3 - r)^3 (1 + r) / 16``.
+    Reached by ``u = 1`` and ``v = 1 - p``. A pair with one record missing moves as one.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    n_columns = check_int("n_columns", n_columns, low=1)
+    check_positive("count_scale", count_scale)
+    check_real("mean_scale", mean_scale, low=0.0, high=1.0, include_low=False)
+    check_real("shift", shift, low=0.0, high=1.0)
+    square = mean_scale**2
+    single = count_scale**2 + n_columns * max(shift**2, square + (1.0 - shift) ** 2)
+    moved = single
+    if adjacency == "replace_one":
+        root = math.sqrt(max(0.0, 1.0 - 2.0 * square))
+        inner = (3.0 - root) ** 3 * (1.0 + root) / 16.0 if square < 0.5 else 0.0
+        pair = n_columns * (max(4.0 * square, inner) + 2.0**-18)
+        moved = max(single, pair)
+    # sums are rounded twice, once as sums and once by their scale
+    return check_positive("sensitivity", math.sqrt(moved) * (1.0 + 2.0 * ROUNDING))
+
+
 def gram_and_products(
     row_norm: float,
     factor_norm: float,

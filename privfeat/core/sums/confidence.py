@@ -1,13 +1,17 @@
-"""Sums over predictions: numbers of records, errors, confidence less correctness."""
+"""Sums of a few numbers of each record: counts, moments, errors, confidence."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from privfeat._checks import check_choice, check_int
+from privfeat._checks import check_choice, check_int, check_real
 from privfeat._types import ADJACENCIES, Adjacency
 from privfeat.core.sums.totals import ExactSum
 
 _GRID = 2.0**20
+# Of all sums here.
+BOX_STEP = 1.0 / _GRID
+# Columns are summed so many rows at a time.
+_BLOCK_ROWS = 2**14
 
 
 def confidence_gap(adjacency: Adjacency, n_classes: int) -> float:
@@ -36,7 +40,7 @@ def exact_class_counts(
     slots hold a record.
     """
     counts = np.bincount(labels[present] % n_classes, minlength=n_classes)
-    return ExactSum(counts.astype(np.int64) << 20, 1.0 / _GRID)
+    return ExactSum(counts.astype(np.int64) << 20, BOX_STEP)
 
 
 def exact_level_counts(
@@ -55,7 +59,7 @@ def exact_level_counts(
         np.bincount(level[present & (level >= 0) & (level < size)], minlength=size)
         for level, size in zip(cells, sizes, strict=True)
     ]
-    return ExactSum(np.concatenate(counts).astype(np.int64) << 20, 1.0 / _GRID)
+    return ExactSum(np.concatenate(counts).astype(np.int64) << 20, BOX_STEP)
 
 
 def exact_box_sums(
@@ -74,7 +78,48 @@ def exact_box_sums(
     low, high = np.array(box, np.float64).T
     cut = np.nan_to_num(values, nan=0.0).clip(low, high)
     whole = np.rint(cut * _GRID).astype(np.int64)
-    return ExactSum(np.sum(whole[present], axis=0), 1.0 / _GRID)
+    return ExactSum(np.sum(whole[present], axis=0), BOX_STEP)
+
+
+def exact_column_moments(
+    values: Float[np.ndarray, "n d"], present: Bool[np.ndarray, " n"], shift: float
+) -> tuple[ExactSum, ...]:
+    """Return ``n``, ``sum u_j`` and ``sum (t_j - s)``: shapes (), (d,) and (d,).
+
+    Scaled and stacked, they are bounded by ``replacement.column_moments`` if the values
+    of a record depend on that record alone.
+
+    Parameters
+    ----------
+    values : array of shape (n_slots, n_columns)
+        Sensitive. Cut to [-1, 1] and rounded to multiples of ``2**-20``, the ``u``; NaN
+        becomes 0 first.
+    present : bool array of shape (n_slots,)
+        Which slots hold a record. Sensitive.
+    shift : float
+        The ``s``, a multiple of ``2**-20`` in [0, 1]. Public.
+
+    Notes
+    -----
+    All is computed in whole numbers of ``2**-20``: ``u`` is ``U`` of them, at most
+    ``2**20``, and ``t`` is ``U**2 / 2**20`` rounded up, at most ``2**20`` as well, by
+    integers of at most ``2**41``. The sum of ``2**32`` records is at most ``2**52``.
+    """
+    check_real("shift", shift, low=0.0, high=1.0)
+    whole_shift = int(shift * _GRID)
+    if whole_shift != shift * _GRID:
+        raise ValueError(f"shift must be a multiple of 2**-20, got {shift!r}.")
+    first = np.zeros(values.shape[1], np.int64)
+    second = np.zeros(values.shape[1], np.int64)
+    for start in range(0, len(values), _BLOCK_ROWS):
+        part = values[start : start + _BLOCK_ROWS][present[start : start + _BLOCK_ROWS]]
+        cut = np.nan_to_num(part.astype(np.float64), nan=0.0).clip(-1.0, 1.0)
+        whole = np.rint(cut * _GRID).astype(np.int64)
+        squares = -(-(whole * whole) >> 20)  # rounded up
+        first += whole.sum(axis=0)
+        second += (squares - whole_shift).sum(axis=0)
+    count = np.array(np.sum(present), np.int64) << 20
+    return tuple(ExactSum(total, BOX_STEP) for total in (count, first, second))
 
 
 def exact_confidence_gap(
@@ -94,4 +139,4 @@ def exact_confidence_gap(
     smallest = -(-int(_GRID) // n_classes)
     whole = np.maximum(np.rint(finite * _GRID).astype(np.int64), smallest)
     whole -= int(_GRID) * correct
-    return ExactSum(np.array(np.sum(whole[present])), 1.0 / _GRID)
+    return ExactSum(np.array(np.sum(whole[present])), BOX_STEP)

@@ -1,0 +1,94 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from privfeat import DPFC
+from privfeat.exceptions import PrivacyWarning
+from privfeat.preprocessing import DPStandardScaler
+
+pytestmark = pytest.mark.filterwarnings("ignore:epsilon should be at most 20")
+
+BOUNDS = [0.0, -10.0, 0.0], [50.0, 10.0, 3000.0]
+
+
+def draw(n):
+    X = np.random.default_rng(0).normal([20, 1, 900], [2, 3, 100], size=(n, 3))
+    return X.clip(*BOUNDS)
+
+
+def test_scaler_without_noise_is_that_of_sklearn():
+    X = draw(500)
+    ours = DPStandardScaler(epsilon=math.inf, bounds=BOUNDS).fit(X)
+    plain = StandardScaler().fit(X)
+    assert ours.transform(X) == pytest.approx(plain.transform(X), abs=1e-3)
+    assert ours.inverse_transform(ours.transform(X)) == pytest.approx(X)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("arithmetic", ["float64", "exact"])
+def test_scaler_of_many_records_is_close(adjacency, arithmetic):
+    X = draw(30_000)
+    ours = DPStandardScaler(bounds=BOUNDS, adjacency=adjacency, arithmetic=arithmetic)
+    ours.fit(X)
+    assert ours.scale_ == pytest.approx(X.std(axis=0), rel=0.1)
+    assert np.all(np.abs(ours.mean_ - X.mean(axis=0)) < 0.1 * X.std(axis=0))
+
+
+def test_noise_never_divides_by_almost_zero():
+    """Of ten records nothing is known: columns are scaled alike, within the bounds."""
+    X = draw(10)
+    ours = DPStandardScaler(epsilon=0.1, bounds=BOUNDS).fit(X)
+    half = (np.array(BOUNDS[1]) - BOUNDS[0]) / 2
+    assert np.all(ours.scale_ > 0.1 * half)
+    assert np.all(np.abs(ours.transform(X)) < 20)
+
+
+def test_a_constant_column_stays_finite():
+    X = np.tile([[0.25, -1.0]], (50, 1))
+    ours = DPStandardScaler(epsilon=math.inf, bounds=(-1, 1)).fit(X)
+    assert ours.scale_.tolist() == [1.0, 1.0]
+    assert ours.transform(X) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_transform_cuts_to_the_bounds():
+    ours = DPStandardScaler(bounds=BOUNDS).fit(draw(100))
+    far = ours.transform([[1e9, -1e9, 0.0]])
+    assert np.array_equal(far, ours.transform([[50.0, -10.0, 0.0]]))
+
+
+def test_no_bounds_mean_one_and_are_warned_of():
+    X = draw(100)
+    with pytest.warns(PrivacyWarning, match="bounds=None takes values"):
+        one = DPStandardScaler(epsilon=math.inf).fit(X)
+    two = DPStandardScaler(epsilon=math.inf, bounds=(-1.0, 1.0)).fit(X)
+    assert np.array_equal(one.mean_, two.mean_)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(1, 0), (0, 0), (0, math.nan), (0, math.inf), 3, ([0, 1], 2), "ab"]
+)
+def test_bad_bounds_are_refused(bounds):
+    with pytest.raises(ValueError, match="bounds must"):
+        DPStandardScaler(bounds=bounds).fit(draw(5))
+    with pytest.raises(ValueError, match="bounds must"):
+        DPStandardScaler(bounds=bounds).planned(3)
+
+
+def test_names_of_columns_are_kept():
+    frame = pd.DataFrame(draw(50), columns=["a", "b", "c"])
+    ours = DPStandardScaler(bounds=BOUNDS).set_output(transform="pandas").fit(frame)
+    assert ours.transform(frame).columns.tolist() == ["a", "b", "c"]
+    assert "the number and the names of features (3)" in ours.privacy_.public
+
+
+def test_scaler_works_before_an_estimator():
+    X = draw(2000)
+    y = (X[:, 0] > 20).astype(int)
+    scaler = FrozenEstimator(DPStandardScaler(bounds=BOUNDS, rho=0.01).fit(X))
+    model = DPFC(classes=[0, 1], row_scaling="clip", clip_norm=math.sqrt(3))
+    assert make_pipeline(scaler, model).fit(X, y).score(X, y) > 0.85
