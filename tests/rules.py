@@ -88,12 +88,7 @@ RULES = {
     ),
     "privfeat/pipeline": rule(
         ["sklearn"],
-        ours=OF_ESTIMATORS
-        | {
-            "privfeat.persistence",
-            "privfeat.pipeline",
-            "privfeat.preprocessing",
-        },
+        ours=OF_ESTIMATORS | {"privfeat.pipeline", "privfeat.preprocessing"},
     ),
     "privfeat/preprocessing": rule(
         ["sklearn"],

@@ -1,16 +1,19 @@
 """What a fitted pipeline makes of records: its steps, one after the other."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import without_data
+from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.pipeline.records import by_record, numbers_of, rows_of
+from privfeat.pipeline.records import by_record, number_of, numbers_of, rows_of
 from privfeat.pipeline.steps import Step, fitted_steps
 from privfeat.pipeline.view import StepsView
 
@@ -24,7 +27,12 @@ def _last_has(method: str) -> Callable[[M], M]:
 
 
 class PredictsBySteps(StepsView):
-    """Adds the methods of the last step, for records as the first one takes them."""
+    """Adds the methods of the last step, for records as the first one takes them.
+
+    What is predicted of a record depends on that record alone, to the last bit.
+    """
+
+    predicts_by_record: ClassVar[bool] = True
 
     @_last_has("predict")
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
@@ -54,8 +62,15 @@ class PredictsBySteps(StepsView):
         return float(last.score(rows, y, sample_weight=sample_weight))
 
     def _asked(self, method: str, X: Any) -> Any:
-        last = self._fitted()[-1].estimator
-        return getattr(last, method)(self._before_last(X))
+        asked, rows = (
+            getattr(self._fitted()[-1].estimator, method),
+            self._before_last(X),
+        )
+        if sparse.issparse(rows) or not number_of(rows):
+            return asked(rows)
+        with one_thread_a_product():
+            chunks = full_chunks(rows, alone=not keeps_one_thread())
+            return np.concatenate([asked(chunk) for chunk in chunks])[: len(rows)]
 
     def _before_last(self, X: Any) -> Any:
         """Return the rows that the last step is given."""

@@ -11,15 +11,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._types import SET_BY_PIPELINE
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.persistence import is_ours
 from privfeat.preprocessing import PublicColumns
 
-# What the pipeline sets in its private steps, or gives them a part of.
-SET_BY_PIPELINE = (
-    *("epsilon", "delta", "rho", "noise_multiplier", "adjacency", "accounting"),
-    *("arithmetic", "max_group_size", "ledger", "random_state"),
-)
 # Classes of scikit-learn that compute each entry of a row from that row alone, and
 # round it alike in calls of any size. The first ones learn nothing in `fit`.
 _STATELESS = {
@@ -155,7 +150,7 @@ def _read(name: str, given: Any) -> Step:
         return Step(name, given, False, _is_record_wise(given))
     if type(given) is PublicColumns or _is_stateless(given):
         return Step(name, clone(given), private=False, record_wise=True)
-    if is_ours(given) and kind != "PrivatePipeline":
+    if _is_private(given) and kind not in _INSTEAD:
         if not hasattr(given, "planned") or hasattr(given, "model"):
             raise UnsupportedEventError(
                 f"step {name!r} must tell its plan before it reads records and sample "
@@ -176,7 +171,7 @@ def _read(name: str, given: Any) -> Step:
 def fitted_steps(named: Sequence[tuple[str, Any]]) -> list[Step]:
     """Return the steps of a fitted pipeline."""
     return [
-        Step(name, fitted, is_ours(fitted), _is_record_wise(fitted))
+        Step(name, fitted, _is_private(fitted), _is_record_wise(fitted))
         for name, fitted in named
     ]
 
@@ -185,6 +180,12 @@ def _is_record_wise(step: Any) -> bool:
     if isinstance(step, FrozenEstimator):
         return _among(step.estimator, _ONCE_FITTED)
     return type(step) is PublicColumns or _among(step, _STATELESS)
+
+
+def _is_private(given: Any) -> bool:
+    """Return whether it is an estimator of privfeat that learns, and no subclass."""
+    ours = type(given).__module__.startswith("privfeat.")
+    return ours and hasattr(given, "fit") and type(given) is not PublicColumns
 
 
 def _is_stateless(given: Any) -> bool:

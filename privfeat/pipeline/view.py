@@ -43,6 +43,16 @@ class StepsView(BaseEstimator):
         """The fitted steps by their names; before ``fit``, those given."""
         return Bunch(**dict(getattr(self, "steps_", None) or self._named()))
 
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return len(self._named())
+
+    def __getitem__(self, step: int | str) -> Any:
+        """Return a step by its place or its name, fitted if the pipeline is."""
+        if isinstance(step, str):
+            return self.named_steps[step]
+        return (getattr(self, "steps_", None) or self._named())[step][1]
+
     @property
     def last_step(self) -> Any:
         """The last step, fitted if the pipeline is."""
