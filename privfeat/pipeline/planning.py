@@ -16,6 +16,7 @@ from privfeat.estimation.inputs import checked
 from privfeat.estimation.labels import read_labels
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.pipeline.steps import Step
+from privfeat.preprocessing import PublicColumns
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def _width_after(step: Step, width: int) -> int:
     """Return how many columns a step makes of so many."""
     if step.private:
         return int(step.estimator.n_outputs(width))
+    if isinstance(step.estimator, PublicColumns):  # of which 0 may be no category
+        return len(step.estimator.get_feature_names_out())
     zeros = np.zeros((1, width))
     fitted = step.estimator if step.declared else step.estimator.fit(zeros)
     return int(fitted.transform(zeros).shape[1])

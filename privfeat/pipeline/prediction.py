@@ -13,8 +13,14 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import without_data
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.pipeline.records import by_record, number_of, numbers_of, rows_of
-from privfeat.pipeline.steps import Step, fitted_steps
+from privfeat.pipeline.records import (
+    by_record,
+    number_of,
+    numbers_of,
+    rows_of,
+    through_public_steps,
+)
+from privfeat.pipeline.steps import Step, fitted_steps, read_steps
 from privfeat.pipeline.view import StepsView
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -86,3 +92,8 @@ class PredictsBySteps(StepsView):
     def _fitted(self) -> list[Step]:
         check_is_fitted(self, "steps_")
         return fitted_steps(self.steps_)
+
+    def check_records(self, X: Any) -> None:
+        """Raise what ``fit`` would refuse of ``X`` before it is charged."""
+        steps = read_steps(self.steps)
+        through_public_steps(rows_of(X, table=steps[0].reads_tables), None, steps)

@@ -43,6 +43,11 @@ class StepsView(BaseEstimator):
         """The fitted steps by their names; before ``fit``, those given."""
         return Bunch(**dict(getattr(self, "steps_", None) or self._named()))
 
+    @property
+    def reads_tables(self) -> bool:
+        """Whether the first step takes rows as they are: texts and names with them."""
+        return bool(self._named()) and not hasattr(self._named()[0][1], "planned")
+
     def __len__(self) -> int:
         """Return the number of steps."""
         return len(self._named())
