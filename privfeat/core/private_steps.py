@@ -62,7 +62,8 @@ def private_steps(
         unit=unit,
         arithmetic=arithmetic,
     )
-    warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
+    if not isinstance(getattr(estimator, "ledger", None), PartOfCharge):
+        warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     fit = PrivateFit(estimator, statement, keys, forget)
     made = {
         name: PartOfCharge(
