@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from privfeat.networks import DPSGDClassifier, DPSGDRegressor
     from privfeat.persistence import ModelFileError, load, save
+    from privfeat.pipeline import PrivatePipeline
     from privfeat.preprocessing import PublicColumns
     from privfeat.recalibration import ConformalClassifier, TemperatureScaling
     from privfeat.selection import DPRandomizedSearch, HashKFold, search_cost
@@ -57,6 +58,7 @@ _HOMES = {
     "PrivacyLedger": "privfeat.core.ledger.privacy_ledger",
     "PrivacyStatement": "privfeat.core.statement.privacy_statement",
     "PrivacyWarning": "privfeat.exceptions",
+    "PrivatePipeline": "privfeat.pipeline",
     "PublicColumns": "privfeat.preprocessing",
     "TemperatureScaling": "privfeat.recalibration",
     "TotalCost": "privfeat.core.statement.composition",
@@ -87,6 +89,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyStatement",
     "PrivacyWarning",
+    "PrivatePipeline",
     "PublicColumns",
     "TemperatureScaling",
     "TotalCost",

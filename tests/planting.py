@@ -196,6 +196,7 @@ SEAMS = {
     "save of a checkpoint": _at(".networks.training.checkpoints:Checkpoints._save"),
     # selection
     "folds of a search": _at(".selection.cost:_n_splits"),
+    "folds of private scores": _at(".selection.validation:HashKFold"),
     "one run of a search": _at(".selection.runs:Runner._run"),
     "check of a search": _at(".selection.runs:Runner._check"),
     "best run of a search": _at(".selection.runs:Runner.best"),

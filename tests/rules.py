@@ -84,7 +84,12 @@ RULES = {
     ),
     "privfeat/selection": rule(
         ["sklearn"],
-        ours=OF_ESTIMATORS | {"privfeat.persistence", "privfeat.selection"},
+        ours=OF_ESTIMATORS
+        | {"privfeat.metrics", "privfeat.persistence", "privfeat.selection"},
+    ),
+    "privfeat/pipeline": rule(
+        ["sklearn"],
+        ours=OF_ESTIMATORS | {"privfeat.pipeline", "privfeat.preprocessing"},
     ),
     "privfeat/preprocessing": rule(
         ["jax", "sklearn"],

@@ -20,6 +20,7 @@ from privfeat.core.ledger.charging import Tokens, charged
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.devices import check_settings
 from privfeat.exceptions import PrivacyError
@@ -45,7 +46,8 @@ def private_fit(
     Parameters
     ----------
     estimator : object
-        Gets ``privacy_``; its ``ledger``, if it has one, is charged.
+        Gets ``privacy_``; its ``ledger``, if it has one, is charged. A `PartOfCharge`
+        in its place was charged, and warned of, before.
     keys : KeyStream
         The source of the noise.
     n_units : int
@@ -60,7 +62,8 @@ def private_fit(
     statement = PrivacyStatement.from_plan(
         plan, public=public, seeded=keys.seeded, unit=unit, arithmetic=arithmetic
     )
-    warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
+    if not isinstance(getattr(estimator, "ledger", None), PartOfCharge):
+        warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     return PrivateFit(estimator, statement, keys, forget, plan)
 
 
@@ -75,9 +78,9 @@ def private_selection(
 ) -> "PrivateFit":
     """Return a selection among fits, as `private_fit` does.
 
-    Each run draws plans of its own, of ``run_mu`` at most. The caller sees to it that
-    those of one run are of different records, that a fit in it costs no more, and that
-    the number of runs is drawn as stated. PrivacyError if epsilon is too small for it.
+    Each run draws plans of ``run_mu`` at most. The caller sees to it that those of one
+    run are of different records, that a fit in it costs no more, and that the number of
+    runs is drawn as stated. PrivacyError if epsilon is too small for it.
     """
     if statement.selection is None:
         raise PrivacyError("a selection must be part of its statement, got none.")
@@ -92,10 +95,8 @@ def warn_of_weak_choices(
     """Warn, in the name of ``fit``, of what is legal and weakens privacy."""
     private = math.isfinite(cost.epsilon)
     if cost.epsilon > LARGE_EPSILON:
-        warn(
-            f"epsilon should be at most {LARGE_EPSILON:g} to promise anything, got "
-            f"{cost.epsilon:.6g}."
-        )
+        most = f"at most {LARGE_EPSILON:g} to promise anything"
+        warn(f"epsilon should be {most}, got {cost.epsilon:.6g}.")
     if private and classes_read:
         warn(
             "classes=None reads the set of labels from y and treats it as public. "
@@ -107,18 +108,12 @@ def warn_of_weak_choices(
             "knows or guesses the seed. Pass None for a real release."
         )
     if private and is_large_delta(cost.delta, n_units):
-        warn(
-            "delta should be well below one over the number of records, got "
-            f"{cost.delta!r}. Pass a smaller one."
-        )
+        rule = "delta should be well below one over the number of records"
+        warn(f"{rule}, got {cost.delta!r}. Pass a smaller one.")
 
 
 def is_large_delta(delta: float, n_units: int) -> bool:
-    """Return whether ``delta`` promises little to ``n_units`` records, or users.
-
-    At one over their number, one of them may be published whole. Under add/remove the
-    number is secret: the answer goes to stderr of the owner of the records alone.
-    """
+    """Return whether one of so many may be published whole; only their owner knows."""
     return delta > LARGE_DELTA or delta * n_units > 1.0
 
 
@@ -134,7 +129,7 @@ class PrivateFit:
         plan: ReleasePlan | None = None,
     ) -> None:
         self._ledger = getattr(estimator, "ledger", None)
-        if not isinstance(self._ledger, PrivacyLedger | None):
+        if not isinstance(self._ledger, PrivacyLedger | PartOfCharge | None):
             kind = type(self._ledger).__name__
             raise TypeError(f"ledger must be None or a PrivacyLedger, got {kind}.")
         self.statement = statement
@@ -152,7 +147,7 @@ class PrivateFit:
         A fit that goes on passes ``number`` and ``tokens``: see `charged`.
         """
         if self._plan is None:
-            raise PrivacyError("a selection draws in its runs, not by itself.")
+            raise PrivacyError("a selection, or steps, must draw one by one.")
         with self.charging(number=number, tokens=tokens):
             mechanism = self.mechanism(self._plan)
             yield mechanism
@@ -172,8 +167,12 @@ class PrivateFit:
         if math.isfinite(self.statement.epsilon):  # seeded or not
             check_settings()
         name = name or type(self._estimator).__name__
+        ledger, stated = self._ledger, self.statement
+        if isinstance(ledger, PartOfCharge):  # what is around it was charged
+            ledger.charge(stated)
+            ledger = None
         with charged(
-            self._ledger, self.statement, estimator=name, number=number, tokens=tokens
+            ledger, stated, estimator=name, number=number, tokens=tokens
         ) as self.charge:
             self._estimator.privacy_ = self.statement
             for attribute in self._forget:

@@ -12,7 +12,7 @@ from privfeat._messages import without_data
 from privfeat._progress import phase
 from privfeat._types import RowScaling
 from privfeat._warnings import warn
-from privfeat.core.accounting.plan import Query
+from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.user_clips import UserClip
@@ -26,6 +26,7 @@ from privfeat.linear.parameters.ranges import (
     N_ITER,
     RANGES,
     Ranges,
+    check_bounds,
     warn_of_extremes,
 )
 from privfeat.linear.problem import LinearProblem, Shape
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
     from privfeat.core.noise.release import Release
     from privfeat.linear.rows.bounded import BoundedRows
     from privfeat.solvers.regression import NoisyRegression
-
-
-def _check_bounds(name: str, bounds: Any) -> None:
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise TypeError(f"{name} must be a pair of numbers, got {bounds!r}.")
-    low, high = (check_real(name, bound, low=-1e100, high=1e100) for bound in bounds)
-    if not low < high:
-        raise ValueError(f"{name} must increase, got {bounds!r}.")
 
 
 @document
@@ -162,13 +155,19 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         "clip_norm": partial(check_real, low=1e-4, high=1e4),
         "intercept_scaling": partial(check_real, low=0.02, high=50.0),
         "target_scaling": partial(check_real, low=0.02, high=50.0),
-        "target_bounds": optional(_check_bounds),
+        "target_bounds": optional(check_bounds),
         "n_iter": N_ITER,
     }
 
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return predictions inside ``target_bounds``, of shape (n_samples,)."""
         return np.clip(self._scores(X), *self._bounds())
+
+    def planned(self, n_features: int) -> ReleasePlan:
+        """Return what ``fit`` would release, or refuse, without a record."""
+        self._check_parameters()
+        target = np.array([np.mean(self._bounds())])
+        return self._plan(self._problem(target, n_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,8 +227,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
     def _row_norm(self) -> float:
         """Return the norm to which rows of features, target and constant are cut."""
         constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        parts = (1.0, float(self.target_scaling), constant)
-        return float(self.clip_norm) * float(np.linalg.norm(parts))
+        parts = np.linalg.norm((1.0, float(self.target_scaling), constant))
+        return float(self.clip_norm) * float(parts)
 
     def _regression(self, noisy_moments: "Release") -> "NoisyRegression":
         from privfeat.solvers.regression import NoisyRegression
@@ -242,11 +241,10 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         )
 
     def _part(self) -> float:
-        """Return the norm to which a record's part of residual sums is cut.
+        """Return the norm to which a record's part of residual sums is cut, in rows.
 
-        In units of rows, with residuals in a unit that follows from releases: so its
-        size matters only for residuals beyond 2, the range of exact sums. An eighth
-        leaves these to rows 16 times shorter than the bound.
+        Residuals have a unit that follows from releases: the size matters only for
+        those beyond 2. An eighth leaves these to rows 16 times shorter than the bound.
         """
         return self._row_norm() / 8.0
 
@@ -288,9 +286,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
     def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
         """Set ``coef_`` and ``intercept_`` in units of the targets."""
         in_targets, n_features = coef[0] * self._units(), self.n_features_in_
-        self.coef_ = in_targets[:n_features]
-        middle = np.mean(self._bounds())
-        self.intercept_ = np.float64(middle + np.sum(in_targets[n_features:]))
+        self.coef_, constants = in_targets[:n_features], in_targets[n_features:]
+        self.intercept_ = np.float64(np.mean(self._bounds()) + np.sum(constants))
 
 
 def _target_rows(*args: Any, **options: Any) -> "BoundedRows":

@@ -65,7 +65,11 @@ def record_by_record(
     found = []
     # the names of columns were compared; chunks have none
     with one_thread_a_product(), without_warnings(UserWarning):
-        for chunk in full_chunks(rows, alone=alone):
+        for chunk in (
+            [rows]
+            if ours and getattr(model, "predicts_by_record", False)
+            else full_chunks(rows, alone=alone)
+        ):
             predicted = without_data(getattr(model, method), chunk)
             given = array_of(predicted)
             if given.dtype.kind == "f" and not np.all(np.isfinite(given)):

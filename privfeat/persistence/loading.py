@@ -10,7 +10,14 @@ from privfeat.persistence.model_folder import (
     damaged,
     read_document,
 )
-from privfeat.persistence.saved_models import predictor_of, read_model, read_statement
+from privfeat.persistence.pipelines import is_private, made_pipeline
+from privfeat.persistence.saved_models import (
+    PIPELINE,
+    SavedModel,
+    predictor_of,
+    read_model,
+    read_statement,
+)
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -26,7 +33,20 @@ def load(path: PathLike) -> Any:
         If the folder holds no model, or one that is damaged, of a newer format, or
         not written by ``save``.
     """
-    saved = read_model(path)
+    document = read_document(path)
+    if document["estimator"] == PIPELINE:
+        estimator = made_pipeline(path, document, made_of)
+    else:
+        estimator = made_of(path, read_model(path))
+    estimator.privacy_ = read_statement(path, document)
+    for _, step in getattr(estimator, "steps_", ()):
+        if is_private(step):
+            step.privacy_ = estimator.privacy_
+    return estimator
+
+
+def made_of(path: PathLike, saved: SavedModel) -> Any:
+    """Return a fitted estimator, still without its statement."""
     cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
     try:
         estimator = cls(**saved.params)
@@ -41,7 +61,6 @@ def load(path: PathLike) -> Any:
     if network:
         estimator.input_shape_ = tuple(saved.arrays["input_shape_"].tolist())
         estimator.parameters_ = network
-    estimator.privacy_ = read_statement(path, saved.document)
     return estimator
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
     from privfeat.estimation.predictor import LinearPredictor
 
+PIPELINE = "PrivatePipeline"
 HOMES = {
     "privfeat.linear": (
         "DPFC",
@@ -40,6 +41,7 @@ HOMES = {
         "DPNewton",
     ),
     "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
+    "privfeat.pipeline": (PIPELINE,),
     "privfeat.preprocessing": tuple(STEPS),
 }
 # The fitted arrays and numbers of the estimators of each home.
@@ -127,14 +129,25 @@ def read_model(path: PathLike) -> SavedModel:
     What ``save`` cannot have written is a ModelFileError, as for `persistence.load`.
     """
     document = read_document(path)
-    name, home = document["estimator"], home_of(document["estimator"])
-    if home is None:
+    if document["estimator"] == PIPELINE:
+        raise ModelFileError(
+            f"{str(path)!r} must hold one estimator, got a {PIPELINE}. Use it from "
+            "Python: privfeat.load(path).predict(X)."
+        )
+    return checked_model(path, document, read_arrays(path, document["arrays"]))
+
+
+def checked_model(
+    path: PathLike, document: dict[str, Any], arrays: Arrays
+) -> SavedModel:
+    """Return an estimator that was written as such, or as a step of a pipeline."""
+    name, home = document["estimator"], home_of(str(document["estimator"]))
+    if home is None or name == PIPELINE or "steps" in document:
         raise ModelFileError(
             f"{str(path)!r} holds an estimator {name!r} that is not one of "
             f"{known_names()}."
         )
     network = home == "privfeat.networks"
-    arrays = read_arrays(path, document["arrays"])
     parameters = {
         key.removeprefix(PARAMETER): arrays.pop(key)
         for key in list(arrays)

@@ -13,10 +13,17 @@ from privfeat._types import STAYS_AT_HOME
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
 from privfeat.persistence.model_checks import as_table
-from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
+from privfeat.persistence.model_folder import (
+    DOCUMENT,
+    Arrays,
+    PathLike,
+    write_model,
+)
+from privfeat.persistence.pipelines import written_pipeline
 from privfeat.persistence.saved_models import (
     OPTIONAL,
     PARAMETER,
+    PIPELINE,
     fitted_of,
     home_of,
     known_names,
@@ -37,7 +44,8 @@ def save(
     Parameters
     ----------
     estimator : an estimator of privfeat
-        Fitted; not a subclass.
+        Fitted; not a subclass. Of a `PrivatePipeline` the steps are of privfeat, or
+        ``Binarizer``, ``Normalizer`` or ``PolynomialFeatures``.
     path : str or path-like
         The folder; made if it is not there. A reader finds the earlier model or this
         one, never a part of either.
@@ -91,10 +99,6 @@ def save(
             "class."
         )
     check_is_fitted(estimator)
-    array_names, count_names = (
-        [n for n in names if n not in OPTIONAL or hasattr(estimator, n)]
-        for names in fitted_of(name)
-    )
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(
             f"class_names must have {len(estimator.classes_)} entries, "
@@ -109,19 +113,33 @@ def save(
             "replace it."
         )
 
+    document, arrays, objects = (
+        written_pipeline(estimator, written_before, fitted_parts)
+        if name == PIPELINE
+        else fitted_parts(estimator)
+    )
+    document |= {
+        "privfeat_version": __version__,
+        "estimator": name,
+        **written_before(estimator, class_names, features, table),
+        "privacy": json.loads(estimator.privacy_.to_json()),
+    }
+    write_model(folder, document, arrays, objects)
+
+
+def fitted_parts(estimator: Any) -> tuple[dict[str, Any], Arrays, list[str]]:
+    """Return the fitted numbers of an estimator, its arrays, and those of objects."""
+    array_names, count_names = (
+        [n for n in names if n not in OPTIONAL or hasattr(estimator, n)]
+        for names in fitted_of(type(estimator).__name__)
+    )
     arrays = {n: np.asarray(getattr(estimator, n)) for n in array_names}
     objects = [n for n in array_names if arrays[n].dtype.hasobject]
     arrays |= {n: as_strings(n, arrays[n]) for n in objects}
     for leaf, array in getattr(estimator, "parameters_", {}).items():
         arrays[PARAMETER + leaf] = array
-    document = {
-        "privfeat_version": __version__,
-        "estimator": name,
-        **written_before(estimator, class_names, features, table),
-        "fitted": {n: int(getattr(estimator, n)) for n in count_names},
-        "privacy": json.loads(estimator.privacy_.to_json()),
-    }
-    write_model(folder, document, arrays, objects)
+    counts = {n: int(getattr(estimator, n)) for n in count_names}
+    return {"fitted": counts}, arrays, objects
 
 
 def written_before(
@@ -141,6 +159,7 @@ def written_before(
     """
     params = estimator.get_params(deep=False)
     params |= {name: None for name in STAYS_AT_HOME if name in params}
+    params.pop("steps", None)  # of a pipeline: each is written by itself
     if hasattr(params.get("prior"), "coef_"):
         from privfeat.linear.parameters.prior import as_array
 

@@ -1,7 +1,14 @@
-"""Private choice of hyperparameters, and what the choices of scikit-learn cost."""
+"""Private choices and scores in folds, and what those of scikit-learn cost."""
 
 from privfeat.selection.cost import search_cost
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.search import DPRandomizedSearch
+from privfeat.selection.validation import CrossValidation, private_cross_val_score
 
-__all__ = ["DPRandomizedSearch", "HashKFold", "search_cost"]
+__all__ = [
+    "CrossValidation",
+    "DPRandomizedSearch",
+    "HashKFold",
+    "private_cross_val_score",
+    "search_cost",
+]

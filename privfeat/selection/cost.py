@@ -86,7 +86,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     adjacency = adjacencies.pop()
     mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
     # candidates may exchange the steps
-    steps = [step for fit in fits for _, step in getattr(fit, "steps", ())[:-1]]
+    others = [fit for fit in fits if _with_budget(fit) is not fit]
+    steps = [step for fit in others for _, step in fit.steps[:-1]]
     in_folds = _moves_one_record(search.cv)
     covered = in_folds and not any(map(learns, steps))
     n_splits = _n_splits(search.cv)
@@ -129,17 +130,26 @@ def _moves_one_record(cv: Any) -> bool:
 _NOT_DRAWN = {*BUDGET, "sampling_prob", "max_group_size", "random_state", "steps"}
 
 
+_NEEDED = set(BUDGET) - {"noise_multiplier"}  # a PrivatePipeline has none
+
+
+def _with_budget(estimator: Any) -> Any:
+    """Return what has the budget: the last step of a pipeline of scikit-learn."""
+    own = hasattr(estimator, "epsilon") or not hasattr(estimator, "steps")
+    return estimator if own else estimator.steps[-1][1]
+
+
 def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
     """Return mu, delta and adjacency of one fit, whatever the data."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    last = _with_budget(estimator)
     params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
-    if not set(BUDGET) <= set(params):
+    if not _NEEDED <= set(params):
         raise TypeError(
             f"estimator must be a private one, got {type(last).__name__} without the "
-            f"parameters {', '.join(BUDGET)}."
+            f"parameters {', '.join(sorted(_NEEDED))}."
         )
     if (
-        params["noise_multiplier"] is not None
+        params.get("noise_multiplier") is not None
         or params.get("sampling_prob", 1.0) != 1.0
         or params.get("max_group_size") is not None  # folds may split a user
     ):

@@ -7,10 +7,18 @@ from typing import Any
 
 from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterSampler
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
+from privfeat._messages import without_data
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
+from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
+from privfeat.estimation.inputs import FLOATS, array_of_records, checked
 from privfeat.exceptions import UnsupportedEventError
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
@@ -33,10 +41,15 @@ def check_estimator(estimator: Any) -> None:
     """Raise TypeError unless a private classifier can be given a budget by ``rho``."""
     is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
     params = estimator.get_params() if is_object else {}
-    if not {*BUDGET, "classes"} <= set(params) or not is_classifier(estimator):
+    needed = {*BUDGET, classes_name(estimator)} - {"noise_multiplier"}
+    if not needed <= set(params) or not is_classifier(estimator):
+        pipeline = (
+            " Pass PrivatePipeline(steps)." if hasattr(estimator, "steps") else ""
+        )
         raise TypeError(
             "estimator must be a private classifier with the parameters "
             f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
+            f"{pipeline}"
         )
     if params.get("ledger") is not None:
         raise ValueError(
@@ -48,6 +61,40 @@ def check_estimator(estimator: Any) -> None:
             "max_group_size must be None in a search, which protects records, not "
             f"users, got {estimator.max_group_size!r}."
         )
+
+
+def classes_name(estimator: Any) -> str:
+    """Return the parameter of the classes: in a pipeline that of its last step."""
+    named = getattr(estimator, "steps", None)
+    return f"{named[-1][0]}__classes" if named else "classes"
+
+
+def reads_tables(estimator: Any) -> bool:
+    """Return whether it is a pipeline that takes texts and names as they are."""
+    return bool(getattr(estimator, "reads_tables", False))
+
+
+def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return records and labels, checked as far as a fit checks before it is charged.
+
+    Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
+    """
+    if not reads_tables(search.estimator):
+        found: tuple[Any, Any] = checked(
+            validate_data, search, in_memory(X), y, dtype=FLOATS
+        )
+        return found
+    search.estimator.check_records(X)
+    without_data(validate_data, search, X, skip_check_array=True)
+    rows = X if hasattr(X, "iloc") else array_of_records(in_memory(X))
+    labels = checked(column_or_1d, y)
+    without_data(check_consistent_length, rows, labels)
+    return rows, labels
+
+
+def in_memory(X: Any) -> Any:
+    """Return the rows of a feature file; others as they are."""
+    return X[:] if isinstance(X, LazyFeatures) else X
 
 
 def check_candidates(candidates: Any, estimator: Any) -> None:
@@ -67,7 +114,9 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     ):
         raise ValueError("param_distributions must hold values to draw, got none.")
     names = {name for one in listed for name in one}
-    known = set(estimator.get_params()) - RESERVED
+    params = estimator.get_params()
+    whole = {"steps", *(name for name, _ in getattr(estimator, "steps", ()))}
+    known = {n for n in params if n.rpartition("__")[2] not in RESERVED} - whole
     if not names <= known:
         raise ValueError(
             f"param_distributions must hold parameters among {sorted(known)}, got "
@@ -77,7 +126,10 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
 
 
 def check_public_rows(candidates: Any, estimator: Any, X: Any) -> None:
-    """Raise ValueError if public rows are the records of the search, or have NaN."""
+    """Raise ValueError if public rows are the records of the search, or have NaN.
+
+    Those of a step of a pipeline are compared in its fits, with what the step is given.
+    """
     for public in _known(candidates, estimator, "public"):
         if not hasattr(public, "rvs"):
             check_apart(public, X)
@@ -93,6 +145,16 @@ def _known(candidates: Any, estimator: Any, name: str) -> list[Any]:
     return [value for value in found if value is not None]
 
 
+def declared_steps(estimator: Any) -> list[str]:
+    """Return what a pipeline assumes of steps that its user declared public."""
+    return [
+        f"{name}: that it was fitted without the records, or for a charge of its own, "
+        "and keeps nothing of a record for the next"
+        for name, step in getattr(estimator, "steps", ())
+        if type(step).__module__.startswith("sklearn.frozen")
+    ]
+
+
 def statement_of(
     selection: Selection,
     estimator: Any,
@@ -104,7 +166,8 @@ def statement_of(
     candidates: Any,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
-    source = "read from y" if estimator.classes is None else "given"
+    given = estimator.get_params()[classes_name(estimator)]
+    source = "read from y" if given is None else "given"
     public = [
         features,
         f"the set of classes ({source})",
@@ -113,6 +176,7 @@ def statement_of(
     ]
     known = partial(_known, candidates, estimator)
     public += [fact for name, fact in _ASSUMED.items() if known(name)]
+    public += declared_steps(estimator)
     if estimator.adjacency == "replace_one":
         public.append("the number of records")
     if selection.scored_on == "public":

@@ -27,6 +27,7 @@ from privfeat.core.sums.records import full_chunks
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
+from privfeat.selection.inputs import classes_name
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -59,7 +60,8 @@ class HoldoutScore:
         if len(self._X):
             # of others, a prediction by ranks or means of a call would mix its rows
             alone = not (is_ours(fitted) and keeps_one_thread())
-            chunks = full_chunks(self._X, alone=alone)
+            by_itself = is_ours(fitted) and getattr(fitted, "predicts_by_record", False)
+            chunks = [self._X] if by_itself else full_chunks(self._X, alone=alone)
             with one_thread_a_product():
                 parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
             correct = np.concatenate(parts)[: len(self._y)] == self._y
@@ -167,12 +169,16 @@ class Runner:
         return best
 
     def _candidate(self, params: dict[str, Any]) -> Any:
+        known = self.estimator.get_params(deep=False)
+        ours = {
+            "noise_multiplier": None,
+            "verbose": 0,  # a progress bar for each run would show their number
+        }
         return clone(self.estimator).set_params(
             **params,
             **self._budget(),
-            noise_multiplier=None,
-            classes=self.classes,
-            verbose=0,  # a progress bar for each run would show their number
+            **{name: value for name, value in ours.items() if name in known},
+            **{classes_name(self.estimator): self.classes},
             random_state=None,
         )
 

@@ -26,7 +26,6 @@ from privfeat.data.sharing import check_apart
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
     FLOATS,
-    checked,
     known_features,
     seed_of,
     warn_of_unused_groups,
@@ -39,6 +38,10 @@ from privfeat.selection.inputs import (
     check_candidates,
     check_estimator,
     check_public_rows,
+    classes_name,
+    in_memory,
+    read_records,
+    reads_tables,
     statement_of,
 )
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
@@ -58,10 +61,11 @@ class DPRandomizedSearch(
     ----------
     estimator : DPLeastSquares, DPNewton, DPFC, DPAdamLinear or DPNearestMean
         Its own budget and ``random_state`` are replaced; its ``adjacency`` and
-        ``classes`` hold for the search. Records must not be sampled.
+        ``classes`` hold for the search. Records must not be sampled. Or a
+        `PrivatePipeline` that ends in one: a run is then a fit of all its steps.
     param_distributions : mapping of name to values, or list of such mappings
-        The candidates, public: as for scikit-learn's ``RandomizedSearchCV``. A budget
-        is not searched over.
+        The candidates, public: as for scikit-learn's ``RandomizedSearchCV``; those of a
+        step are called ``STEP__NAME``. A budget is not searched over.
     epsilon : float, optional
         Total budget of the search, > 0; 1 by default. ``inf`` turns privacy off.
     delta : float, default=1e-5
@@ -204,11 +208,11 @@ class DPRandomizedSearch(
         if X_val is not None:
             check_apart(X_val, X, name="X_val")
         check_columns(X=X, y=y)
-        features, labels = checked(validate_data, self, _in_memory(X), y, dtype=FLOATS)
+        features, labels = read_records(self, X, y)
         if X_val is not None and without_data(hasattr, X_val, "columns"):
             without_data(validate_data, self, X_val, reset=False, skip_check_array=True)
         estimator = clone(self.estimator)  # nobody else can change it now
-        given = estimator.classes
+        given = estimator.get_params()[classes_name(estimator)]
         read = encode_labels(labels, given).classes
         classes = read if given is None else given  # the same in every run
         runner = Runner(
@@ -242,15 +246,18 @@ class DPRandomizedSearch(
             score = HoldoutScore(scored, labels[held_out], plan, fit)
             labels = labels[~held_out]
         else:
-            score = PublicScore(_in_memory(X_val), y_val, self.scoring)
+            score = PublicScore(in_memory(X_val), y_val, self.scoring)
         runner.check(self.n_features_in_, score)
-        check_public_rows(self.param_distributions, self.estimator, X)
+        if not hasattr(estimator, "steps"):
+            check_public_rows(self.param_distributions, self.estimator, X)
         title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records
         self.privacy_ = replace(statement, releases=releases)
-        best.estimator.privacy_ = self.privacy_
+        for _, step in [("", best.estimator), *getattr(best.estimator, "steps_", ())]:
+            if hasattr(step, "privacy_"):
+                step.privacy_ = self.privacy_
         self.best_estimator_ = best.estimator
         self.best_params_ = best.params
         self.best_score_ = best.score
@@ -271,7 +278,7 @@ class DPRandomizedSearch(
 
     def _asked(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "best_estimator_")
-        if not isinstance(X, LazyFeatures):
+        if not (isinstance(X, LazyFeatures) or reads_tables(self.estimator)):
             X = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         return np.asarray(getattr(self.best_estimator_, method)(X))
 
@@ -286,7 +293,3 @@ class DPRandomizedSearch(
 
     def _epsilon(self) -> Any:
         return DEFAULT_EPSILON if self.epsilon is None else self.epsilon
-
-
-def _in_memory(X: Any) -> Any:
-    return X[:] if isinstance(X, LazyFeatures) else X

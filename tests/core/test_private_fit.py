@@ -134,7 +134,7 @@ def select(ledger):
 
 def test_a_selection_draws_in_its_runs(ledger, plan, select):
     fit = select()
-    with pytest.raises(PrivacyError, match="draws in its runs"), fit.drawing():
+    with pytest.raises(PrivacyError, match="draw one by one"), fit.drawing():
         pass
     with fit.charging(name="Search"):
         fit.mechanism(plan).release("sum", SUM)

@@ -68,6 +68,15 @@ RANGES: Ranges = {
 }
 
 
+def check_bounds(name: str, bounds: Any) -> None:
+    """Raise unless these are two finite numbers, the lesser one first."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise TypeError(f"{name} must be a pair of numbers, got {bounds!r}.")
+    low, high = (check_real(name, bound, low=-1e100, high=1e100) for bound in bounds)
+    if not low < high:
+        raise ValueError(f"{name} must increase, got {bounds!r}.")
+
+
 def warn_of_extremes(
     name: str, bounds: tuple[float, float], values: NDArray[np.float64]
 ) -> None:

@@ -1,0 +1,167 @@
+"""What each step of a pipeline will release, before a record is read for it."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_array
+
+from privfeat._messages import without_warnings
+from privfeat._types import Adjacency, Arithmetic, Unit
+from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.estimation.inputs import checked
+from privfeat.estimation.labels import read_labels
+from privfeat.exceptions import UnsupportedEventError
+from privfeat.pipeline.steps import Step
+from privfeat.preprocessing import PublicColumns
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all private steps of a pipeline share.
+
+    Attributes
+    ----------
+    whole : ReleasePlan
+        Of any query, for the whole budget.
+    shares : mapping of str to float
+        The rho of each step, by its name.
+    seeds : function or None
+        Draws a seed for each step of a seeded pipeline.
+    """
+
+    whole: ReleasePlan
+    shares: Mapping[str, float]
+    max_group_size: int | None
+    arithmetic: Arithmetic
+    seeds: Callable[[], int] | None
+
+    def give_to(self, step: Step) -> None:
+        """Set the part of the budget of a private step, and what neighbours are."""
+        rho = self.shares[step.name] if self.whole.private else None
+        params = {
+            "epsilon": math.inf if rho is None else None,
+            "rho": rho,
+            "delta": self.whole.delta,
+            "adjacency": self.whole.adjacency,
+            "arithmetic": self.arithmetic,
+            "max_group_size": self.max_group_size,
+            "random_state": None if self.seeds is None else self.seeds(),
+            "verbose": 0,  # it would show the cost of a part
+        }
+        known = step.estimator.get_params(deep=False)
+        step.estimator.set_params(**{k: v for k, v in params.items() if k in known})
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """The classes of the last step, and whether they were ``read`` from the labels."""
+
+    classes: Any
+    multilabel: bool
+    read: bool
+
+
+def labels_of(last: Step, y: Any, *, multilabel: bool = False) -> KnownLabels | None:
+    """Return the classes of a classifier at the end, None for another step.
+
+    Those of the step itself, or, where it has none, those of ``y``.
+    """
+    if not (last.private and is_classifier(last.estimator)):
+        return None
+    given = last.estimator.classes
+    if y is None:
+        return KnownLabels(given, multilabel, read=False)
+    options = {"accept_sparse": "csr", "dtype": None, "ensure_2d": False}
+    found = read_labels(
+        checked(check_array, y, **options, input_name="y"),
+        given,
+        getattr(last.estimator, "max_labels", None),
+    )
+    read = given is None and not found.multilabel  # columns of a matrix are public
+    return KnownLabels(
+        found.classes if given is None else given, found.multilabel, read
+    )
+
+
+def planned_steps(
+    steps: Sequence[Step], n_features: int, shared: Shared, labels: KnownLabels | None
+) -> dict[str, ReleasePlan]:
+    """Return the plan of each private step; fit public ones to a row of zeros.
+
+    Gives each step its part of the budget. Nothing is read, drawn or charged.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a step refuses a parameter, or that many features.
+    UnsupportedEventError
+        If a step samples records.
+    """
+    plans, width = {}, n_features
+    for step in steps:
+        if step.private:
+            shared.give_to(step)
+            plans[step.name] = _planned(step, width, labels)
+        if step is not steps[-1]:
+            width = _width_after(step, width)
+    return plans
+
+
+def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
+    sampling = step.estimator.get_params(deep=False).get("sampling_prob", 1.0)
+    if sampling != 1.0:
+        raise UnsupportedEventError(
+            f"sampling_prob must be 1 in step {step.name!r}, got {sampling!r}: what "
+            "sampled records cost is no part of rho. Pass 1."
+        )
+    plan: ReleasePlan
+    with without_warnings():  # its fit warns again
+        if labels is None or not is_classifier(step.estimator):
+            plan = step.estimator.planned(width)
+        else:
+            known = clone(step.estimator).set_params(classes=labels.classes)
+            plan = known.planned(width, multilabel=labels.multilabel)
+    return plan
+
+
+def _width_after(step: Step, width: int) -> int:
+    """Return how many columns a step makes of so many."""
+    if step.private:
+        return int(step.estimator.n_outputs(width))
+    if isinstance(step.estimator, PublicColumns):  # of which 0 may be no category
+        return len(step.estimator.get_feature_names_out())
+    zeros = np.zeros((1, width))
+    fitted = step.estimator if step.declared else step.estimator.fit(zeros)
+    return int(fitted.transform(zeros).shape[1])
+
+
+def facts_of(
+    steps: Sequence[Step], features: str, adjacency: Adjacency, unit: Unit
+) -> tuple[str, ...]:
+    """Return what the statement of a pipeline assumes to be known to everyone.
+
+    Beside the facts of its private steps.
+    """
+    facts = [
+        features,
+        "the steps, and all constructor parameters but random_state",
+        "that all values are finite",
+    ]
+    for step in steps:
+        if step.declared:
+            facts.append(
+                f"{step.name}: that it was fitted without the records, or for a charge "
+                "of its own"
+            )
+        if not (step.private or step.record_wise):
+            facts.append(
+                f"{step.name}: that it, which got one record at a time, keeps nothing "
+                "of a record for the next"
+            )
+    if adjacency == "replace_one":
+        facts.append(f"the number of {unit}s")
+    return tuple(facts)

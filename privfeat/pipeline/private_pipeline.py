@@ -1,0 +1,297 @@
+"""PrivatePipeline: private steps with one budget, one charge and one statement."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
+
+from privfeat._messages import check_columns, without_data
+from privfeat._types import Accounting, Adjacency, Arithmetic, Unit
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.private_steps import private_steps
+from privfeat.core.shares import joined_plans, shares_of_rho
+from privfeat.core.sums.processes import check_alone
+from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.inputs import (
+    check_users,
+    known_features,
+    seed_of,
+)
+from privfeat.estimation.notebook import ShowsPrivacy
+from privfeat.estimation.parameters import Parameters
+from privfeat.pipeline.planning import Shared, facts_of, labels_of, planned_steps
+from privfeat.pipeline.prediction import PredictsBySteps
+from privfeat.pipeline.records import (
+    by_record,
+    number_of,
+    rows_of,
+    through_public_steps,
+)
+from privfeat.pipeline.steps import Step, read_steps
+
+# Part of rho of the last private step, where each other one has 1.
+LAST_SHARE = 8.0
+
+
+class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
+    """Private steps one after the other, with one budget for all of them.
+
+    What each step learns of the records, a scaler its moments and a classifier its
+    coefficients, is released with noise; the budget is divided among these steps before
+    a record is read, charged once, and stated as one. A step that would learn from the
+    records without noise, such as ``StandardScaler``, is refused by its name.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        Each is one of these; all but the last transform.
+
+        - **Private**: an estimator of privfeat that plans its releases: linear ones at
+          the end, transformers such as ``DPStandardScaler`` anywhere. It has no budget,
+          ledger or seed of its own.
+        - **Public**, and learns nothing: `PublicColumns`, and of scikit-learn
+          ``Binarizer``, ``Normalizer``, ``PolynomialFeatures``, ``HashingVectorizer``,
+          ``FeatureHasher``, ``FunctionTransformer`` of a ufunc, and ``OneHotEncoder``
+          and ``OrdinalEncoder`` with given categories.
+        - **Declared public** by you: any fitted transformer in
+          ``sklearn.frozen.FrozenEstimator``, which was fitted on public data, or on
+          private data for a charge of its own. It gets one record at a time.
+    epsilon : float, optional
+        Budget of all steps together, > 0; 1 if no budget is given. ``inf`` turns
+        privacy off.
+    delta : float, default=1e-5
+        In [1e-10, 1).
+    rho : float, optional
+        zCDP budget instead of ``epsilon``.
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
+    accounting : {"exact", "zcdp"}, default="exact"
+        How the total is computed.
+    arithmetic : {"float64", "exact"}, default="float64"
+        Of the noise of all steps.
+    shares : mapping of str to float, optional
+        Part of rho of each private step, by its name, relative to the others; > 0.
+        Default: 8 for the last one and 1 for each other. Moments are sums of all
+        records, which need little; with one step before it the noise of the last has a
+        6 % larger stddev than alone.
+    max_group_size : int, optional
+        How many records of a user count, where ``groups`` protects users.
+    ledger : PrivacyLedger, optional
+        Charged once for all steps, before the first draw.
+    random_state : int, RandomState or None, default=None
+        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
+        and published experiments: it is marked in ``privacy_`` and warns.
+
+    Attributes
+    ----------
+    steps_ : list of (str, estimator)
+        The fitted steps; ``steps`` stay as they are. Each has the ``privacy_`` of the
+        whole, since what it learned depends on the steps before it.
+    privacy_ : PrivacyStatement
+        The cost of all steps; releases are called ``STEP.RELEASE``.
+    classes_ : array of shape (n_classes,)
+        Of a classifier at the end.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+        Only for input with string column names.
+
+    See Also
+    --------
+    sklearn.pipeline.Pipeline : Where all steps but the last learn nothing, it does.
+
+    Notes
+    -----
+    **Guarantee.** Each step gets, of each record, a row that follows from this record,
+    public facts and what earlier steps *released*; no step drops, adds or mixes
+    records. So neighbouring records are neighbouring rows of every step, and the steps
+    compose adaptively: ``mu**2`` of the whole is the sum of those of the steps, without
+    loss (proved in ``privfeat.core.private_steps``). Users are protected, with
+    ``groups``, by every step.
+
+    Public steps after a private one are fitted to a row of zeros. Records that are
+    sampled (``sampling_prob``) are refused: their cost is not a part of rho.
+
+    **Public.** The steps and all constructor parameters but ``random_state``; what each
+    step takes as public; the number and names of features.
+
+    **A fit that fails** after the charge has spent the whole budget, as ``privacy_``
+    says.
+
+    **Not protected.** As of the steps: timing; a seed that somebody guesses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import Normalizer
+    >>> from privfeat import DPLeastSquares, PrivatePipeline
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> model = PrivatePipeline(
+    ...     [("norm", Normalizer()), ("clf", DPLeastSquares(classes=[False, True]))],
+    ...     epsilon=1,
+    ... )
+    >>> model.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
+    True
+    >>> model.privacy_.epsilon, [release.name for release in model.privacy_.releases]
+    (1.0, ['clf.feature_mean', 'clf.gram', 'clf.class_sums'])
+    """
+
+    steps: Sequence[tuple[str, Any]] = field(kw_only=False)
+    epsilon: float | None = None
+    delta: float = 1e-5
+    rho: float | None = None
+    adjacency: Adjacency = "add_remove"
+    accounting: Accounting = "exact"
+    arithmetic: Arithmetic = "float64"
+    shares: Mapping[str, float] | None = None
+    max_group_size: int | None = None
+    ledger: PrivacyLedger | None = None
+    random_state: Any = None
+
+    @fitted_apart
+    def fit(
+        self,
+        X: ArrayLike | LazyFeatures,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit all steps with differential privacy for the rows of ``(X, y)``.
+
+        Parameters
+        ----------
+        X : table, array-like or LazyFeatures of n_samples rows
+            As the first step takes it. Sensitive. A feature file is read to memory.
+        y : array-like of shape (n_samples,), or (n_samples, n_classes)
+            As the last step takes it. Sensitive.
+        groups : array-like of shape (n_samples,), optional
+            The user of each record, for every step; needs ``max_group_size``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a step is neither private nor public, has a budget of its own, or refuses
+            a parameter, or the data is refused. Nothing has been released, unless a
+            note of the error says that the budget is spent.
+        UnsupportedEventError
+            If a step samples records.
+        BudgetExceededError, LedgerError
+            If ``ledger`` has too little left, or cannot be used. Nothing was charged.
+        PrivacyError
+            If a step draws something else than it told.
+        """
+        check_alone(type(self).__name__)
+        steps = read_steps(self.steps)
+        keys, whole = KeyStream(seed_of(self.random_state)), self._whole()
+        table = steps[0].reads_tables
+        check_columns(X=X, y=y)
+        rows = rows_of(X, table=table)
+        if len(without_data(getattr, rows, "shape", ())) == 2:
+            without_data(validate_data, self, X, skip_check_array=True)
+        users = check_users(groups, self.max_group_size, number_of(rows), X)
+        rows, left = through_public_steps(rows, y, steps)
+        if y is None and hasattr(left[-1].estimator, "predict"):
+            raise ValueError("fit requires y to be passed, but the target y is None.")
+        if y is not None and number_of(y) != number_of(rows):
+            raise ValueError("X and y must not have inconsistent lengths.")
+        labels = labels_of(left[-1], y)
+        unit: Unit = "record" if users is None else "user"
+        shared = self._shared(whole, steps, keys.draw_integer if keys.seeded else None)
+        parts = planned_steps(left, rows.shape[1], shared, labels)
+        begun = private_steps(
+            self,
+            whole,
+            parts,
+            keys,
+            public=facts_of(steps, _said_of(self), self.adjacency, unit),
+            n_units=number_of(rows) if users is None else users.n_users,
+            forget=("steps_", "classes_"),
+            unit=unit,
+            arithmetic=self.arithmetic,
+            classes_read=labels is not None and labels.read,
+        )
+        facts = begun.statement.public
+        with begun.charging():
+            for step in left:
+                if step.private:
+                    with begun.turn(step.name) as part:
+                        step.estimator.set_params(ledger=part)
+                        step.estimator.fit(rows, y, groups=groups)
+                    step.estimator.set_params(ledger=None)
+                    facts += tuple(
+                        f"{step.name}: {fact}"
+                        for fact in step.estimator.privacy_.public
+                        if fact not in facts
+                    )
+                if step is not left[-1]:
+                    rows = by_record(step, rows)
+        self.privacy_ = replace(begun.statement, public=facts)
+        for step in steps:
+            if step.private:
+                step.estimator.privacy_ = self.privacy_
+        self.steps_ = [(step.name, step.estimator) for step in steps]
+        if hasattr(steps[-1].estimator, "classes_"):
+            self.classes_ = steps[-1].estimator.classes_
+        return self
+
+    def planned(self, n_features: int, *, multilabel: bool = False) -> ReleasePlan:
+        """Return what ``fit`` would release, and its cost.
+
+        Nothing is drawn or charged, and no record is needed; ``classes`` of a
+        classifier are.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns of ``X``, which must be numbers.
+        multilabel : bool
+            Whether ``y`` will be an indicator matrix.
+        """
+        whole, steps = self._whole(), read_steps(self.steps)
+        shared = self._shared(whole, steps, None)
+        labels = labels_of(steps[-1], None, multilabel=multilabel)
+        return joined_plans(whole, planned_steps(steps, n_features, shared, labels))
+
+    def _whole(self) -> ReleasePlan:
+        """Return a plan of one release for the whole budget."""
+        return plan_releases(
+            [Query("all", 1.0)],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            accounting=self.accounting,
+            adjacency=self.adjacency,
+        )
+
+    def _shared(
+        self, whole: ReleasePlan, steps: Sequence[Step], seeds: Callable[[], int] | None
+    ) -> Shared:
+        """Return what all private steps share; raise unless shares are theirs."""
+        return Shared(
+            whole=whole,
+            shares=shares_of_rho(whole, self._weights(steps)),
+            max_group_size=self.max_group_size,
+            arithmetic=self.arithmetic,
+            seeds=seeds,
+        )
+
+    def _weights(self, steps: Sequence[Step]) -> dict[str, float]:
+        names = [step.name for step in steps if step.private]
+        if self.shares is None:
+            return {n: LAST_SHARE if n == names[-1] else 1.0 for n in names}
+        if not isinstance(self.shares, Mapping) or set(self.shares) != set(names):
+            raise ValueError(
+                f"shares must have one number for each private step, {names}, got "
+                f"{self.shares!r}."
+            )
+        return {name: self.shares[name] for name in names}
+
+
+def _said_of(pipeline: Any) -> str:
+    if hasattr(pipeline, "n_features_in_"):
+        return known_features(pipeline)
+    return "which columns the first step reads"

@@ -1,0 +1,227 @@
+"""Which steps a private pipeline takes, and what to use in the place of others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from privfeat._types import SET_BY_PIPELINE
+from privfeat.exceptions import UnsupportedEventError
+from privfeat.preprocessing import PublicColumns
+
+# Classes of scikit-learn that compute each entry of a row from that row alone, and
+# round it alike in calls of any size. The first ones learn nothing in `fit`.
+_STATELESS = {
+    "sklearn.preprocessing": {
+        *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
+        *("OneHotEncoder", "OrdinalEncoder"),
+    },
+    "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
+}
+_ONCE_FITTED = {
+    "sklearn.preprocessing": {
+        *_STATELESS["sklearn.preprocessing"],
+        *("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"),
+    },
+    "sklearn.feature_extraction": _STATELESS["sklearn.feature_extraction"],
+    "sklearn.impute": {"SimpleImputer"},
+}
+_CATEGORIES = (
+    "Pass PublicColumns, or the public categories= without min_frequency and "
+    "max_categories"
+)
+_MISSING = "Pass PublicColumns, which fills in public constants"
+_COMPONENTS = "Pass DPPCA"
+_INSTEAD = {
+    "StandardScaler": "Pass DPStandardScaler, or PublicColumns for public bounds",
+    **dict.fromkeys(
+        ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "PowerTransformer"),
+        "Pass PublicColumns for public bounds, or DPStandardScaler",
+    ),
+    **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"), _CATEGORIES),
+    **dict.fromkeys(("SimpleImputer", "KNNImputer", "IterativeImputer"), _MISSING),
+    **dict.fromkeys(("PCA", "IncrementalPCA", "KernelPCA", "FastICA"), _COMPONENTS),
+    **dict.fromkeys(("TruncatedSVD", "NMF", "FactorAnalysis"), _COMPONENTS),
+    **dict.fromkeys(
+        ("QuantileTransformer", "KBinsDiscretizer", "SplineTransformer"),
+        "Pass DPQuantiles, or PublicColumns for public bounds",
+    ),
+    **dict.fromkeys(
+        ("CountVectorizer", "TfidfVectorizer", "TfidfTransformer", "DictVectorizer"),
+        "Pass HashingVectorizer, which needs no list of words",
+    ),
+    "FunctionTransformer": "Pass a ufunc of NumPy, which takes one number by itself",
+    **dict.fromkeys(
+        ("ColumnTransformer", "FeatureUnion", "Pipeline", "PrivatePipeline"),
+        "Pass PublicColumns for all columns of a table, and its parts as steps",
+    ),
+}
+_DECLARED = (
+    "or one that was fitted on public data, in sklearn.frozen.FrozenEstimator, which "
+    "declares it public"
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a pipeline, cloned.
+
+    Attributes
+    ----------
+    private : bool
+        Whether it learns from records, for a part of the budget.
+    record_wise : bool
+        Whether it may be given all rows at once.
+    """
+
+    name: str
+    estimator: Any
+    private: bool
+    record_wise: bool
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether it takes rows as they are: texts, names and gaps among them."""
+        return not self.private
+
+    @property
+    def declared(self) -> bool:
+        """Whether its user declared it public."""
+        return isinstance(self.estimator, FrozenEstimator)
+
+
+def read_steps(steps: Any) -> list[Step]:
+    """Return the steps of a pipeline, cloned, if each is private or public.
+
+    Raises
+    ------
+    TypeError
+        For a step that would learn from the records unaccounted; the message names it
+        and what to pass instead.
+    ValueError
+        If names are no names, or a private step has a budget of its own.
+    """
+    if not isinstance(steps, Sequence) or not all(
+        isinstance(one, tuple) and len(one) == 2 for one in steps
+    ):
+        raise TypeError(
+            "steps must be a list of (name, estimator), got "
+            f"{type(steps).__name__}. Pass it as scikit-learn's Pipeline takes it."
+        )
+    names = [name for name, _ in steps]
+    known = {"steps", "shares", *SET_BY_PIPELINE}
+    if len({*names}) < len(names) or not all(
+        isinstance(n, str) and n and "__" not in n and "." not in n and n not in known
+        for n in names
+    ):
+        raise ValueError(
+            "names of steps must be different texts without '__' and '.', and no "
+            f"parameter of the pipeline, got {names}. Rename them."
+        )
+    read = [_read(name, estimator) for name, estimator in steps]
+    if not any(step.private for step in read):
+        raise ValueError(
+            f"steps must hold a private estimator, got {names}. Without one there is "
+            "nothing to protect: use scikit-learn's Pipeline."
+        )
+    for step in read[:-1]:
+        if not hasattr(step.estimator, "transform"):
+            raise TypeError(
+                f"step {step.name!r} must have transform, got "
+                f"{type(step.estimator).__name__}. Put it last."
+            )
+    return read
+
+
+def _read(name: str, given: Any) -> Step:
+    kind = type(given).__name__
+    if not hasattr(given, "get_params") or isinstance(given, type):
+        raise TypeError(
+            f"step {name!r} must be an estimator, got {kind}. Leave it out."
+        )
+    if isinstance(given, FrozenEstimator):
+        check_is_fitted(given)
+        return Step(name, given, False, _is_record_wise(given))
+    if type(given) is PublicColumns or _is_stateless(given):
+        return Step(name, clone(given), private=False, record_wise=True)
+    if _is_private(given) and kind not in _INSTEAD:
+        if not hasattr(given, "planned") or hasattr(given, "model"):
+            raise UnsupportedEventError(
+                f"step {name!r} must tell its plan before it reads records and sample "
+                f"none, got {kind}. Pass a linear estimator."
+            )
+        _check_own_budget(name, given)
+        return Step(name, clone(given), private=True, record_wise=False)
+    instead = _INSTEAD.get(kind)
+    if instead is None and isinstance(given, SelectorMixin):
+        instead = "Leave features out by public knowledge, pass DPPCA"
+    raise TypeError(
+        f"step {name!r} must be private or public, got {kind}, which may learn from "
+        f"the records, and nothing accounts for it. {instead or 'Leave it out'}, "
+        f"{_DECLARED}."
+    )
+
+
+def fitted_steps(named: Sequence[tuple[str, Any]]) -> list[Step]:
+    """Return the steps of a fitted pipeline."""
+    return [
+        Step(name, fitted, _is_private(fitted), _is_record_wise(fitted))
+        for name, fitted in named
+    ]
+
+
+def _is_record_wise(step: Any) -> bool:
+    if isinstance(step, FrozenEstimator):
+        return _among(step.estimator, _ONCE_FITTED)
+    return type(step) is PublicColumns or _among(step, _STATELESS)
+
+
+def _is_private(given: Any) -> bool:
+    """Return whether it is an estimator of privfeat that learns, and no subclass."""
+    ours = type(given).__module__.startswith("privfeat.")
+    return ours and hasattr(given, "fit") and type(given) is not PublicColumns
+
+
+def _is_stateless(given: Any) -> bool:
+    """Return whether `fit` reads nothing of the records that `transform` uses."""
+    if not _among(given, _STATELESS):
+        return False
+    kind = type(given).__name__
+    if kind == "FunctionTransformer":
+        func = given.func
+        plain = isinstance(func, np.ufunc) and func.signature is None
+        return func is None or (plain and func.nin == 1 and not given.kw_args)
+    if kind.endswith("Encoder"):
+        listed = not isinstance(given.categories, str)
+        return listed and given.min_frequency is None and given.max_categories is None
+    return True
+
+
+def _among(given: Any, known: Mapping[str, set[str]]) -> bool:
+    """Return whether it is of exactly one of these classes, and no subclass."""
+    home, kind = type(given).__module__, type(given).__name__
+    return any(
+        kind in names and home.startswith(f"{module}.")
+        for module, names in known.items()
+    )
+
+
+def _check_own_budget(name: str, given: Any) -> None:
+    """Refuse a budget of a step: it gets its part of that of the pipeline."""
+    defaults = signature(type(given)).parameters
+    for parameter, value in given.get_params(deep=False).items():
+        if parameter not in SET_BY_PIPELINE:
+            continue
+        default = defaults[parameter].default
+        if not (value is default or value == default):
+            raise ValueError(
+                f"{parameter} must not be set in step {name!r}, which gets a part of "
+                f"the pipeline's budget. Pass {parameter} to the pipeline"
+                + (", or shares." if parameter in ("epsilon", "rho") else ".")
+            )
