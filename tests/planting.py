@@ -28,9 +28,8 @@ _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
 class Seam(NamedTuple):
     """The places at which one thing is replaced, each as ``module:attribute``.
 
-    ``compiled`` names a compiled function that calls it. What was compiled before holds
-    the genuine one, and what is compiled with the fault would keep it for the tests
-    that follow: so it runs without being compiled as long as the fault is there.
+    ``compiled`` names a compiled function that calls it, and is not compiled as long as
+    the fault is there: else it would hold the genuine one, or keep the fault.
     """
 
     places: tuple[str, ...]
@@ -212,6 +211,7 @@ SEAMS = {
     "load of a model": _at(".persistence:load"),
     "load of a statement": _at(".persistence:load_statement"),
     "save of a model": _at(".persistence:save"),
+    "pipelines that are saved": _at(".persistence.steps:PIPELINES"),
     "whether the cache is ours": _at(".estimation.compilation:_cache_is_ours"),
     "JAX of the cache": _at(".estimation.compilation:jax"),
     "audit by replay": _at(".audit:replay"),

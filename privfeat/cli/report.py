@@ -56,7 +56,7 @@ def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.statement.rounding import rounded_up
-    from privfeat.persistence.saved_models import read_model
+    from privfeat.persistence.steps import read_model
     from privfeat.report.card import render_card
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize

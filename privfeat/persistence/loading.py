@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat.persistence.model_checks import as_table, check_network
 from privfeat.persistence.model_folder import PathLike, damaged, read_document
-from privfeat.persistence.saved_models import predictor_of, read_model, read_statement
+from privfeat.persistence.saved_models import (
+    COLUMNS,
+    SavedModel,
+    predictor_of,
+    read_statement,
+)
+from privfeat.persistence.steps import made_pipeline, read_steps
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -13,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def load(path: PathLike) -> Any:
-    """Return the fitted estimator that ``save`` wrote to the folder ``path``.
+    """Return the fitted estimator, or pipeline, that ``save`` wrote to a folder.
 
     Raises
     ------
@@ -21,7 +27,17 @@ def load(path: PathLike) -> Any:
         If the folder holds no model, or one that is damaged, of a newer format, or
         not written by ``save``.
     """
-    saved = read_model(path)
+    document, steps = read_document(path), read_steps(path)
+    if "steps" in document:
+        parts = {name: _made(path, saved) for name, saved in steps.items()}
+        return made_pipeline(path, document, parts)
+    estimator = _made(path, steps[""])
+    estimator.privacy_ = read_statement(path, document)
+    return estimator
+
+
+def _made(path: PathLike, saved: SavedModel) -> Any:
+    """Return an estimator with all that was fitted but its statement."""
     cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
     try:
         estimator = cls(**saved.params)
@@ -36,25 +52,26 @@ def load(path: PathLike) -> Any:
     if network:
         estimator.input_shape_ = tuple(saved.arrays["input_shape_"].tolist())
         estimator.parameters_ = network
-    estimator.privacy_ = read_statement(path, saved.document)
     return estimator
 
 
 def load_predictor(path: PathLike) -> "LinearPredictor | None":
     """Return a saved linear model for predictions alone; None for a network.
 
-    It needs neither JAX nor scikit-learn, which take long to import.
+    Of a pipeline, its last step, where only declared columns come before it: then the
+    rows are features of these columns. None of another pipeline. It needs neither JAX
+    nor scikit-learn, which take long to import.
 
     Raises
     ------
     ModelFileError
         As `load`.
     """
-    saved = read_model(path)
-    if saved.parameters:
+    *before, saved = read_steps(path).values()
+    if saved.parameters or [step.name for step in before] not in ([], [COLUMNS]):
         return None
     found = predictor_of(path, saved)
-    read_statement(path, saved.document)
+    read_statement(path, read_document(path))
     return found
 
 

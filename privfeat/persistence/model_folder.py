@@ -41,7 +41,7 @@ _UNREADABLE = (
     zipfile.BadZipFile,
 )
 # Written where it is known, since models of earlier releases lack it.
-_OPTIONAL = {"features": dict, "table": dict}
+_OPTIONAL = {"features": dict, "table": dict, "steps": list}
 _OTHER_FIELDS = {"format", "format_version", "privfeat_version", "sha256"}
 
 

@@ -21,8 +21,6 @@ from privfeat.persistence.model_folder import (
     ModelFileError,
     PathLike,
     damaged,
-    read_arrays,
-    read_document,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +38,8 @@ HOMES = {
     ),
     "privfeat.networks": ("DPSGDClassifier", "DPSGDRegressor"),
 }
+# A step of a pipeline, whose declaration says how rows of a table are read.
+COLUMNS = "PublicColumns"
 # The fitted arrays and numbers of the estimators of each home.
 FITTED = {
     "privfeat.linear": (
@@ -119,12 +119,11 @@ class SavedModel:
         return self.name not in _REGRESSORS
 
 
-def read_model(path: PathLike) -> SavedModel:
-    """Return what ``save`` wrote to a folder; its statement is not read.
+def checked(path: PathLike, document: dict[str, Any], arrays: Arrays) -> SavedModel:
+    """Return one model, of a document and of arrays that are its own.
 
     What ``save`` cannot have written is a ModelFileError, as for `persistence.load`.
     """
-    document = read_document(path)
     name, home = document["estimator"], home_of(document["estimator"])
     if home is None:
         raise ModelFileError(
@@ -132,7 +131,6 @@ def read_model(path: PathLike) -> SavedModel:
             f"{known_names()}."
         )
     network = home == "privfeat.networks"
-    arrays = read_arrays(path, document["arrays"])
     parameters = {
         key.removeprefix(PARAMETER): arrays.pop(key)
         for key in list(arrays)
@@ -152,8 +150,16 @@ def read_model(path: PathLike) -> SavedModel:
             fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
         check_shapes(path, arrays, fitted)
     check_values(path, document["class_names"], arrays, parameters)
+    params = read_params(path, document["params"])
+    for key, then in _BEFORE.get(name, _USERS_BEFORE).items() if not network else ():
+        params.setdefault(key, then)
+    return SavedModel(name, home, document, arrays, parameters, fitted, params)
+
+
+def read_params(path: PathLike, written: dict[str, Any]) -> dict[str, Any]:
+    """Return constructor parameters, none of which stays at home."""
     try:
-        params = {key: decode(value) for key, value in document["params"].items()}
+        params = {key: decode(value) for key, value in written.items()}
     except (
         ArithmeticError,
         AttributeError,
@@ -163,12 +169,10 @@ def read_model(path: PathLike) -> SavedModel:
         ValueError,
     ) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
-    for key, then in _BEFORE.get(name, _USERS_BEFORE).items() if not network else ():
-        params.setdefault(key, then)
     planted = [key for key in STAYS_AT_HOME if params.get(key) is not None]
     if planted:
         raise damaged(path, f"it holds {planted[0]}, which is never written")
-    return SavedModel(name, home, document, arrays, parameters, fitted, params)
+    return params
 
 
 def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
@@ -227,7 +231,7 @@ def read_statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatemen
     return statement
 
 
-def home_of(name: str) -> str | None:
+def home_of(name: Any) -> str | None:
     """Return the package of the estimator of this name, or None."""
     return next((home for home, names in HOMES.items() if name in names), None)
 

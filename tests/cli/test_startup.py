@@ -9,7 +9,8 @@ import pytest
 
 import privfeat
 from privfeat import open_features, persistence
-from privfeat.persistence.saved_models import HOMES, read_model
+from privfeat.persistence.saved_models import HOMES
+from privfeat.persistence.steps import read_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 MODELS = {
