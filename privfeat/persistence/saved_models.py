@@ -4,6 +4,7 @@ Nothing here imports JAX or scikit-learn, so that statements and predictions com
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -184,38 +185,48 @@ def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
         If one of these is missing, or is none that a fit takes, or there are others
         than those of the estimator.
     """
+    if not saved.params.keys() <= set(PARAMETERS[saved.name].split()):
+        raise damaged(path, "the parameters do not fit the estimator")
+    try:
+        return as_predictor(saved.name, saved.params, saved.arrays, saved.fitted)
+    except (TypeError, ValueError, KeyError) as error:
+        raise damaged(path, "the parameters do not fit the estimator") from error
+
+
+def as_predictor(
+    name: str, params: Mapping[str, Any], arrays: Arrays, fitted: Mapping[str, Any]
+) -> "LinearPredictor":
+    """Return a linear model for predictions, of all that these depend on.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If a parameter is missing, or none that a fit takes.
+    """
     from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
     from privfeat.estimation.probabilities import loss_of_scores
 
-    params, arrays = saved.params, saved.arrays
-    if not params.keys() <= set(PARAMETERS[saved.name].split()):
-        raise damaged(path, "the parameters do not fit the estimator")
-    multilabel = saved.fitted.get("multilabel_", False)
-    try:
-        # two have no parameter of this name
-        default = "softmax" if saved.name == "DPNearestMean" else "squared"
-        loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
-        weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
-        low, high = params.get("target_bounds") or DEFAULT_BOUNDS
-        return LinearPredictor(
-            name=saved.name,
-            coef=arrays["coef_"],
-            intercept=arrays["intercept_"],
-            center=arrays["center_"],
-            row_scaling=check_choice(
-                "row_scaling", params["row_scaling"], ROW_SCALINGS
-            ),
-            classes=arrays.get("classes_"),
-            multilabel=multilabel,
-            loss=loss_of_scores(loss, multilabel=multilabel),
-            negative_weight=weight if params.get("class_gram") else None,
-            bounds=(
-                check_real("target_bounds", low, low=-1e100),
-                check_real("target_bounds", high, low=-1e100),
-            ),
-        )
-    except (TypeError, ValueError, KeyError) as error:
-        raise damaged(path, "the parameters do not fit the estimator") from error
+    multilabel = fitted.get("multilabel_", False)
+    # two have no parameter of this name
+    default = "softmax" if name == "DPNearestMean" else "squared"
+    loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
+    weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
+    low, high = params.get("target_bounds") or DEFAULT_BOUNDS
+    return LinearPredictor(
+        name=name,
+        coef=arrays["coef_"],
+        intercept=arrays["intercept_"],
+        center=arrays["center_"],
+        row_scaling=check_choice("row_scaling", params["row_scaling"], ROW_SCALINGS),
+        classes=arrays.get("classes_"),
+        multilabel=multilabel,
+        loss=loss_of_scores(loss, multilabel=multilabel),
+        negative_weight=weight if params.get("class_gram") else None,
+        bounds=(
+            check_real("target_bounds", low, low=-1e100),
+            check_real("target_bounds", high, low=-1e100),
+        ),
+    )
 
 
 def read_statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatement":
