@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat._types import STAYS_AT_HOME
 from privfeat.cli.shared import estimators, files, options
+from privfeat.cli.shared.saved import load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 
@@ -66,7 +67,7 @@ def run(args: Namespace) -> None:
     name, network = saved.name, bool(saved.parameters)
     estimator = None
     if network or args.test is not None:
-        estimator = persistence.load(args.model)
+        estimator = load_for_rows(args.model)
     else:  # a second sooner: needs no scikit-learn
         persistence.load_predictor(args.model)
     statement = persistence.load_statement(args.model)
