@@ -133,7 +133,11 @@ def test_model_folder_and_predictions_hold_what_is_listed(
     check_model(Path(model))
     table = tmp_path / "predictions.csv"
     assert (
-        run("predict", "--model", model, "--features", features, "--out", table)[0] == 0
+        run(
+            *("predict", "--model", model, "--features", features, "--out", table),
+            "--proba",
+        )[0]
+        == 0
     )
     header = table.read_text().splitlines()[0].split(",")
     assert not unlisted("predictions.csv", header)

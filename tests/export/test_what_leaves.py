@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPLeastSquaresRegressor, TemperatureScaling
-from privfeat.export import export_onnx, export_safetensors
+from privfeat import DPFC, DPLeastSquaresRegressor, TemperatureScaling, save
+from privfeat.export import export_onnx, export_safetensors, push_to_hub
 from tests.cli.test_what_leaves import unlisted
 from tests.export.models import NUMBER, fitted
 
@@ -31,3 +31,13 @@ def test_metadata_of_safetensors_holds_what_is_listed(fit, rows, tmp_path):
         with library.safe_open(tmp_path / "m.safetensors", framework="np") as file:
             assert not unlisted(FILES, file.metadata())
             assert not unlisted("arrays", file.keys())
+
+
+def test_upload_holds_what_is_listed(fit, tmp_path):
+    pytest.importorskip("huggingface_hub", reason="pip install 'privfeat[hub]'")
+    save(fit(DPFC), tmp_path / "model")
+    (tmp_path / "card.md").write_text("# A model")
+    upload = push_to_hub(
+        tmp_path / "model", "me/model", card=tmp_path / "card.md", dry_run=True
+    )
+    assert not unlisted("hub", upload.files)

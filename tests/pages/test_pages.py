@@ -30,6 +30,7 @@ ALL = "\n".join(TEXTS.values())
 SLOW = {"networks"}
 # What a page needs beyond what the tests need.
 NEEDED = {"networks": "flax", "audit": "jax_privacy", "report": "jax_privacy"}
+NEEDED["deploying"] = "onnxruntime"
 WITH_CODE = dict.fromkeys(block.page.stem for block in BLOCKS)
 # Other documents, whose links are checked as well. The build of the site checks those
 # of its home page, some of which lead to pages that the build makes.
