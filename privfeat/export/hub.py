@@ -7,6 +7,7 @@ from pathlib import Path
 
 from privfeat._extras import require
 from privfeat._version import __version__
+from privfeat._warnings import warn
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
 from privfeat.metrics.files import load_evaluation
@@ -96,6 +97,11 @@ def push_to_hub(
     ImportError
         If huggingface_hub is missing: ``pip install 'privfeat[hub]'``.
 
+    Warns
+    -----
+    PrivacyWarning
+        If the statement of the model has no finite epsilon, or its noise has a seed.
+
     Notes
     -----
     The files are ``model.json``, its arrays, ``evaluation.json`` if it is there, and
@@ -113,6 +119,12 @@ def push_to_hub(
         raise ValueError(f"card must not be empty, got {str(card)!r}.")
     files = {"README.md": text, **files_of(Path(folder))}
     upload = Upload(repo_id, private, files, load_statement(folder))
+    if not upload.statement.private:
+        warn(
+            "a model that leaves should have a finite epsilon and no random_state, got "
+            f"epsilon={upload.statement.epsilon!r}, seeded={upload.statement.seeded!r}. "
+            "Push it only if its records are public."
+        )
     if dry_run:
         return upload
     from huggingface_hub import CommitOperationAdd, HfApi

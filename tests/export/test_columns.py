@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from privfeat import PublicColumns
+from privfeat import PublicColumns, TemperatureScaling
 from privfeat.export import export_onnx
 from tests.export.models import ALWAYS, NUMBER, fitted
 
@@ -158,3 +158,15 @@ def test_graph_refuses_other_steps(tmp_path):
     inner = PublicColumns({"a": NUMBER, "b": NUMBER})
     with pytest.raises(TypeError, match="there must be no other"):
         export_onnx(make_pipeline(columns, inner, clf), tmp_path / "m.onnx")
+
+
+def test_graph_of_a_scaled_pipeline_predicts_as_it_does(tmp_path):
+    pipeline = fitted(NUMBER)
+    X = np.column_stack([np.linspace(5, 60, 30), np.linspace(-1, 1, 30)])
+    y = np.where(X[:, 1] > 0.2, "yes", "no")
+    scaled = TemperatureScaling(pipeline, public=True).fit(X, y)
+    assert scaled.temperature_ != 1.0
+    inputs = {"column": X[:, :1], "always": X[:, 1:]}
+    session = session_of(scaled, tmp_path / "m.onnx")
+    (found,) = session.run(["probabilities"], inputs)
+    np.testing.assert_allclose(found, scaled.predict_proba(X), rtol=1e-12)

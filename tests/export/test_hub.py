@@ -6,6 +6,7 @@ import json
 import pytest
 
 from privfeat import DPFC, save
+from privfeat.exceptions import PrivacyWarning
 from privfeat.export import push_to_hub
 from privfeat.persistence import ModelFileError
 from tests.export.hub import stand_in
@@ -84,6 +85,13 @@ def test_push_to_hub_connects_to_nothing_in_a_dry_run(folder, card):
     assert "To me/flowers, visible to its owners alone:" in told
     assert f"README.md ({len(card.read_bytes())} bytes)" in told
     assert "epsilon = 5" in told
+
+
+def test_push_to_hub_warns_of_a_model_whose_noise_has_a_seed(fit, card, tmp_path):
+    with pytest.warns(match="random_state"):
+        save(fit(DPFC, random_state=1), tmp_path / "seeded")
+    with pytest.warns(PrivacyWarning, match="seeded=True. Push it only if"):
+        push_to_hub(tmp_path / "seeded", "me/flowers", card=card, dry_run=True)
 
 
 def test_push_to_hub_sends_an_evaluation_only_if_it_can_be_read(folder, card):
