@@ -125,7 +125,7 @@ $(BASE_STAMP): $(REQUIREMENTS) | $(BIN)/python
 
 # Holds all of the smaller environment, so that one is then fresh as well.
 $(FULL_STAMP): $(REQUIREMENTS) | $(BIN)/python
-	$(PIP_INSTALL) -q -e '.[quickstart,extract,text,plot,report,postgres,audit,train,docs,dev]'
+	$(PIP_INSTALL) -q -e '.[quickstart,extract,text,plot,report,postgres,audit,train,onnx,safetensors,hub,docs,dev]'
 	@touch $(BASE_STAMP) $@
 
 $(BROWSER_STAMP): $(FULL_STAMP)

@@ -28,8 +28,8 @@ _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
 class Seam(NamedTuple):
     """The places at which one thing is replaced, each as ``module:attribute``.
 
-    ``compiled`` names a compiled function that calls it. It would keep the genuine one,
-    or the fault for later tests, so it runs without being compiled while that is there.
+    ``compiled`` names a compiled function that calls it, and is not compiled as long as
+    the fault is there: else it would hold the genuine one, or keep the fault.
     """
 
     places: tuple[str, ...]

@@ -135,6 +135,11 @@ RULES = {
     "privfeat/report": rule(
         ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]
     ),
+    "privfeat/export": rule(
+        ["sklearn"],
+        ours={"privfeat"},
+        lazy=["huggingface_hub", "mlflow", "onnx", "safetensors"],
+    ),
     "privfeat/distributed.py": rule(ours={"privfeat.core"}, lazy=["jax"]),
     "privfeat/persistence": rule(["sklearn"], ours={"privfeat"}),
     "extract": rule(

@@ -6,11 +6,12 @@ from importlib import import_module
 import pytest
 
 import privfeat
-from privfeat import DPLeastSquares, audit
+from privfeat import DPLeastSquares, audit, export
 from privfeat._extras import require
 from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main
+from privfeat.export.mlflow import log_model
 
 drawn = PrivacyUtilityDisplay.from_estimators
 
@@ -49,6 +50,18 @@ def test_require_is_silent_about_what_is_there():
             ),
         ),
         ("flax", "train", lambda: import_module("privfeat.networks")),
+        ("onnx", "onnx", lambda: export.export_onnx(None, "m.onnx")),
+        (
+            "safetensors",
+            "safetensors",
+            lambda: export.export_safetensors(None, "m.safetensors"),
+        ),
+        (
+            "huggingface_hub",
+            "hub",
+            lambda: export.push_to_hub("model", "me/model", card="card.md"),
+        ),
+        ("mlflow", "mlflow", lambda: log_model("model")),
         (
             "jax_privacy",
             "audit",

@@ -17,6 +17,7 @@ from privfeat.cli import (
     audit,
     doctor,
     evaluate,
+    export,
     fit,
     predict,
     quickstart,
@@ -34,7 +35,7 @@ __all__ = ["build_parser", "main"]
 
 _OF_MODELS = (
     *(fit, train, predict, statement, audit, sanity),
-    *(evaluate, report, workflow),
+    *(evaluate, report, export, workflow),
 )
 _OF_BUDGETS = (budget, columns, plan, tan, recipe, quickstart, doctor)
 WAY_IN = """\

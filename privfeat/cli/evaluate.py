@@ -15,6 +15,7 @@ from typing import Any
 
 from privfeat._types import ADJACENCIES
 from privfeat.cli.shared import files, options, terminal
+from privfeat.cli.shared.saved import load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 from privfeat.cli.shared.users import users_of
@@ -67,7 +68,7 @@ def run(args: Namespace) -> None:
             f"--model must not hold an evaluation, got {args.model!r}. Pass "
             "--overwrite to replace it; its budget stays spent."
         )
-    model = persistence.load(args.model)
+    model = load_for_rows(args.model)
     made = persistence.load_origin(args.model)
     X, y, split = tested_records(args, model, made, public=False)
     if split is None and args.groups:

@@ -1,8 +1,9 @@
-"""``privfeat predict``: apply a saved model to a feature file or a table.
+"""``privfeat predict``: apply a saved model to a feature file, a table or images.
 
 Write a CSV file with one line per row: its number from 0, the predicted class and,
 where known, the name of the class. For a model of several labels a row: one column of 0
-and 1 for each class; for a regressor: the predicted number. For example
+and 1 for each class; for a regressor: the predicted number. With --proba also the
+probability of each class, and with --id or --names whose row it is. For example
 
     privfeat predict --model model --features new.h5:test --out predictions.csv
 """
@@ -10,22 +11,32 @@ and 1 for each class; for a regressor: the predicted number. For example
 import csv
 import io
 from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from privfeat.cli.shared import files, options, tables
+from privfeat.cli.shared import files, images, options, tables
+from privfeat.cli.shared.saved import load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     add = options.verb(verbs, run).add_argument
-    model = "a folder that `fit` wrote; networks of `train` predict in Python"
+    model = "a folder that `fit`, `train` or `privfeat.save` wrote"
     add("--model", metavar="DIR", required=True, help=model)
     features = (
-        "rows to predict (split test if several), or a table like that of the fit"
+        "rows to predict (split test if several), or a table like that of the fit; of "
+        "a network of images, a folder with images, also in folders"
     )
     add("--features", metavar="FILE[:SPLIT]", required=True, help=features)
     add("--out", metavar="FILE.csv", required=True, help="replaced if it exists")
+    proba = "add the probability of each class, as a column proba_CLASS"
+    add("--proba", action="store_true", help=proba)
+    whose = "of a table: put this column beside each prediction, which says whose it is"
+    add("--id", metavar="COLUMN", help=whose)
+    names = "of a folder of images: put the name of the file beside each prediction"
+    add("--names", action="store_true", help=names)
 
 
 def run(args: Namespace) -> None:
@@ -34,44 +45,90 @@ def run(args: Namespace) -> None:
     from privfeat._files import write_atomically
 
     model: Any = persistence.load_predictor(args.model)
-    network = None if model is not None else persistence.load(args.model)
-    if network is not None and len(network.input_shape_) > 1:
+    classes: Any = getattr(model, "classes", None)
+    if model is None:
+        model = load_for_rows(args.model)
+        classes = getattr(model, "classes_", None)
+    if args.proba and classes is None:
         raise CommandError(
-            f"--model must be a model of feature rows, but {args.model} takes images. "
-            "Call privfeat.load(DIR).predict(images) in Python."
+            "--proba is for classifiers, but the model predicts numbers. Leave it out."
         )
+    shape = getattr(model, "input_shape_", ())
+    X, beside = (_images if len(shape) > 1 else _rows)(args, shape)
+    predicted = model.predict(X).tolist()
     names = persistence.load_class_names(args.model)
+    header, cells = _columns(classes, predicted, names)
+    if args.proba:
+        labels = names or classes.tolist()
+        header += [f"proba_{label}" for label in labels]
+        found = model.predict_proba(X).tolist()
+        cells = [[*row, *more] for row, more in zip(cells, found, strict=True)]
+
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["row", *beside, *header])
+    known = zip(*beside.values(), strict=True) if beside else ([] for _ in cells)
+    for number, (whose, values) in enumerate(zip(known, cells, strict=True)):
+        writer.writerow([number, *whose, *values])
+    write_atomically(args.out, buffer.getvalue().encode())
+    print(f"{len(predicted)} predictions written to {args.out}")
+    if beside:
+        print(f"It says whose each is ({', '.join(beside)}): keep it with the data.")
+
+
+def _rows(args: Namespace, _: Any) -> tuple[Any, dict[str, Iterable[Any]]]:
+    """Return features, and what stands beside the predictions."""
+    from privfeat import persistence
+
     made = persistence.load_origin(args.model)
     declared = tables.declared_of(args.model)
+    if args.names:
+        raise CommandError(
+            "--names is for folders of images: features and tables hold no names of "
+            "files. Of a table, pass --id COLUMN."
+        )
+    if args.id is not None and declared is None:
+        raise CommandError(
+            "--id is for models of a table: a feature file holds no names of records. "
+            "Predictions have the order of its rows."
+        )
     split = files.open_like(
         *(args.features, "test", made, "--features", declared),
         labelled=False,
     )
-    if network is not None:
-        classes, multilabel = getattr(network, "classes_", None), False
-        predicted = network.predict(split.X).tolist()
-    else:
-        classes, multilabel = model.classes, model.multilabel
-        predicted = model.predict(split.X).tolist()
-    header, cells = _columns(classes, multilabel, predicted, names)
+    if args.id is None:
+        return split.X, {}
+    return split.X, {args.id: tables.column_of(args.features, "--id", args.id)}
 
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["row", *header])
-    writer.writerows([row, *values] for row, values in enumerate(cells))
-    write_atomically(args.out, buffer.getvalue().encode())
-    print(f"{len(predicted)} predictions written to {args.out}")
+
+def _images(
+    args: Namespace, shape: tuple[int, ...]
+) -> tuple[Any, dict[str, Iterable[Any]]]:
+    """Return images, and what stands beside the predictions."""
+    if args.id is not None:
+        raise CommandError("--id is for tables. Of images, pass --names.")
+    if not Path(args.features).is_dir():
+        raise CommandError(
+            "--features must be a folder of images for this model, got "
+            f"{args.features!r}. Of other files, call privfeat.load(DIR).predict in "
+            "Python."
+        )
+    found = images.images_of("--features", args.features, shape)
+    return found, {"file": found.files} if args.names else {}
 
 
 def _columns(
-    classes: Any, multilabel: bool, predicted: list[Any], names: list[str] | None
+    classes: Any, predicted: list[Any], names: list[str] | None
 ) -> tuple[list[Any], list[list[Any]]]:
     """Return the header and the cells of each row, without the number of the row."""
+    several = bool(predicted) and isinstance(predicted[0], list)
+    if classes is None and several:  # outputs of a network
+        return [f"prediction_{i}" for i in range(len(predicted[0]))], predicted
     if classes is None:
         return ["prediction"], [[value] for value in predicted]
     labels = classes.tolist()
     by_class = dict(zip(labels, names or [], strict=False))
-    if multilabel:
+    if several:
         return [by_class.get(label, label) for label in labels], predicted
     if not by_class:
         return ["class"], [[label] for label in predicted]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privfeat.cli.shared import estimators, files, options
+from privfeat.cli.shared.saved import load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 
@@ -70,8 +71,9 @@ def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.statement.rounding import rounded_up
-    from privfeat.persistence.model_folder import DOCUMENT
-    from privfeat.persistence.saved_models import read_model
+    from privfeat.persistence.model_folder import DOCUMENT, read_document
+    from privfeat.persistence.pipelines import read_model
+    from privfeat.persistence.saved_models import PIPELINE
     from privfeat.report.card import render_card
     from privfeat.report.columns import columns_of
     from privfeat.report.features import features_in_words, is_of_texts
@@ -80,11 +82,16 @@ def run(args: Namespace) -> None:
     from privfeat.report.recipe import recipe_of
 
     check_packages()
+    if read_document(args.model)["estimator"] == PIPELINE:
+        raise CommandError(
+            f"a report must be of one private estimator, got a {PIPELINE}. Print its "
+            "statement with `privfeat statement`."
+        )
     saved = read_model(args.model)
     name, network = saved.name, bool(saved.parameters)
     estimator = None
     if network or args.test is not None:
-        estimator = persistence.load(args.model)
+        estimator = load_for_rows(args.model)
     else:  # a second sooner: needs no scikit-learn
         persistence.load_predictor(args.model)
     statement = persistence.load_statement(args.model)
@@ -124,7 +131,7 @@ def run(args: Namespace) -> None:
         kind=f"{kind}, with differential privacy, by privfeat.",
         task=_task(saved.classifier, table, texts=is_of_texts(origin)),
         checksums=_checksums(
-            Path(args.model), DOCUMENT, saved.document["arrays"]["file"]
+            Path(args.model), DOCUMENT, read_document(args.model)["arrays"]["file"]
         ),
         reproduce=recipe_of(
             name,

@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from privfeat._types import Loss, RowScaling
 from privfeat.data import LazyFeatures
-from privfeat.estimation.probabilities import best_classes, label_probabilities
+from privfeat.estimation.probabilities import (
+    best_classes,
+    class_probabilities,
+    label_probabilities,
+)
 from privfeat.estimation.shifting import scaled_rows
 
 # Of targets, where a regressor is given none.
@@ -76,24 +80,46 @@ class LinearPredictor:
         ValueError
             If the rows have another number of features, or a value is not finite.
         """
+        return np.concatenate([*map(self._predicted, self._scores(X))])
+
+    def predict_proba(
+        self, X: LazyFeatures | NDArray[np.floating]
+    ) -> NDArray[np.float64]:
+        """Return what ``predict_proba`` of a classifier returns for these rows.
+
+        Raises
+        ------
+        ValueError
+            As `predict`.
+        """
+        return np.concatenate([*map(self._probabilities, self._scores(X))])
+
+    def _scores(
+        self, X: LazyFeatures | NDArray[np.floating]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the scores of rows, some of them at a time."""
         width = len(self.center)
         if X.shape[1] != width:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {self.name} is expecting {width} "
                 "features as input."
             )
-        parts = [X] if isinstance(X, np.ndarray) else read_in_parts(X)
-        return np.concatenate([*map(self._predicted, parts)])
+        for rows in [X] if isinstance(X, np.ndarray) else read_in_parts(X):
+            if not np.all(np.isfinite(rows)):
+                raise ValueError("X must not contain NaN or infinity.")
+            yield linear_scores(
+                rows, self.coef, self.intercept, self.center, self.row_scaling
+            )
 
-    def _predicted(self, rows: NDArray[np.floating]) -> NDArray[Any]:
-        if not np.all(np.isfinite(rows)):
-            raise ValueError("X must not contain NaN or infinity.")
-        scores = linear_scores(
-            rows, self.coef, self.intercept, self.center, self.row_scaling
-        )
+    def _predicted(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         if self.classes is None:
             return np.clip(scores, *self.bounds)
         if not self.multilabel:
             return best_classes(scores, self.classes)
-        probabilities = label_probabilities(self.loss, scores, self.negative_weight)
-        return (probabilities > 0.5).astype(np.int64)
+        return (self._probabilities(scores) > 0.5).astype(np.int64)
+
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.multilabel:
+            return label_probabilities(self.loss, scores, self.negative_weight)
+        one = scores.shape[1] == 1
+        return class_probabilities(self.loss, scores[:, 0] if one else scores)

@@ -17,7 +17,8 @@ from privfeat.persistence.loading import (
     load_table,
 )
 from privfeat.persistence.model_folder import ModelFileError
-from privfeat.persistence.saving import is_ours, save, written_before
+from privfeat.persistence.saving import save, written_before
+from privfeat.persistence.written import is_ours
 
 __all__ = [
     "ModelFileError",

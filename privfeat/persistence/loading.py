@@ -10,12 +10,16 @@ from privfeat.persistence.model_folder import (
     damaged,
     read_document,
 )
-from privfeat.persistence.pipelines import is_private, made_pipeline
+from privfeat.persistence.pipelines import (
+    PUBLIC,
+    made_pipeline,
+    made_public,
+    read_steps,
+)
 from privfeat.persistence.saved_models import (
-    PIPELINE,
+    COLUMNS,
     SavedModel,
     predictor_of,
-    read_model,
     read_statement,
 )
 
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def load(path: PathLike) -> Any:
-    """Return the fitted estimator that ``save`` wrote to the folder ``path``.
+    """Return the fitted estimator, or pipeline, that ``save`` wrote to a folder.
 
     Raises
     ------
@@ -33,20 +37,19 @@ def load(path: PathLike) -> Any:
         If the folder holds no model, or one that is damaged, of a newer format, or
         not written by ``save``.
     """
-    document = read_document(path)
-    if document["estimator"] == PIPELINE:
-        estimator = made_pipeline(path, document, made_of)
-    else:
-        estimator = made_of(path, read_model(path))
+    document, steps = read_document(path), read_steps(path)
+    if "steps" in document:
+        parts = {name: _made(path, saved) for name, saved in steps.items()}
+        return made_pipeline(path, document, parts)
+    estimator = _made(path, steps[""])
     estimator.privacy_ = read_statement(path, document)
-    for _, step in getattr(estimator, "steps_", ()):
-        if is_private(step):
-            step.privacy_ = estimator.privacy_
     return estimator
 
 
-def made_of(path: PathLike, saved: SavedModel) -> Any:
-    """Return a fitted estimator, still without its statement."""
+def _made(path: PathLike, saved: SavedModel) -> Any:
+    """Return an estimator with all that was fitted but its statement."""
+    if saved.name in PUBLIC:
+        return made_public(path, saved)
     cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
     try:
         estimator = cls(**saved.params)
@@ -67,15 +70,17 @@ def made_of(path: PathLike, saved: SavedModel) -> Any:
 def load_predictor(path: PathLike) -> "LinearPredictor | None":
     """Return a saved linear model for predictions alone; None for a network.
 
-    It needs neither JAX nor scikit-learn, which take long to import.
+    Of a pipeline, its last step, where only declared columns come before it: then the
+    rows are features of these columns. None of another pipeline. It needs neither JAX
+    nor scikit-learn, which take long to import.
 
     Raises
     ------
     ModelFileError
         As `load`.
     """
-    saved = read_model(path)
-    if saved.parameters:
+    *before, saved = read_steps(path).values()
+    if saved.parameters or [step.name for step in before] not in ([], [COLUMNS]):
         return None
     if saved.home == "privfeat.preprocessing":
         raise ModelFileError(
@@ -83,7 +88,7 @@ def load_predictor(path: PathLike) -> "LinearPredictor | None":
             "of preprocessing. Use it from Python: privfeat.load(path).transform(X)."
         )
     found = predictor_of(path, saved)
-    read_statement(path, saved.document)
+    read_statement(path, read_document(path))
     return found
 
 

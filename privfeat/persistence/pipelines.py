@@ -1,171 +1,250 @@
-"""Private pipelines on disk: what each step is, and its arrays under its name."""
+"""Pipelines on disk: one model folder, with what each step is and what it learned.
 
-from collections.abc import Callable
+``model.json`` lists the steps in their order; arrays of step 2 are named ``2/...``. So
+a pipeline is written and replaced in one move, as a model is, and is read by the same
+checks. A `PrivatePipeline` has one statement, a ``Pipeline`` of scikit-learn that of
+its one private step. Public steps learn nothing: a file holds their parameters, and
+the names and the number of their columns.
+"""
+
+import json
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from privfeat._encoding import as_strings, decode
 from privfeat._types import SET_BY_PIPELINE
+from privfeat.persistence.model_checks import check_values
 from privfeat.persistence.model_folder import (
     Arrays,
     PathLike,
     damaged,
     read_arrays,
+    read_document,
 )
 from privfeat.persistence.saved_models import (
+    COLUMNS,
     PIPELINE,
     SavedModel,
-    checked_model,
+    checked,
     home_of,
+    read_params,
+    read_statement,
+)
+from privfeat.persistence.written import (
+    Written,
+    is_ours,
+    written_model,
+    written_params,
 )
 
-Parts = tuple[dict[str, Any], Arrays, list[str]]
-# Public steps, and where they are imported from: nothing else is, by a file's word.
-_PUBLIC = {
-    "PublicColumns": "privfeat.preprocessing",
+# Pipelines and public steps, and where they are imported from: nothing else is, by a
+# file's word.
+PIPELINES = {"Pipeline": "sklearn.pipeline", PIPELINE: "privfeat.pipeline"}
+PUBLIC = {
+    COLUMNS: "privfeat.preprocessing",
     "Binarizer": "sklearn.preprocessing",
     "Normalizer": "sklearn.preprocessing",
     "PolynomialFeatures": "sklearn.preprocessing",
 }
 _NAMES, _COUNT = "feature_names_in_", "n_features_in_"
+# What a pipeline has beside its steps for its own work, a folder for example.
+_NOT_WRITTEN = frozenset({"steps", "memory", "verbose", "transform_input"})
+_FIELDS = {"name": str, "estimator": str, "params": dict, "fitted": dict}
 
 
-def is_private(step: Any) -> bool:
-    """Return whether a step that was read has a part in the statement."""
-    return home_of(type(step).__name__) is not None
+def is_pipeline(estimator: Any) -> bool:
+    """Return whether this is a pipeline that may be saved, and no subclass of one."""
+    return _is_of(estimator, PIPELINES)
 
 
-def written_pipeline(
-    pipeline: Any,
-    written_before: Callable[[Any, None], dict[str, Any]],
-    fitted_parts: Callable[[Any], Parts],
-) -> Parts:
-    """Return the fields, arrays and objects of a fitted pipeline.
+def written_pipeline(pipeline: Any) -> Written:
+    """Return what is written of a fitted pipeline.
 
     Raises
     ------
     TypeError
         If a step has no safe written form.
+    ValueError
+        If there is no statement of the whole, and not exactly one of a step.
     """
-    steps, (arrays, objects) = [], _own(pipeline)
-    for name, step in pipeline.steps_:
-        kind = type(step).__name__
-        public = _class_of(kind) is type(step)
-        if not (public or is_private(step)):
-            raise TypeError(
-                f"step {name!r} must be of privfeat or one of {', '.join(_PUBLIC)} to "
-                f"be saved, got {kind}. Make what it makes before the pipeline."
-            )
-        if public:
-            fields, (own, texts) = {"fitted": _counts(step)}, _own(step)
-        else:
-            fields, own, texts = fitted_parts(step)
-        arrays |= {f"{name}/{key}": array for key, array in own.items()}
-        objects += [f"{name}/{key}" for key in texts]
-        params = written_before(step, None)["params"]
-        for key in SET_BY_PIPELINE:  # parts of the budget, which the pipeline has
-            params.pop(key, None)
-        steps.append({"name": name, "estimator": kind, "params": params, **fields})
-    return {"fitted": _counts(pipeline), "steps": steps}, arrays, objects
+    from sklearn.utils.validation import check_is_fitted
+
+    private = type(pipeline).__name__ == PIPELINE
+    if private:
+        check_is_fitted(pipeline)
+    entries: list[dict[str, Any]] = []
+    own = _columns_of(pipeline) if private else Written({"fitted": {}}, {})
+    arrays = dict(own.arrays)
+    for number, (name, step) in enumerate(
+        pipeline.steps_ if private else pipeline.steps
+    ):
+        written = written_model(step) if is_ours(step) else _written_public(name, step)
+        entry = {"name": name, "estimator": type(step).__name__, **written.entry}
+        if private:  # budgets of steps are parts of its own
+            entry.pop("privacy", None)
+            for key in SET_BY_PIPELINE:
+                entry["params"].pop(key, None)
+        entries.append(entry)
+        arrays |= {f"{number}/{key}": array for key, array in written.arrays.items()}
+    stated = [entry["privacy"] for entry in entries if "privacy" in entry]
+    if not private and len(stated) != 1:
+        raise ValueError(
+            "a Pipeline must have one step with a privacy statement to be saved, got "
+            f"{len(stated)}: no statement covers it as a whole. A PrivatePipeline has "
+            "one for all of its steps."
+        )
+    whole = json.loads(pipeline.privacy_.to_json()) if private else stated[0]
+    params = {"params": written_params(pipeline, _NOT_WRITTEN)}
+    entry = {**params, **own.entry, "steps": entries, "privacy": whole}
+    first = pipeline.steps[0][1]
+    reads_tables = type(first).__name__ == COLUMNS
+    table = {"columns": first.columns, "target": None} if reads_tables else None
+    return Written(entry, arrays, table)
+
+
+def read_model(path: PathLike) -> SavedModel:
+    """Return what ``save`` wrote to a folder, of a pipeline its last step.
+
+    Its statement is not read. What ``save`` cannot have written is a ModelFileError.
+    """
+    return list(read_steps(path).values())[-1]
+
+
+def read_steps(path: PathLike) -> dict[str, SavedModel]:
+    """Return the steps of a saved pipeline by their names; else the model alone."""
+    document = read_document(path)
+    arrays = read_arrays(path, document["arrays"])
+    if document["estimator"] not in PIPELINES:
+        if "steps" in document:
+            raise damaged(path, "its steps are not those of a pipeline")
+        return {"": checked(path, document, arrays)}
+    entries, fitted = document.get("steps"), document["fitted"]
+    private = document["estimator"] == PIPELINE
+    arrays.pop(_NAMES if private else "", None)
+    if not entries or not fitted.keys() <= ({_COUNT} if private else set()):
+        raise damaged(path, "its steps are not those of a pipeline")
+    last, found = len(entries) - 1, {}
+    for number, entry in enumerate(entries):
+        prefix = f"{number}/"
+        own = {
+            key.removeprefix(prefix): arrays.pop(key)
+            for key in list(arrays)
+            if key.startswith(prefix)
+        }
+        stated = {"privacy"} if isinstance(entry, dict) and "privacy" in entry else ()
+        if not isinstance(entry, dict) or entry.keys() != {*_FIELDS, *stated}:
+            raise damaged(path, "a step lacks a field, or has one too many")
+        if not all(isinstance(entry[n], kind) for n, kind in _FIELDS.items()):
+            raise damaged(path, "a step has a field of another kind")
+        model = home_of(entry["estimator"]) is not None
+        if not model and entry["estimator"] not in PUBLIC:
+            raise damaged(path, f"a step is of no known class: {entry['estimator']!r}")
+        if bool(stated) != (model and not private):
+            raise damaged(path, "a step has a privacy statement, or lacks its own")
+        names = document["class_names"] if number == last else None
+        made = {"class_names": names, **entry}
+        saved = (checked if model else _checked_public)(path, made, own)
+        found[entry["name"]] = saved
+    if arrays or len(found) <= last:
+        raise damaged(path, "its arrays or names are not those of its steps")
+    return found
 
 
 def made_pipeline(
-    path: PathLike,
-    document: dict[str, Any],
-    made_of: Callable[[PathLike, SavedModel], Any],
+    path: PathLike, document: dict[str, Any], steps: Mapping[str, Any]
 ) -> Any:
-    """Return the fitted pipeline of a document, still without its statement.
+    """Return a pipeline of fitted steps, with its statement, or with that of its step.
 
     Raises
     ------
     ModelFileError
         If ``save`` cannot have written it.
     """
-    made = getattr(import_module(str(home_of(PIPELINE))), PIPELINE)
-    arrays, named = read_arrays(path, document["arrays"]), document.get("steps", [])
-    if not named or not all(map(_is_entry, named)):
-        raise damaged(path, "it holds no steps of a pipeline")
-    fitted: list[tuple[str, Any]] = []
-    given: list[tuple[str, Any]] = []
-    for entry in named:
-        start = f"{entry['name']}/"
-        own = {
-            key.removeprefix(start): arrays.pop(key)
-            for key in list(arrays)
-            if key.startswith(start)
-        }
-        entry |= {"class_names": None}
-        if entry["estimator"] in _PUBLIC:
-            both = [_public_step(path, entry, own) for _ in range(2)]
-        else:
-            saved = checked_model(path, entry, own)
-            both = [made_of(path, saved), made_of(path, saved)]
-        given.append((entry["name"], _forgotten(both[0])))
-        fitted.append((entry["name"], both[1]))
-    if not arrays.keys() <= {_NAMES} or not document["fitted"].keys() <= {_COUNT}:
-        raise damaged(path, "the fitted attributes are not those of a pipeline")
+    whole, private = read_statement(path, document), document["estimator"] == PIPELINE
+    given = {n: _unfitted(step) for n, step in steps.items()} if private else steps
+    made = getattr(
+        import_module(PIPELINES[document["estimator"]]), document["estimator"]
+    )
+    params = read_params(path, document["params"])
     try:
-        params = {key: decode(value) for key, value in document["params"].items()}
-        pipeline = made(given, **params)
-    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-        raise damaged(path, "the parameters do not fit the estimator") from error
-    if pipeline.ledger is not None or pipeline.random_state is not None:
-        raise damaged(path, "it holds a ledger or a seed, which is never written")
-    pipeline.steps_ = fitted
-    for key, value in {**document["fitted"], **arrays}.items():
-        setattr(pipeline, key, value)
-    if hasattr(fitted[-1][1], "classes_"):
-        pipeline.classes_ = fitted[-1][1].classes_
+        pipeline = made(list(given.items()), **params)
+    except (TypeError, ValueError) as error:
+        raise damaged(path, "the parameters do not fit the pipeline") from error
+    parts = [step for step in steps.values() if is_ours(step)]
+    if private:
+        names = read_arrays(path, document["arrays"])
+        pipeline.steps_, pipeline.privacy_ = list(steps.items()), whole
+        for key, value in {**document["fitted"], _NAMES: names.get(_NAMES)}.items():
+            if value is not None:
+                setattr(pipeline, key, value)
+        *_, last = steps.values()
+        if hasattr(last, "classes_"):
+            pipeline.classes_ = last.classes_
+        for step in parts:
+            step.privacy_ = whole
+    else:
+        stated = [entry for entry in document["steps"] if "privacy" in entry]
+        if [read_statement(path, entry) for entry in stated] != [whole]:
+            raise damaged(path, "its statement is not that of its step")
+        parts[0].privacy_ = whole
     return pipeline
 
 
-def _is_entry(entry: Any) -> bool:
-    kinds = {"name": str, "estimator": str, "params": dict, "fitted": dict}
-    return (
-        isinstance(entry, dict)
-        and entry.keys() == kinds.keys()
-        and all(isinstance(entry[key], kind) for key, kind in kinds.items())
-    )
-
-
-def _class_of(kind: str) -> Any:
-    home = _PUBLIC.get(kind)
-    return None if home is None else getattr(import_module(home), kind)
-
-
-def _public_step(path: PathLike, entry: dict[str, Any], arrays: Arrays) -> Any:
+def made_public(path: PathLike, saved: SavedModel) -> Any:
     """Return a public step, fitted as ever: to a row of zeros, or not at all."""
-    counts = entry["fitted"]
-    known = counts.keys() <= {_COUNT} and arrays.keys() <= {_NAMES}
-    if not known or not all(type(n) is int and 0 < n < 2**20 for n in counts.values()):
-        raise damaged(path, "the fitted attributes are not those of a step")
     try:
-        params = {key: decode(value) for key, value in entry["params"].items()}
-        step = _class_of(entry["estimator"])(**params)
-        if entry["estimator"] != "PublicColumns":
-            step.fit(np.zeros((1, counts.get(_COUNT, 1))))
+        step = getattr(import_module(saved.home), saved.name)(**saved.params)
+        if saved.name != COLUMNS:
+            step.fit(np.zeros((1, saved.fitted.get(_COUNT, 1))))
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
-    for key, value in {**counts, **arrays}.items():
+    for key, value in {**saved.fitted, **saved.arrays}.items():
         setattr(step, key, value)
     return step
 
 
-def _forgotten(step: Any) -> Any:
+def _is_of(estimator: Any, homes: Mapping[str, str]) -> bool:
+    name = type(estimator).__name__
+    home = homes.get(name)
+    return home is not None and type(estimator) is getattr(import_module(home), name)
+
+
+def _written_public(name: str, step: Any) -> Written:
+    from sklearn.utils.validation import check_is_fitted
+
+    if not _is_of(step, PUBLIC):
+        raise TypeError(
+            f"step {name!r} must be of privfeat or one of {', '.join(PUBLIC)} to be "
+            f"saved, got {type(step).__name__}. Make what it makes before the pipeline."
+        )
+    check_is_fitted(step)
+    columns = _columns_of(step)
+    return Written({"params": written_params(step), **columns.entry}, columns.arrays)
+
+
+def _columns_of(estimator: Any) -> Written:
+    """Return the number and the names of the columns that it was fitted to."""
+    has = [name for name in (_COUNT, _NAMES) if hasattr(estimator, name)]
+    counts = {_COUNT: int(estimator.n_features_in_)} if _COUNT in has else {}
+    names = {_NAMES: np.asarray(estimator.feature_names_in_)} if _NAMES in has else {}
+    return Written({"fitted": counts}, names)
+
+
+def _checked_public(
+    path: PathLike, entry: dict[str, Any], arrays: Arrays
+) -> SavedModel:
+    kind, fitted = entry["estimator"], dict(entry["fitted"])
+    if not (arrays.keys() <= {_NAMES} and fitted.keys() <= {_COUNT}):
+        raise damaged(path, "the fitted attributes are not those of a step")
+    if not all(type(value) is int and 0 < value < 2**20 for value in fitted.values()):
+        raise damaged(path, "its counts are no whole numbers")
+    check_values(path, None, arrays, {})
+    params = read_params(path, entry["params"])
+    return SavedModel(kind, PUBLIC[kind], entry, arrays, {}, fitted, params)
+
+
+def _unfitted(step: Any) -> Any:
     """Return a step as it was before it was fitted."""
     return type(step)(**step.get_params(deep=False))
-
-
-def _own(estimator: Any) -> tuple[Arrays, list[str]]:
-    if not hasattr(estimator, _NAMES):
-        return {}, []
-    return {_NAMES: as_strings(_NAMES, np.asarray(getattr(estimator, _NAMES)))}, [
-        _NAMES
-    ]
-
-
-def _counts(estimator: Any) -> dict[str, int]:
-    found = getattr(estimator, _COUNT, None)
-    return {} if found is None else {_COUNT: int(found)}

@@ -4,6 +4,7 @@ Nothing here imports JAX or scikit-learn, so that statements and predictions com
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +22,16 @@ from privfeat.persistence.model_folder import (
     ModelFileError,
     PathLike,
     damaged,
-    read_arrays,
-    read_document,
 )
-from privfeat.persistence.steps import STEPS, check_step, fitted_of_step
+from privfeat.persistence.preprocessing import STEPS, check_step, fitted_of_step
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
     from privfeat.estimation.predictor import LinearPredictor
 
 PIPELINE = "PrivatePipeline"
+# A step whose declaration says how rows of a table are read.
+COLUMNS = "PublicColumns"
 HOMES = {
     "privfeat.linear": (
         "DPFC",
@@ -123,26 +124,13 @@ class SavedModel:
         return self.name not in _REGRESSORS
 
 
-def read_model(path: PathLike) -> SavedModel:
-    """Return what ``save`` wrote to a folder; its statement is not read.
+def checked(path: PathLike, document: dict[str, Any], arrays: Arrays) -> SavedModel:
+    """Return one model, of a document and of arrays that are its own.
 
     What ``save`` cannot have written is a ModelFileError, as for `persistence.load`.
     """
-    document = read_document(path)
-    if document["estimator"] == PIPELINE:
-        raise ModelFileError(
-            f"{str(path)!r} must hold one estimator, got a {PIPELINE}. Use it from "
-            "Python: privfeat.load(path).predict(X)."
-        )
-    return checked_model(path, document, read_arrays(path, document["arrays"]))
-
-
-def checked_model(
-    path: PathLike, document: dict[str, Any], arrays: Arrays
-) -> SavedModel:
-    """Return an estimator that was written as such, or as a step of a pipeline."""
-    name, home = document["estimator"], home_of(str(document["estimator"]))
-    if home is None or name == PIPELINE or "steps" in document:
+    name, home = document["estimator"], home_of(document["estimator"])
+    if home is None or name == PIPELINE:
         raise ModelFileError(
             f"{str(path)!r} holds an estimator {name!r} that is not one of "
             f"{known_names()}."
@@ -170,8 +158,18 @@ def checked_model(
             fitted["multilabel_"] = bool(fitted.get("multilabel_", 0))
         check_shapes(path, arrays, fitted)
     check_values(path, document["class_names"], arrays, parameters)
+    params = read_params(path, document["params"])
+    for key, then in (
+        _BEFORE.get(name, _USERS_BEFORE).items() if home == "privfeat.linear" else ()
+    ):
+        params.setdefault(key, then)
+    return SavedModel(name, home, document, arrays, parameters, fitted, params)
+
+
+def read_params(path: PathLike, written: dict[str, Any]) -> dict[str, Any]:
+    """Return constructor parameters, none of which stays at home."""
     try:
-        params = {key: decode(value) for key, value in document["params"].items()}
+        params = {key: decode(value) for key, value in written.items()}
     except (
         ArithmeticError,
         AttributeError,
@@ -181,14 +179,10 @@ def checked_model(
         ValueError,
     ) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
-    for key, then in (
-        _BEFORE.get(name, _USERS_BEFORE).items() if home == "privfeat.linear" else ()
-    ):
-        params.setdefault(key, then)
     planted = [key for key in STAYS_AT_HOME if params.get(key) is not None]
     if planted:
         raise damaged(path, f"it holds {planted[0]}, which is never written")
-    return SavedModel(name, home, document, arrays, parameters, fitted, params)
+    return params
 
 
 def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
@@ -200,38 +194,48 @@ def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
         If one of these is missing, or is none that a fit takes, or there are others
         than those of the estimator.
     """
+    if not saved.params.keys() <= set(PARAMETERS[saved.name].split()):
+        raise damaged(path, "the parameters do not fit the estimator")
+    try:
+        return as_predictor(saved.name, saved.params, saved.arrays, saved.fitted)
+    except (TypeError, ValueError, KeyError) as error:
+        raise damaged(path, "the parameters do not fit the estimator") from error
+
+
+def as_predictor(
+    name: str, params: Mapping[str, Any], arrays: Arrays, fitted: Mapping[str, Any]
+) -> "LinearPredictor":
+    """Return a linear model for predictions, of all that these depend on.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If a parameter is missing, or none that a fit takes.
+    """
     from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
     from privfeat.estimation.probabilities import loss_of_scores
 
-    params, arrays = saved.params, saved.arrays
-    if not params.keys() <= set(PARAMETERS[saved.name].split()):
-        raise damaged(path, "the parameters do not fit the estimator")
-    multilabel = saved.fitted.get("multilabel_", False)
-    try:
-        # two have no parameter of this name
-        default = "softmax" if saved.name == "DPNearestMean" else "squared"
-        loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
-        weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
-        low, high = params.get("target_bounds") or DEFAULT_BOUNDS
-        return LinearPredictor(
-            name=saved.name,
-            coef=arrays["coef_"],
-            intercept=arrays["intercept_"],
-            center=arrays["center_"],
-            row_scaling=check_choice(
-                "row_scaling", params["row_scaling"], ROW_SCALINGS
-            ),
-            classes=arrays.get("classes_"),
-            multilabel=multilabel,
-            loss=loss_of_scores(loss, multilabel=multilabel),
-            negative_weight=weight if params.get("class_gram") else None,
-            bounds=(
-                check_real("target_bounds", low, low=-1e100),
-                check_real("target_bounds", high, low=-1e100),
-            ),
-        )
-    except (TypeError, ValueError, KeyError) as error:
-        raise damaged(path, "the parameters do not fit the estimator") from error
+    multilabel = fitted.get("multilabel_", False)
+    # two have no parameter of this name
+    default = "softmax" if name == "DPNearestMean" else "squared"
+    loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
+    weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
+    low, high = params.get("target_bounds") or DEFAULT_BOUNDS
+    return LinearPredictor(
+        name=name,
+        coef=arrays["coef_"],
+        intercept=arrays["intercept_"],
+        center=arrays["center_"],
+        row_scaling=check_choice("row_scaling", params["row_scaling"], ROW_SCALINGS),
+        classes=arrays.get("classes_"),
+        multilabel=multilabel,
+        loss=loss_of_scores(loss, multilabel=multilabel),
+        negative_weight=weight if params.get("class_gram") else None,
+        bounds=(
+            check_real("target_bounds", low, low=-1e100),
+            check_real("target_bounds", high, low=-1e100),
+        ),
+    )
 
 
 def read_statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatement":
@@ -252,7 +256,7 @@ def fitted_of(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return fitted_of_step(name) if name in STEPS else FITTED[str(home_of(name))]
 
 
-def home_of(name: str) -> str | None:
+def home_of(name: Any) -> str | None:
     """Return the package of the estimator of this name, or None."""
     return next((home for home, names in HOMES.items() if name in names), None)
 

@@ -1,32 +1,22 @@
 """From a fitted estimator to the files of its folder."""
 
-import json
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from privfeat._encoding import as_strings, encode
-from privfeat._types import STAYS_AT_HOME
+from privfeat._encoding import as_strings
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
 from privfeat.persistence.model_checks import as_table
-from privfeat.persistence.model_folder import (
-    DOCUMENT,
-    Arrays,
-    PathLike,
-    write_model,
-)
-from privfeat.persistence.pipelines import written_pipeline
-from privfeat.persistence.saved_models import (
-    OPTIONAL,
-    PARAMETER,
-    PIPELINE,
-    fitted_of,
-    home_of,
-    known_names,
+from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
+from privfeat.persistence.pipelines import is_pipeline, written_pipeline
+from privfeat.persistence.saved_models import known_names
+from privfeat.persistence.written import (
+    Written,
+    as_text,
+    is_ours,
+    written_model,
+    written_params,
 )
 
 
@@ -39,13 +29,14 @@ def save(
     features: Mapping[str, Any] | None = None,
     table: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a fitted estimator to the folder ``path``.
+    """Write a fitted estimator, or a pipeline, to the folder ``path``.
 
     Parameters
     ----------
-    estimator : an estimator of privfeat
-        Fitted; not a subclass. Of a `PrivatePipeline` the steps are of privfeat, or
-        ``Binarizer``, ``Normalizer`` or ``PolynomialFeatures``.
+    estimator : an estimator of privfeat, or Pipeline
+        Fitted; not a subclass. Steps of a `PrivatePipeline`, or of a ``Pipeline`` of
+        scikit-learn with one statement, are of privfeat, or ``Binarizer``,
+        ``Normalizer`` or ``PolynomialFeatures``.
     path : str or path-like
         The folder; made if it is not there. A reader finds the earlier model or this
         one, never a part of either.
@@ -60,7 +51,8 @@ def save(
     table : mapping, optional
         What is publicly known of the table whose columns became the features:
         ``"columns"``, of `privfeat.preprocessing.PublicColumns`, and ``"target"``, the
-        name of the column of the classes, or None. With it ``privfeat predict`` reads
+        name of the column of the classes, or None. A pipeline that begins with
+        `PublicColumns` says it by itself. With it ``privfeat predict`` reads
         a table, and so does Python::
 
             made = load_table("model")["columns"].items()
@@ -70,10 +62,11 @@ def save(
     Raises
     ------
     TypeError
-        If ``estimator`` is of another class, or holds a parameter that has no safe
-        written form.
+        If ``estimator``, or a step, is of another class, or holds a parameter that has
+        no safe written form.
     ValueError
-        If the number of ``class_names`` is not that of the classes, or one is no UTF-8.
+        If the number of ``class_names`` is not that of the classes, one is no UTF-8, or
+        not exactly one step of a pipeline has a statement.
     FileExistsError
         If ``path`` is a file, or holds a model and ``overwrite`` is False.
     sklearn.exceptions.NotFittedError
@@ -90,15 +83,13 @@ def save(
     --------
     >>> save(clf, "model")  # doctest: +SKIP
     """
-    from sklearn.utils.validation import check_is_fitted
-
-    name = type(estimator).__name__
-    if not is_ours(estimator):
+    pipeline = is_pipeline(estimator)
+    if not (pipeline or is_ours(estimator)):
         raise TypeError(
-            f"estimator must be one of {known_names()}, got {name}. Pickle another "
-            "class."
+            f"estimator must be one of {known_names()}, or a Pipeline of steps of "
+            f"privfeat, got {type(estimator).__name__}. Pickle another class."
         )
-    check_is_fitted(estimator)
+    written: Written = (written_pipeline if pipeline else written_model)(estimator)
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(
             f"class_names must have {len(estimator.classes_)} entries, "
@@ -112,34 +103,15 @@ def save(
             f"path must not hold a model, got {str(path)!r}. Pass overwrite=True to "
             "replace it."
         )
-
-    document, arrays, objects = (
-        written_pipeline(estimator, written_before, fitted_parts)
-        if name == PIPELINE
-        else fitted_parts(estimator)
-    )
-    document |= {
+    document = {
         "privfeat_version": __version__,
-        "estimator": name,
-        **written_before(estimator, class_names, features, table),
-        "privacy": json.loads(estimator.privacy_.to_json()),
+        "estimator": type(estimator).__name__,
+        **written.entry,
+        **_named(class_names, features, table or written.table),
     }
+    objects = [n for n, array in written.arrays.items() if array.dtype.hasobject]
+    arrays = written.arrays | {n: as_strings(n, written.arrays[n]) for n in objects}
     write_model(folder, document, arrays, objects)
-
-
-def fitted_parts(estimator: Any) -> tuple[dict[str, Any], Arrays, list[str]]:
-    """Return the fitted numbers of an estimator, its arrays, and those of objects."""
-    array_names, count_names = (
-        [n for n in names if n not in OPTIONAL or hasattr(estimator, n)]
-        for names in fitted_of(type(estimator).__name__)
-    )
-    arrays = {n: np.asarray(getattr(estimator, n)) for n in array_names}
-    objects = [n for n in array_names if arrays[n].dtype.hasobject]
-    arrays |= {n: as_strings(n, arrays[n]) for n in objects}
-    for leaf, array in getattr(estimator, "parameters_", {}).items():
-        arrays[PARAMETER + leaf] = array
-    counts = {n: int(getattr(estimator, n)) for n in count_names}
-    return {"fitted": counts}, arrays, objects
 
 
 def written_before(
@@ -157,32 +129,22 @@ def written_before(
     TypeError, ValueError
         As for `save`.
     """
-    params = estimator.get_params(deep=False)
-    params |= {name: None for name in STAYS_AT_HOME if name in params}
-    params.pop("steps", None)  # of a pipeline: each is written by itself
-    if hasattr(params.get("prior"), "coef_"):
-        from privfeat.linear.parameters.prior import as_array
-
-        params["prior"] = as_array(params["prior"], estimator)
-    names = None if class_names is None else [str(name) for name in class_names]
-    written = {
-        "params": {key: encode(key, value) for key, value in params.items()},
-        "class_names": names,
-        **({"features": made} if (made := made_by(features or {})) else {}),
-        **({} if table is None else {"table": as_table(table)}),
+    return {
+        "params": written_params(estimator),
+        **_named(class_names, features, table),
     }
-    try:
-        json.dumps(written, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            "names of classes and parameters must be text in UTF-8, got one that is "
-            "not. Rename it: classes are named after folders."
-        ) from None
-    return written
 
 
-def is_ours(estimator: Any) -> bool:
-    """Return whether this is an estimator of privfeat, and no subclass of one."""
-    name = type(estimator).__name__
-    home = home_of(name)
-    return home is not None and type(estimator) is getattr(import_module(home), name)
+def _named(
+    class_names: Sequence[str] | None,
+    features: Mapping[str, Any] | None,
+    table: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    names = None if class_names is None else [str(name) for name in class_names]
+    return as_text(
+        {
+            "class_names": names,
+            **({"features": made} if (made := made_by(features or {})) else {}),
+            **({} if table is None else {"table": as_table(table)}),
+        }
+    )

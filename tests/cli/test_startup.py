@@ -9,7 +9,8 @@ import pytest
 
 import privfeat
 from privfeat import open_features, persistence
-from privfeat.persistence.saved_models import HOMES, read_model
+from privfeat.persistence.pipelines import read_model
+from privfeat.persistence.saved_models import HOMES
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 MODELS = {

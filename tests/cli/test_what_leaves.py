@@ -7,8 +7,15 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from privfeat import DPLeastSquares, PrivacyLedger, open_features
+from privfeat import (
+    DPLeastSquares,
+    PrivacyLedger,
+    PublicColumns,
+    open_features,
+    save,
+)
 from privfeat._types import STAYS_AT_HOME
 from privfeat.cli import build_parser
 from privfeat.core.ledger.stores.chained_log import MARK_BYTES
@@ -73,7 +80,18 @@ def check_model(folder):
     assert not unlisted("statement", paths_of(document["privacy"]))
     (arrays,) = folder.glob("*.npz")
     with np.load(arrays) as file:
-        assert not unlisted("arrays", file.files)
+        names = {re.sub(r"^\d+/", "STEP/", name) for name in file.files}
+        assert not unlisted("arrays", names)
+        of_steps = {name.removeprefix("STEP/") for name in names}
+        assert not unlisted("arrays", of_steps)
+
+
+def test_pipelines_hold_what_is_listed(tmp_path):
+    columns = PublicColumns({"age": {"kind": "numeric", "bounds": [0, 9]}})
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    clf = DPLeastSquares(epsilon=9, classes=[0, 1])
+    save(make_pipeline(columns, clf).fit(X, y), tmp_path / "model")
+    check_model(tmp_path / "model")
 
 
 def test_table_says_of_each_part_who_may_see_it():
@@ -115,7 +133,11 @@ def test_model_folder_and_predictions_hold_what_is_listed(
     check_model(Path(model))
     table = tmp_path / "predictions.csv"
     assert (
-        run("predict", "--model", model, "--features", features, "--out", table)[0] == 0
+        run(
+            *("predict", "--model", model, "--features", features, "--out", table),
+            "--proba",
+        )[0]
+        == 0
     )
     header = table.read_text().splitlines()[0].split(",")
     assert not unlisted("predictions.csv", header)
@@ -124,7 +146,7 @@ def test_model_folder_and_predictions_hold_what_is_listed(
 @pytest.mark.slow
 def test_folders_of_a_network_hold_what_is_listed(tmp_path):
     pytest.importorskip("flax")
-    from privfeat import DPSGDClassifier, PrivacyLedger, save
+    from privfeat import DPSGDClassifier
 
     X, y = make_split(60, 0)
     ledger = PrivacyLedger(tmp_path / "x", dataset="x", epsilon=5.0, delta=1e-5)

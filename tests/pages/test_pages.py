@@ -37,6 +37,7 @@ NEEDED |= {"start/networks": "flax", "start/images": "kymatio"}
 APART = {"signed-report"}
 BUILT_ON_START = {"tables", "text"}
 WITH_CODE = [n for n, page in PAGES.items() if n not in APART and blocks_of(page)]
+NEEDED["deploying"] = "onnxruntime"
 # Other documents, whose links are checked as well. The build of the site checks those
 # of its home page, some of which lead to pages that the build makes.
 DOCUMENTS = [

@@ -95,6 +95,11 @@ def load_tested(args: Namespace) -> Any:
     from privfeat import persistence
 
     model = persistence.load(args.saved)
+    if hasattr(model, "steps"):
+        raise CommandError(
+            "--model must be one estimator to be tested, got a pipeline. Name its last "
+            "step: --estimator."
+        )
     if not has_one_label(model):
         raise CommandError("--model is for classifiers with one label a record.")
     return model

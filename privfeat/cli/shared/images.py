@@ -104,6 +104,21 @@ def public_records(args: Namespace) -> tuple[int, tuple[Any, ...]]:
     return len(names), (X, y, *test[:2])
 
 
+def images_of(option: str, folder: str, shape: tuple[int, ...]) -> Any:
+    """Return all images below a folder, in the order of their names, without labels.
+
+    They are read when they are asked for, as a saved network takes them.
+    """
+    from privfeat.data.images import FolderImages
+    from privfeat.data.pixels import list_images
+
+    size, mode = _square(option, shape)
+    names, _ = list_images(folder)
+    if not names:
+        raise CommandError(f"{option} must hold images, got none in {folder!r}.")
+    return FolderImages(folder, names, size, mode)
+
+
 def labelled_images(
     option: str, folder: str, model: str | Path, network: Any
 ) -> tuple[Any, Any]:
@@ -111,16 +126,20 @@ def labelled_images(
     from privfeat.networks.images.records import read_folder
     from privfeat.persistence import load_class_names
 
-    shape = network.input_shape_
-    if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
-        raise CommandError(f"{option} is for networks of square images, got {shape}.")
+    size, mode = _square(option, network.input_shape_)
     if not Path(folder).is_dir():
         raise CommandError(f"{option} must be a folder of images, got {folder!r}.")
-    mode = "L" if shape[2] == 1 else "RGB"
-    X, y, names, _ = read_folder(folder, size=shape[0], mode=mode)
+    X, y, names, _ = read_folder(folder, size=size, mode=mode)
     if load_class_names(model) not in (None, names):
         raise CommandError(f"{folder} must have the classes of {model}.")
     return X, y
+
+
+def _square(option: str, shape: tuple[int, ...]) -> tuple[int, str]:
+    """Return the side of the images of a network, and their mode."""
+    if len(shape) != 3 or shape[0] != shape[1] or shape[2] not in (1, 3):
+        raise CommandError(f"{option} is for networks of square images, got {shape}.")
+    return shape[0], "L" if shape[2] == 1 else "RGB"
 
 
 def check_apart(option: str, public: str, private: Path) -> None:

@@ -235,6 +235,17 @@ def declared_of(model: str, users: str | None = None) -> Declared | None:
     return Declared(table["columns"], table["target"], users, strict=False)
 
 
+def column_of(path: str, option: str, name: str) -> list[Any]:
+    """Return the values of one column of a table, as they stand."""
+    from privfeat.data.tables import read_schema, read_table
+
+    if name not in read_schema(path):
+        raise CommandError(
+            f"{option} must be a column of {path}, got {name!r}. Name one that it has."
+        )
+    return [v for part in read_table(path, [name]) for v in part[name].tolist()]
+
+
 def add_columns(parser: ArgumentParser, *, users: bool = True) -> None:
     """Add ``--columns``, ``--target`` and, unless told otherwise, ``--users``."""
     add = parser.add_argument_group("tables").add_argument

@@ -24,6 +24,11 @@ def tested_records(
         X, y = images.labelled_images("--test", args.test, args.model, estimator)
         return X, y, None
     declared = tables.declared_of(args.model, getattr(args, "users", None))
+    if declared is not None and declared.target is None:
+        raise CommandError(
+            f"{args.model} does not know the column of the classes. Save the model "
+            "with table={'columns': ..., 'target': ...}, or measure it in Python."
+        )
     if public:
         rows = files.open_public(args, "test", made, None, declared, one_label=True)
     else:

@@ -1,0 +1,121 @@
+"""What a fitted model is made of, for files of other formats, and what is said."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from privfeat._version import __version__
+from privfeat.estimation.predictor import LinearPredictor
+from privfeat.persistence import is_ours
+from privfeat.persistence.pipelines import is_pipeline, written_pipeline
+from privfeat.persistence.saved_models import as_predictor
+from privfeat.persistence.written import written_model
+from privfeat.recalibration import TemperatureScaling
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model taken apart.
+
+    Attributes
+    ----------
+    steps : tuple of transformers
+        Those of a pipeline, in their order.
+    model : fitted estimator
+        The last step.
+    temperature : float
+        By which log probabilities are divided; 1 without `TemperatureScaling`.
+    statements : dict of str to dict
+        The privacy statements by what they are of, as JSON has them.
+    """
+
+    steps: tuple[Any, ...]
+    model: Any
+    temperature: float
+    statements: dict[str, Any]
+
+    @property
+    def names(self) -> list[str]:
+        """The classes of all parts, in the order in which they are applied."""
+        scaled = ["TemperatureScaling"] if self.temperature != 1.0 else []
+        return [type(part).__name__ for part in (*self.steps, self.model)] + scaled
+
+    def metadata(self, class_names: Sequence[str] | None) -> dict[str, str]:
+        """Return what stands beside the numbers of a model that leaves.
+
+        The statements, the classes of the parts, the version, and names of classes: no
+        parameter, none of which the numbers need.
+
+        Raises
+        ------
+        ValueError
+            If ``class_names`` are not one for each class.
+        """
+        found = {
+            "privfeat_version": __version__,
+            "estimator": ", ".join(self.names),
+            **{name: json.dumps(said) for name, said in self.statements.items()},
+        }
+        if class_names is not None:
+            n_classes = len(getattr(self.model, "classes_", ()))
+            if len(class_names) != n_classes:
+                raise ValueError(
+                    f"class_names must have {n_classes} entries, got "
+                    f"{len(class_names)}."
+                )
+            found["class_names"] = json.dumps([str(name) for name in class_names])
+        return found
+
+
+def predictor_of(fitted: Any) -> LinearPredictor:
+    """Return a fitted linear estimator as the numbers that predictions need."""
+    arrays = {
+        name: np.asarray(getattr(fitted, name))
+        for name in ("coef_", "intercept_", "center_", "classes_")
+        if hasattr(fitted, name)
+    }
+    counts = {"multilabel_": getattr(fitted, "multilabel_", False)}
+    return as_predictor(type(fitted).__name__, fitted.get_params(), arrays, counts)
+
+
+def parts_of(model: Any) -> Parts:
+    """Return the parts of a fitted model of privfeat.
+
+    Raises
+    ------
+    TypeError
+        If it is of another class, or a step of it is.
+    ValueError
+        If a pipeline has no statement as a whole.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    """
+    if type(model) is TemperatureScaling:
+        check_is_fitted(model, "temperature_")
+        inner = parts_of(model.estimator)
+        if inner.temperature != 1.0:
+            raise TypeError("a model must be scaled once to be exported, got twice.")
+        told = dict(inner.statements)
+        if (statement := getattr(model, "privacy_", None)) is not None:
+            told["privacy_of_temperature"] = json.loads(statement.to_json())
+        return Parts(inner.steps, inner.model, float(model.temperature_), told)
+    if is_pipeline(model):
+        named = getattr(model, "steps_", model.steps)  # those that are fitted
+        *steps, last = (step for _, step in named)
+        if not is_ours(last):
+            raise TypeError(
+                "the last step of a pipeline must be an estimator of privfeat to be "
+                f"exported, got {type(last).__name__}."
+            )
+        told = {"privacy": written_pipeline(model).entry["privacy"]}
+        return Parts(tuple(steps), last, 1.0, told)
+    if not is_ours(model):
+        raise TypeError(
+            "model must be a fitted estimator of privfeat, a Pipeline of its steps, or "
+            f"TemperatureScaling of one, to be exported, got {type(model).__name__}."
+        )
+    return Parts((), model, 1.0, {"privacy": written_model(model).entry["privacy"]})

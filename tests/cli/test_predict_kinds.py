@@ -1,0 +1,163 @@
+"""`privfeat predict` with probabilities, names, and each kind of saved model."""
+
+import csv
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from privfeat import (
+    DPFC,
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    PublicColumns,
+    load,
+    open_features,
+    save,
+)
+from tests.cli.tiny import CLASS_NAMES, make_split, train_on
+
+COLUMNS = {f"x{i}": {"kind": "numeric", "bounds": [-2, 2]} for i in range(5)}
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "p.csv"
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    """Return the folder of a pipeline, beside a table of its columns."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    X, y = make_split(60, 0)
+    fitted = make_pipeline(PublicColumns(COLUMNS), DPFC(epsilon=9, classes=range(4)))
+    save(fitted.fit(X, y), folder / "model")
+    columns = {f"x{i}": column for i, column in enumerate(X.T)}
+    names = np.array([f"p{i}" for i in range(60)])
+    np.savez(folder / "rows.npz", **columns, who=names)
+    return folder
+
+
+def test_predict_adds_the_probability_of_each_class(run, features, model, out):
+    words = ("--features", features, "--out", out, "--proba")
+    assert run("predict", "--model", model, *words)[0] == 0
+    header, *rows = read(out)
+    assert header == ["row", "class", "name", *(f"proba_{n}" for n in CLASS_NAMES)]
+    found = np.array([row[3:] for row in rows], float)
+    X = open_features(features)["test"].X
+    np.testing.assert_array_equal(found, load(model).predict_proba(X))
+
+
+def test_predict_adds_the_probability_of_each_label(run, features, tmp_path, out):
+    X, y = make_split(60, 0)
+    several = np.eye(3, dtype=int)[y]
+    clf = DPLeastSquares(epsilon=9, classes=["a", "b", "c"]).fit(X, several)
+    save(clf, tmp_path / "model")
+    words = ("--features", features, "--out", out, "--proba")
+    assert run("predict", "--model", tmp_path / "model", *words)[0] == 0
+    header, first, *_ = read(out)
+    assert header == ["row", "a", "b", "c", "proba_a", "proba_b", "proba_c"]
+    np.testing.assert_array_equal(
+        np.array(first[4:], float),
+        clf.predict_proba(open_features(features)["test"].X[:1])[0],
+    )
+
+
+def test_predict_refuses_probabilities_of_a_regressor(fails, features, tmp_path, out):
+    X, _ = make_split(60, 0)
+    number = DPLeastSquaresRegressor(epsilon=9, target_bounds=(-1, 2)).fit(X, X[:, 0])
+    save(number, tmp_path / "model")
+    words = ("--features", features, "--out", out, "--proba")
+    message = fails("predict", "--model", tmp_path / "model", *words)
+    assert "--proba is for classifiers" in message
+    assert not out.exists()
+
+
+def test_predict_takes_a_table_for_a_pipeline(run, pipeline, out):
+    words = ("--features", pipeline / "rows.npz", "--out", out, "--id", "who")
+    status, printed, _ = run("predict", "--model", pipeline / "model", *words)
+    assert status == 0
+    assert "It says whose each is (who): keep it with the data." in printed
+    header, *rows = read(out)
+    assert header == ["row", "who", "class"]
+    assert [row[1] for row in rows] == [f"p{i}" for i in range(60)]
+    expected = load(pipeline / "model").predict(make_split(60, 0)[0])
+    assert [int(row[2]) for row in rows] == expected.tolist()
+
+
+def test_predict_takes_a_table_for_a_pipeline_of_more_steps(
+    run, pipeline, tmp_path, out
+):
+    X, y = make_split(60, 0)
+    clf = DPFC(epsilon=9, classes=range(4))
+    steps = (PublicColumns(COLUMNS), PublicColumns(COLUMNS), clf)
+    fitted = make_pipeline(*steps).fit(X, y)
+    save(fitted, tmp_path / "model")
+    words = ("--features", pipeline / "rows.npz", "--out", out)
+    assert run("predict", "--model", tmp_path / "model", *words)[0] == 0
+    assert [int(row[1]) for row in read(out)[1:]] == fitted.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--id", "who"), "--id is for models of a table"),
+        (("--names",), "--names is for folders of images"),
+    ],
+)
+def test_predict_refuses_names_that_a_feature_file_has_not(
+    fails, features, model, out, words, message
+):
+    rest = ("--features", features, "--out", out)
+    assert message in fails("predict", "--model", model, *rest, *words)
+
+
+def test_predict_refuses_a_column_that_is_not_there(fails, pipeline, out):
+    words = ("--features", pipeline / "rows.npz", "--out", out, "--id", "other")
+    message = fails("predict", "--model", pipeline / "model", *words)
+    assert "--id must be a column of" in message
+
+
+def test_evaluate_refuses_a_pipeline_that_knows_no_target(fails, pipeline):
+    table = pipeline / "rows.npz"
+    message = fails("evaluate", "--model", pipeline / "model", "--test", table)
+    assert "does not know the column of the classes" in message
+
+
+def test_report_of_a_pipeline_is_that_of_a_table(run, pipeline, tmp_path):
+    pytest.importorskip("jinja2", reason="pip install 'privfeat[report]'")
+    page = tmp_path / "page.html"
+    assert run("report", pipeline / "model", "--out", page)[0] == 0
+    assert "x4" in page.read_text(encoding="utf-8")
+
+
+def test_sanity_refuses_a_pipeline(fails, pipeline):
+    message = fails("sanity", "--model", pipeline / "model")
+    assert "got a pipeline" in message
+
+
+@pytest.mark.slow
+def test_predict_takes_a_folder_for_a_network_of_images(run, fails, tmp_path, out):
+    pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
+    from PIL import Image
+
+    draw = np.random.default_rng(0)
+    for name in ("a/0", "a/1", "b/0", "b/1"):
+        path = tmp_path / "images" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = draw.integers(0, 255, (8, 8, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(path)
+    folder = tmp_path / "images"
+    assert train_on(folder, "--set", "expected_batch_size=2", "--quiet") == 0
+    words = ("--features", folder, "--out", out, "--proba", "--names")
+    assert run("predict", "--model", folder / "model", *words)[0] == 0
+    header, *rows = read(out)
+    assert header == ["row", "file", "class", "name", "proba_a", "proba_b"]
+    assert [row[1] for row in rows] == ["a/0.png", "a/1.png", "b/0.png", "b/1.png"]
+    message = fails(*("predict", "--model", folder / "model", "--id", "who", *words))
+    assert "--id is for tables" in message
