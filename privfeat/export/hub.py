@@ -119,12 +119,12 @@ def push_to_hub(
         raise ValueError(f"card must not be empty, got {str(card)!r}.")
     files = {"README.md": text, **files_of(Path(folder))}
     upload = Upload(repo_id, private, files, load_statement(folder))
-    if not upload.statement.private:
+    stated = upload.statement
+    if not stated.private:
         warn(
             "a model that leaves should have a finite epsilon and no random_state, got "
-            f"epsilon={upload.statement.epsilon!r}, "
-            f"seeded={upload.statement.seeded!r}. "
-            "Push it only if its records are public."
+            f"epsilon={stated.epsilon!r}, seeded={stated.seeded!r}. Push it only if "
+            "its records are public."
         )
     if dry_run:
         return upload

@@ -147,17 +147,18 @@ def test_predict_takes_a_folder_for_a_network_of_images(run, fails, tmp_path, ou
     from PIL import Image
 
     draw = np.random.default_rng(0)
-    for name in ("a/0", "a/1", "b/0", "b/1"):
-        path = tmp_path / "images" / f"{name}.png"
+    places = [f"{name}/{i:02}.png" for name in "ab" for i in range(8)]
+    for name in places:
+        path = tmp_path / "images" / "train" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pixels = draw.integers(0, 255, (8, 8, 3)).astype(np.uint8)
         Image.fromarray(pixels).save(path)
     folder = tmp_path / "images"
-    assert train_on(folder, "--set", "expected_batch_size=2", "--quiet") == 0
-    words = ("--features", folder, "--out", out, "--proba", "--names")
+    assert train_on(folder, "--quiet") == 0
+    words = ("--features", folder / "train", "--out", out, "--proba", "--names")
     assert run("predict", "--model", folder / "model", *words)[0] == 0
     header, *rows = read(out)
     assert header == ["row", "file", "class", "name", "proba_a", "proba_b"]
-    assert [row[1] for row in rows] == ["a/0.png", "a/1.png", "b/0.png", "b/1.png"]
+    assert [row[1] for row in rows] == places
     message = fails(*("predict", "--model", folder / "model", "--id", "who", *words))
     assert "--id is for tables" in message
