@@ -112,13 +112,12 @@ def through_public_steps(
     rows: Any, y: Any, steps: Sequence[Step]
 ) -> tuple[Any, Sequence[Step]]:
     """Return what the first public steps make of records, and the steps after them."""
-    for place, step in enumerate(steps):
-        if step.private:
-            return numbers_of(rows), steps[place:]
+    first = next(place for place, step in enumerate(steps) if step.private)
+    for step in steps[:first]:
         if not step.declared:  # learns nothing; checks the columns
             without_data_of_others(step, step.estimator.fit, rows)
         rows = by_record(step, rows)
-    raise ValueError("steps must hold a private estimator.")
+    return numbers_of(rows), steps[first:]
 
 
 def numbers_of(rows: Any) -> Any:

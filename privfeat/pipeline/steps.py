@@ -26,10 +26,9 @@ _STATELESS = {
 }
 _ONCE_FITTED = {
     "sklearn.preprocessing": {
-        *_STATELESS["sklearn.preprocessing"],
+        *("OneHotEncoder", "OrdinalEncoder"),
         *("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"),
     },
-    "sklearn.feature_extraction": _STATELESS["sklearn.feature_extraction"],
     "sklearn.impute": {"SimpleImputer"},
 }
 _CATEGORIES = (
@@ -177,9 +176,10 @@ def fitted_steps(named: Sequence[tuple[str, Any]]) -> list[Step]:
 
 
 def _is_record_wise(step: Any) -> bool:
-    if isinstance(step, FrozenEstimator):
-        return _among(step.estimator, _ONCE_FITTED)
-    return type(step) is PublicColumns or _among(step, _STATELESS)
+    if type(step) is PublicColumns:
+        return True
+    inner = step.estimator if isinstance(step, FrozenEstimator) else step
+    return _is_stateless(inner) or _among(inner, _ONCE_FITTED)
 
 
 def _is_private(given: Any) -> bool:
@@ -197,6 +197,9 @@ def _is_stateless(given: Any) -> bool:
         func = given.func
         plain = isinstance(func, np.ufunc) and func.signature is None
         return func is None or (plain and func.nin == 1 and not given.kw_args)
+    if kind == "HashingVectorizer":  # functions of a user might remember texts
+        given_functions = given.analyzer, given.tokenizer, given.preprocessor
+        return not any(map(callable, given_functions))
     if kind.endswith("Encoder"):
         listed = not isinstance(given.categories, str)
         return listed and given.min_frequency is None and given.max_categories is None

@@ -2,13 +2,20 @@
 
 import math
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfeat import (
@@ -25,6 +32,7 @@ from privfeat import (
     PrivatePipeline,
     PublicColumns,
 )
+from privfeat.data import LazyFeatures
 from tests.linear.conftest import passes
 
 
@@ -229,6 +237,37 @@ def test_a_grid_search_in_other_folds_is_refused_with_a_ledger(tmp_path, data):
     with pytest.raises(Exception, match="HashKFold"):
         search.fit(*data)
     assert ledger.history == []
+
+
+def test_texts_are_hashed_and_stay_sparse():
+    texts = ["good fine good", "bad awful bad"] * 300
+    steps = [
+        ("words", HashingVectorizer(n_features=2**6)),
+        ("clf", DPLeastSquares(classes=[0, 1], center=False)),
+    ]
+    model = PrivatePipeline(steps, epsilon=8.0).fit(texts, [1, 0] * 300)
+    assert model.predict(texts[:2]).tolist() == [1, 0]
+    assert "which columns the first step reads" in model.privacy_.public
+
+
+def test_a_declared_step_of_unknown_functions_is_said_to_get_one_record(data):
+    frozen = FrozenEstimator(FunctionTransformer(lambda X: X * 2.0).fit(data[0]))
+    steps = [("mine", frozen), ("clf", DPLeastSquares(classes=[0, 1]))]
+    model = PrivatePipeline(steps, epsilon=8.0).fit(data[0][:50], data[1][:50])
+    assert any("got one record at a time" in fact for fact in model.privacy_.public)
+
+
+def test_records_and_labels_are_as_many(data):
+    with pytest.raises(ValueError, match="inconsistent"):
+        make().fit(data[0], data[1][:-1])
+
+
+def test_a_feature_file_is_read_to_memory(tmp_path, data):
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["features"] = data[0]
+    lazy = LazyFeatures(str(tmp_path / "f.h5"), "features", (600, 4), np.float64)
+    model = make().fit(lazy, data[1])
+    np.testing.assert_array_equal(model.predict(lazy), model.predict(data[0]))
 
 
 @parametrize_with_checks([PrivatePipeline([("clf", DPFC())])])

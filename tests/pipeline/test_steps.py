@@ -55,6 +55,7 @@ class OwnTransformer(StandardScaler):
         (TfidfVectorizer(), "HashingVectorizer"),
         (FunctionTransformer(lambda X: X - X.mean(axis=0)), "ufunc"),
         (FunctionTransformer(np.add), "ufunc"),
+        (HashingVectorizer(tokenizer=str.split), "Leave it out"),
         (ColumnTransformer([("a", Normalizer(), [0])]), "PublicColumns"),
         (make_pipeline(Normalizer()), "as steps"),
         (OwnTransformer(), "Leave it out"),
@@ -103,6 +104,23 @@ def test_a_frozen_scaler_of_scikit_learn_may_get_all_records_at_once():
     frozen = FrozenEstimator(StandardScaler().fit(np.eye(3)))
     read, _ = read_steps([("mine", frozen), CLF])
     assert (read.declared, read.record_wise) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(lambda X: X - X.mean(axis=0)),
+        HashingVectorizer(tokenizer=str.split),
+        PCA(2),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_frozen_step_that_may_mix_records_gets_one_at_a_time(step):
+    frozen = FrozenEstimator(step.fit(np.eye(3)) if hasattr(step, "func") else step)
+    if isinstance(step, PCA):
+        step.fit(np.eye(3))
+    read, _ = read_steps([("mine", frozen), CLF])
+    assert (read.declared, read.record_wise) == (True, False)
 
 
 def test_a_frozen_step_must_be_fitted():

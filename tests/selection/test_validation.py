@@ -95,6 +95,14 @@ def test_noise_is_that_of_the_plan(data, plant):
     assert low < square < high
 
 
+def test_an_empty_fold_tells_nothing(data, plant):
+    plant("folds of private scores", AllInTheFirst)
+    found = private_cross_val_score(clf(), *data, n_splits=2, epsilon=8.0)
+    assert found.scores.low[1] == 0.0
+    assert found.scores.high[1] == 1.0
+    assert "fold 1: unknown (0 to 1)" in str(found)
+
+
 def test_a_pipeline_is_fitted_in_every_fold(columns):
     found = private_cross_val_score(scaled(epsilon=None), *columns, epsilon=8.0)
     names = [release.name for release in found.privacy.releases]
@@ -163,6 +171,14 @@ class ByPlace:
         folds = np.arange(len(X)) % self.n_splits
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+
+class AllInTheFirst(ByPlace):
+    """Half of the records are in fold 0, and none in fold 1."""
+
+    def split(self, X):
+        yield np.arange(len(X) // 2), np.arange(len(X) // 2, len(X))
+        yield np.arange(len(X)), np.arange(0)
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
