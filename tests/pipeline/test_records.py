@@ -55,7 +55,7 @@ def rows():
         FrozenEstimator(StandardScaler().fit(np.eye(5))),
         FrozenEstimator(Made(lambda X: X @ np.ones((5, 2))).fit(None)),
     ],
-    ids=str,
+    ids=["l2", "l1", "products", "frozen scaler", "frozen product"],
 )
 def test_a_record_is_made_alike_beside_any_others(estimator, rows):
     step = step_of(estimator)
