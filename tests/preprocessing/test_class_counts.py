@@ -41,5 +41,7 @@ def test_labels_out_of_the_classes_are_refused():
     for y in (["other"], None, np.eye(3)):
         with pytest.raises((TypeError, ValueError), match=r"y |classes"):
             DPClassCounts(classes=["ill", "well"]).fit(None, y)
+    with pytest.raises(ValueError, match="one label a record, got several"):
+        DPClassCounts(classes=CLASSES).fit(None, np.eye(3, dtype=int))
     with pytest.raises(ValueError, match="inconsistent"):
         DPClassCounts(classes=CLASSES).fit(np.zeros((3, 1)), LABELS)

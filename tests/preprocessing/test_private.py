@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from privfeat import PrivacyLedger, load, save
 from privfeat.audit import recording, replay
+from privfeat.data import open_features, write_features
 from privfeat.estimation.parameters import PlansReleases
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 from privfeat.persistence import load_statement
@@ -197,3 +198,22 @@ def test_transform_needs_a_fit(step, records):
     if hasattr(one, "transform"):
         with pytest.raises(NotFittedError):
             one.transform(records[0])
+
+
+def test_too_many_rows_are_refused(step, records, plant):
+    plant("most rows of a private step", 59)
+    with pytest.raises(ValueError, match="at most 59 rows"):
+        step().fit(*records)
+
+
+def test_rows_of_a_feature_file_are_read(step, records, tmp_path):
+    X, y = records[0][4:].astype(np.float32), records[1][4:]
+    write_features(tmp_path / "x.h5", {"train": (X, y)})
+    split = open_features(tmp_path / "x.h5")["train"]
+    one, two = step(epsilon=math.inf), step(epsilon=math.inf)
+    one.fit(split.X, y)
+    two.fit(X, y)
+    for name, value in fitted_values(one).items():
+        assert np.array_equal(value, fitted_values(two)[name])
+    if hasattr(one, "n_outputs"):
+        assert one.n_outputs(3) == one.transform(X).shape[1]
