@@ -17,6 +17,7 @@ from privfeat.cli.shared import (
     job,
     models,
     options,
+    scaled,
     tables,
     terminal,
 )
@@ -49,6 +50,7 @@ def add_parser(verbs: Any) -> None:
     add("--max-labels", type=int, help="labels of a row that count (default: all)")
     options.add_groups(parser)
     tables.add_columns(parser)
+    scaled.add_scale(parser)
     options.add_privacy(parser)
 
 
@@ -57,7 +59,8 @@ def run(args: Namespace) -> None:
     with job.joined_job(args), models.model_folder(args) as begun:
         params = estimators.parameters(args)
         declared = tables.declared_by(args)
-        params = (declared.settings if declared is not None else {}) | params
+        settings = scaled.settings(args, declared)
+        params = settings | params
         train = files.open_rows(args.train, "train", declared)
         n_classes = _count_classes(args, train)
         test = _open_test(args, train, declared)
@@ -68,7 +71,10 @@ def run(args: Namespace) -> None:
         groups = users_of(args, train, args.train)
         params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
-        estimator = estimators.make_estimator(args.estimator, params)
+        if args.scale == "private":
+            estimator = scaled.make_pipeline(args.estimator, params, declared)
+        else:
+            estimator = estimators.make_estimator(args.estimator, params)
         begun.append(estimator)
         from privfeat import persistence
 

@@ -82,15 +82,13 @@ def run(args: Namespace) -> None:
     from privfeat.report.recipe import recipe_of
 
     check_packages()
-    if read_document(args.model)["estimator"] == PIPELINE:
-        raise CommandError(
-            f"a report must be of one private estimator, got a {PIPELINE}. Print its "
-            "statement with `privfeat statement`."
-        )
-    saved = read_model(args.model)
-    name, network = saved.name, bool(saved.parameters)
+    document = read_document(args.model)
+    piped = document["estimator"] == PIPELINE
+    saved = read_model(args.model)  # of a pipeline, its last step
+    name = PIPELINE if piped else saved.name
+    network = bool(saved.parameters)
     estimator = None
-    if network or args.test is not None:
+    if piped or network or args.test is not None:
         estimator = load_for_rows(args.model)
     else:  # a second sooner: needs no scikit-learn
         persistence.load_predictor(args.model)
@@ -130,9 +128,7 @@ def run(args: Namespace) -> None:
         audit=audit,
         kind=f"{kind}, with differential privacy, by privfeat.",
         task=_task(saved.classifier, table, texts=is_of_texts(origin)),
-        checksums=_checksums(
-            Path(args.model), DOCUMENT, read_document(args.model)["arrays"]["file"]
-        ),
+        checksums=_checksums(Path(args.model), DOCUMENT, document["arrays"]["file"]),
         reproduce=recipe_of(
             name,
             saved.params,
@@ -141,6 +137,7 @@ def run(args: Namespace) -> None:
             table=table,
             class_names=names,
             rows="images" if network else "features",
+            pipeline=persistence.load(args.model) if piped else None,
         ),
     )
     files.write_file(args.out, render_html(report).encode())

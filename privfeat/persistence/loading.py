@@ -68,7 +68,7 @@ def _made(path: PathLike, saved: SavedModel) -> Any:
 
 
 def load_predictor(path: PathLike) -> "LinearPredictor | None":
-    """Return a saved linear model for predictions alone; None for a network.
+    """Return a saved linear model for predictions alone; None for any other model.
 
     Of a pipeline, its last step, where only declared columns come before it: then the
     rows are features of these columns. None of another pipeline. It needs neither JAX

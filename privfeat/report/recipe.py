@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from privfeat._types import STAYS_AT_HOME, Unit
+from privfeat.persistence.pipelines import PUBLIC
+from privfeat.persistence.saved_models import home_of
 
 __all__ = ["recipe_of"]
 
@@ -17,6 +19,7 @@ def recipe_of(
     table: Mapping[str, Any] | None = None,
     class_names: Sequence[str] = (),
     rows: str = "features",
+    pipeline: Any = None,
 ) -> str:
     """Return code that fits such a model, with all parameters that are written.
 
@@ -36,6 +39,8 @@ def recipe_of(
         Of the classes 0, 1, ...
     rows : str
         What ``X`` holds, if there is no table.
+    pipeline : PrivatePipeline, optional
+        That was fitted; it says its parameters and those of its steps.
     """
     given = [
         f"    {key}={value!r},\n"
@@ -43,6 +48,10 @@ def recipe_of(
         if key not in (*STAYS_AT_HOME, "verbose")
     ]
     X, imported, before = "X", name, ""
+    made = f"{name}(\n{''.join(given)})"
+    homes = ""
+    if pipeline is not None:
+        made, homes = _code_of(pipeline), _imports_of(pipeline)
     told = [f"X: an array of the {rows}"]
     if table is not None:
         columns = {k: v for k, v in table["columns"].items() if k != table["target"]}
@@ -59,9 +68,38 @@ def recipe_of(
     return "\n".join(
         [
             f"pip install privfeat=={version}\n",
-            f"from privfeat import {imported}\n",
+            f"from privfeat import {imported}\n{homes}",
             *(f"# {line}" for line in told),
-            f"{before}clf = {name}(\n{''.join(given)})",
+            f"{before}clf = {made}",
             f"clf.fit({X}, y{', groups=groups' if unit == 'user' else ''})",
         ]
     )
+
+
+def _code_of(estimator: Any) -> str:
+    """Return how it is made, with all parameters that are written and no default."""
+    first = (
+        type(estimator)().get_params(deep=False) if not _has_steps(estimator) else {}
+    )
+    words = [
+        f"{key}={value!r}"
+        for key, value in estimator.get_params(deep=False).items()
+        if key not in (*STAYS_AT_HOME, "steps", "verbose")
+        and value is not None
+        and repr(first.get(key)) != repr(value)
+    ]
+    if _has_steps(estimator):
+        steps = (f"    ({n!r}, {_code_of(step)}),\n" for n, step in estimator.steps)
+        words = [f"[\n{''.join(steps)}]", *words]
+    return f"{type(estimator).__name__}({', '.join(words)})"
+
+
+def _has_steps(estimator: Any) -> bool:
+    return hasattr(estimator, "steps")
+
+
+def _imports_of(pipeline: Any) -> str:
+    """Return the lines that import the classes of its steps."""
+    kinds = {type(step).__name__ for _, step in pipeline.steps}
+    homes = {kind: PUBLIC.get(kind) or home_of(kind) for kind in kinds}
+    return "".join(f"from {homes[kind]} import {kind}\n" for kind in sorted(kinds))

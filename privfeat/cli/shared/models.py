@@ -52,7 +52,9 @@ def save_model(
     features were made, and ``table`` what is declared of the table that they are of.
     """
     known = {"class_names": class_names, "features": features, "table": table}
-    _save_somewhere(args, model.set_params(verbose=0), known)
+    if "verbose" in model.get_params(deep=False):
+        model = model.set_params(verbose=0)
+    _save_somewhere(args, model, known)
     if args.quiet:
         return
     print(f"model saved in {args.out}")

@@ -63,6 +63,19 @@ class Declared:
         return {"row_scaling": "clip", "clip_norm": norm}
 
     @property
+    def feature_bounds(self) -> tuple[list[float], list[float]]:
+        """Least and largest value that each feature can have."""
+        found: list[tuple[float, float]] = []
+        for column in self.features:
+            own = (-1.0, 1.0) if column.treatment != "raw" else column.bounds
+            ends = [(0.0, 1.0)] * len(column.outputs)
+            if column.outputs and not column.categories:
+                ends[0] = own
+            found += ends
+        low, high = zip(*found, strict=True)
+        return list(low), list(high)
+
+    @property
     def class_names(self) -> list[str]:
         """The classes, in the order of their numbers."""
         target = self._target
