@@ -129,8 +129,10 @@ def written_before(
     TypeError, ValueError
         As for `save`.
     """
+    for _, step in getattr(estimator, "steps", ()):
+        written_params(step)
     return {
-        "params": written_params(estimator),
+        "params": written_params(estimator, frozenset({"steps"})),
         **_named(class_names, features, table),
     }
 
