@@ -28,8 +28,7 @@ _IN_SUMS = ("privfeat.networks.", "privfeat.core.sums.batches:")
 class Seam(NamedTuple):
     """The places at which one thing is replaced, each as ``module:attribute``.
 
-    ``compiled`` names a compiled function that calls it, and is not compiled as long as
-    the fault is there: else it would hold the genuine one, or keep the fault.
+    ``compiled``, a function that calls it, is not compiled while the fault is there.
     """
 
     places: tuple[str, ...]

@@ -1,6 +1,7 @@
 """A privacy ledger as a report shows it: numbers are rounded against us."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privfeat.core.ledger.budget import left_of, spent_of
@@ -92,6 +93,19 @@ def summarize(
             }
             for charge, fit in zip(history, fits, strict=True)
         ),
-        holds_fit=statement in fits,
-        holds_evaluation=evaluation is None or evaluation in fits,
+        holds_fit=_is_among(statement, fits),
+        holds_evaluation=evaluation is None or _is_among(evaluation, fits),
+    )
+
+
+def _is_among(statement: PrivacyStatement, fits: Sequence[PrivacyStatement]) -> bool:
+    """Return whether a fit was charged.
+
+    After the charge its statement may name more that is public: of a table, what was
+    declared of its columns.
+    """
+    return any(
+        set(fit.public) <= set(statement.public)
+        and replace(fit, public=statement.public) == statement
+        for fit in fits
     )

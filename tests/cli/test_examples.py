@@ -56,18 +56,21 @@ LONG = {"train", "recipe", "workflow", "audit", "sanity", "tan", "quickstart"}
 
 def test_examples_run(run, patients, features, model, tmp_path, monkeypatch):
     """In the order of a first day."""
+    for package in ("onnx", "huggingface_hub"):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     shutil.copy(patients / "columns.toml", "columns.toml")
     shutil.copy(patients / "train.csv", "patients.csv")
     shutil.copytree(model, "model")
     shutil.copytree(model, "results/model")
+    (tmp_path / "card.md").write_text("# A model")
     (tmp_path / "project.toml").write_text(PROJECT)
     for name in ("new.h5", "private.h5"):
         shutil.copy(features, name)
     order = [("budget", action) for action in ("create", "show", "plan", "serve")]
     order += [("budget",), ("budget", "history"), ("doctor",), ("plan",)]
     order += [("statement",), ("predict",), ("report",), ("evaluate",), ("columns",)]
-    order.append(("fit",))
+    order += [("fit",), ("export",)]
     assert {name[0] for name in PARSERS} == LONG | {name[0] for name in order}
     numbers = "--epsilon 3 --delta 1e-6".split()
     make = ("budget", "create", "private.ledger", "--dataset", "test-photos")
