@@ -24,6 +24,9 @@ TESTS = {
         "../sums/arithmetic/test_kernels",
     ),
     "bounds.grid": ("grid", "../sums/arithmetic/test_slices"),
+    "bounds.replacement": (
+        *("replacement", "../sums/test_confidence", "../sums/test_moments"),
+    ),
     "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
     "bounds.user_clips": (
         *("user_clips", "users", "../sums/arithmetic/test_clipped_users"),
@@ -48,6 +51,7 @@ TESTS = {
     "sums.arithmetic.sparse": ("sparse", "../../../linear/test_user_sums"),
     "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
     "sums.calls": ("arithmetic/test_slices",),
+    "sums.confidence": ("confidence", "moments"),
     "sums.devices": ("devices", "arithmetic/test_slices"),
     "sums.trials": ("devices", "arithmetic/test_slices"),
     "sums.statistics": (

@@ -7,6 +7,7 @@ from privfeat.core.bounds import replacement
 from privfeat.core.sums.confidence import (
     confidence_gap,
     exact_box_sums,
+    exact_class_counts,
     exact_confidence_gap,
     exact_level_counts,
 )
@@ -78,6 +79,7 @@ def test_unknown_adjacency_is_refused():
         confidence_gap("swap", 2)
 
 
+ADJACENCIES = ("add_remove", "replace_one")
 SIZES = (2, 4, 8)
 CELLS = st.tuples(*(st.integers(-1, size) for size in SIZES))
 
@@ -157,3 +159,39 @@ def test_bounds_refuse_no_levels_and_boxes_without_zero():
         replacement.box_sums(((0.0, 0.0),), "replace_one")
     with pytest.raises(ValueError, match="adjacency must be one of"):
         replacement.box_sums(BOX, "swap")
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("box", [(-1.5, 0.0), (0.5, 1.0), (-1.0, -0.5), (0.0, 1.5)])
+def test_box_beyond_one_or_without_zero_is_refused(box):
+    with pytest.raises(ValueError, match="must be in"):
+        replacement.box_sums((box,), "add_remove")
+
+
+@pytest.mark.parametrize("low", [-1.0, -0.5, 0.0])
+@pytest.mark.parametrize("high", [0.25, 1.0])
+def test_bound_of_one_number_is_its_longest_side(low, high):
+    rel = {"rel": 1e-5}
+    one, two = (replacement.box_sums(((low, high),), a) for a in ADJACENCIES)
+    assert one == pytest.approx(max(-low, high), **rel)
+    assert two == pytest.approx(high - low, **rel)
+    assert one >= max(-low, high)
+    assert two >= high - low
+
+
+@pytest.mark.validation
+def test_levels_are_one_at_least_and_as_many_as_cells():
+    assert replacement.level_counts(1, "add_remove") == pytest.approx(1.0, rel=1e-5)
+    with pytest.raises(ValueError, match="n_levels must be"):
+        replacement.level_counts(0, "add_remove")
+    with pytest.raises(ValueError, match="argument"):
+        exact_level_counts(np.zeros((2, 1), int), np.ones(1, bool), (2,))
+
+
+def test_class_counts_are_those_of_the_present_records():
+    """Label -1 is the last class."""
+    labels, present = np.array([0, 2, -1, 1, 1]), np.array([1, 1, 1, 1, 0], bool)
+    found = exact_class_counts(labels, present, 3)
+    assert found.value.tolist() == [1, 1, 2]
+    assert (found.total.dtype, found.grid_step) == (np.int64, 2.0**-20)
+    assert replacement.class_counts("add_remove") == pytest.approx(1.0, rel=1e-5)
