@@ -29,7 +29,7 @@ class LedgerSummary:
     charges : tuple of dict
         One for each charge, in order.
     holds_fit : bool
-        Whether one of them has the statement of the fit that is reported on.
+        Whether one of them has the figures of the fit that is reported on.
     holds_evaluation : bool
         The same of its private evaluation; True without one.
     """
@@ -99,13 +99,15 @@ def summarize(
 
 
 def _is_among(statement: PrivacyStatement, fits: Sequence[PrivacyStatement]) -> bool:
-    """Return whether a fit was charged.
+    """Return whether a fit with these figures was charged.
 
-    After the charge its statement may name more that is public: of a table, what was
-    declared of its columns.
+    After the charge its statement may say more: of a table, that the declaration is
+    public; of a search, what its best run released.
     """
-    return any(
-        set(fit.public) <= set(statement.public)
-        and replace(fit, public=statement.public) == statement
-        for fit in fits
-    )
+    told = _charged_part(statement)
+    return any(_charged_part(fit) == told for fit in fits)
+
+
+def _charged_part(statement: PrivacyStatement) -> PrivacyStatement:
+    releases = () if statement.selection is not None else statement.releases
+    return replace(statement, public=(), releases=releases)

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from privfeat import PublicColumns, TemperatureScaling
 from privfeat.export import export_onnx
-from tests.export.models import ALWAYS, NUMBER, fitted
+from tests.export.conftest import ALWAYS, NUMBER, fitted
 
 onnx = pytest.importorskip("onnx", reason="pip install 'privfeat[onnx]'")
 ort = pytest.importorskip("onnxruntime", reason="pip install 'privfeat[dev]'")

@@ -232,7 +232,7 @@ def test_export_onnx_refuses_a_wrong_number_of_class_names(fit, path):
 
 def test_export_onnx_refuses_a_network_with_a_reason(path):
     pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
-    from tests.export.models import tiny_network
+    from tests.export.conftest import tiny_network
 
     with pytest.raises(TypeError, match="networks must be exported by export_safe"):
         export_onnx(tiny_network(), path)

@@ -75,7 +75,7 @@ def test_metadata_holds_the_bounds_of_a_regressor(rows, path):
 
 def test_file_holds_the_parameters_of_a_network(path):
     pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
-    from tests.export.models import tiny_network
+    from tests.export.conftest import tiny_network
 
     model = tiny_network()
     export_safetensors(model, path)

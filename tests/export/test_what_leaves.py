@@ -6,7 +6,7 @@ import pytest
 from privfeat import DPFC, DPLeastSquaresRegressor, TemperatureScaling, save
 from privfeat.export import export_onnx, export_safetensors, push_to_hub
 from tests.cli.test_what_leaves import unlisted
-from tests.export.models import NUMBER, fitted
+from tests.export.conftest import NUMBER, fitted
 
 FILES = "model.onnx, model.safetensors"
 
