@@ -67,6 +67,7 @@ def test_serve_refuses_what_is_no_port(fails, path, port):
     assert "--port must be in" in fails("budget", "serve", path, "--port", port)
 
 
+@pytest.mark.slow
 def test_serve_shows_the_page_until_it_is_interrupted(path):
     before = path.read_bytes()
     script = Path(sys.executable).with_name("privfeat")

@@ -230,6 +230,7 @@ def test_export_onnx_refuses_a_wrong_number_of_class_names(fit, path):
         export_onnx(fit(DPFC), path, class_names=["a"])
 
 
+@pytest.mark.slow
 def test_export_onnx_refuses_a_network_with_a_reason(path):
     pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
     from tests.export.conftest import tiny_network

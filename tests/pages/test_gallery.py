@@ -94,6 +94,7 @@ def test_page_is_not_made_of_a_faulty_example(planted, error):
         page_of(EXAMPLE.replace(planted, error), "name")
 
 
+@pytest.mark.slow
 def test_example_runs_again_only_if_it_changed(tmp_path):
     kept = tmp_path / "kept"
     (kept / "quickstart").mkdir(parents=True)

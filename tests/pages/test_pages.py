@@ -29,7 +29,9 @@ FIRST = "First fit"
 FIRST_BLOCKS = [block for block in blocks_of(README) if block.section == FIRST]
 TEXTS = {n: page.read_text(encoding="utf-8") for n, page in (PAGES | STARTS).items()}
 ALL = "\n".join(TEXTS.values())
-SLOW = {"networks", "start/networks"}
+# Pages of which the tests that take minutes run the code; the others run in each test.
+SLOW = {"networks", "audit", "search", "report", "epsilon", "evaluation", "deploying"}
+SLOW |= {"start/networks", "start/images", "estimators", "prior", "pipeline", "scale"}
 # What a page needs beyond what the tests need.
 NEEDED = {"networks": "flax", "audit": "jax_privacy", "report": "jax_privacy"}
 NEEDED |= {"start/networks": "flax", "start/images": "kymatio"}

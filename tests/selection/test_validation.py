@@ -78,6 +78,7 @@ def test_intervals_hold_the_noise(data):
     assert 0.0 <= wide.low <= wide.high <= 1.0
 
 
+@pytest.mark.slow
 def test_noise_is_that_of_the_plan(data, plant):
     """Chi-square of forty releases of six cells: fails once in a million keys."""
     plant("folds of private scores", ByPlace)

@@ -121,6 +121,7 @@ def test_a_query_costs_what_its_turns_cost():
     assert PlannedRelease(query, 3.0).record().planned() == PlannedRelease(query, 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accounting", ["pld", "rdp"])
 def test_sampled_turns_need_the_noise_of_as_many_steps(accounting):
     banded = Query("gradient", 1.0, 40, sampling_prob=0.2, strategy=STRATEGIES[0])

@@ -82,6 +82,7 @@ def chosen(prob, n_steps, epsilon):
     return 1 if strategy is None else strategy.bands
 
 
+@pytest.mark.slow
 def test_bands_pay_for_small_batches_and_large_epsilons():
     """As in Choquette-Choo et al. 2023, section 5; at epsilon 0.5 DP-SGD is best."""
     assert chosen(0.004, 2500, 8.0) >= 16
