@@ -199,13 +199,21 @@ def split(cell: str) -> tuple[str, str]:
 
 
 def main(example: str, out: str) -> None:
-    """Run an example, and write its page and figures into a new folder."""
+    """Run an example, and write its page and figures into a new folder.
+
+    Its noise follows from its name, as that of a test: all builds show one run.
+    """
     import matplotlib
+
+    sys.path.insert(0, str(ROOT))
+    from tests.entropy import ENTROPY, replace_entropy
 
     path, folder = Path(example), Path(out)
     matplotlib.use("svg")
     matplotlib.rcParams.update(LOOKS | {"svg.hashsalt": path.stem})
-    text, figures = page_of(path.read_text(encoding="utf-8"), path.stem)
+    replace_entropy()
+    with ENTROPY.named(path.stem):
+        text, figures = page_of(path.read_text(encoding="utf-8"), path.stem)
     folder.mkdir()
     for number, figure in enumerate(figures, 1):
         (folder / f"{path.stem}-{number}.svg").write_text(figure, encoding="utf-8")

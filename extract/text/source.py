@@ -151,8 +151,9 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
         for name, option in names.items():
             if name not in schema:
                 raise ExtractError(
-                    f"{option} must be a column of {path}, got {name!r}. It has "
-                    f"{', '.join(map(repr, [*schema][:10]))}."
+                    f"{option} must be a column of {path}, got {name!r}. `privfeat "
+                    "columns` prints their names; a CSV file needs them in its first "
+                    "line."
                 )
         for part in read_table(path, list(names)):
             columns = [_texts(part[name], name) for name in options.text]

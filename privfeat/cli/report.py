@@ -72,8 +72,8 @@ def run(args: Namespace) -> None:
     from privfeat import persistence
     from privfeat.core.statement.rounding import rounded_up
     from privfeat.persistence.model_folder import DOCUMENT, read_document
-    from privfeat.persistence.pipelines import read_model
-    from privfeat.persistence.saved_models import PIPELINE
+    from privfeat.persistence.pipelines import read_steps
+    from privfeat.persistence.saved_models import COLUMNS, PIPELINE
     from privfeat.report.card import render_card
     from privfeat.report.columns import columns_of
     from privfeat.report.features import features_in_words, is_of_texts
@@ -83,9 +83,12 @@ def run(args: Namespace) -> None:
 
     check_packages()
     document = read_document(args.model)
-    piped = document["estimator"] == PIPELINE
-    saved = read_model(args.model)  # of a pipeline, its last step
-    name = PIPELINE if piped else saved.name
+    *before, saved = read_steps(args.model).values()
+    # declared columns alone are what the model's table says
+    piped = document["estimator"] == PIPELINE or (
+        [step.name for step in before] not in ([], [COLUMNS])
+    )
+    name = document["estimator"] if piped else saved.name
     network = bool(saved.parameters)
     estimator = None
     if piped or network or args.test is not None:
@@ -117,7 +120,9 @@ def run(args: Namespace) -> None:
         ledger=None
         if ledger is None
         else summarize(ledger, statement, getattr(evaluated, "privacy", None)),
-        features=features_in_words(origin, table=table is not None, network=network),
+        features=features_in_words(
+            origin, table=table is not None, network=network, steps=piped
+        ),
         columns=() if table is None else columns_of(table),
         provenance=_of_network(estimator) if network else origin,
         calibration=measured,

@@ -168,6 +168,8 @@ def made_pipeline(
         import_module(PIPELINES[document["estimator"]]), document["estimator"]
     )
     params = read_params(path, document["params"])
+    if params.keys() & _NOT_WRITTEN:  # a folder for private rows among them
+        raise damaged(path, "the parameters do not fit the pipeline")
     try:
         pipeline = made(list(given.items()), **params)
     except (TypeError, ValueError) as error:

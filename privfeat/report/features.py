@@ -9,6 +9,10 @@ _TABLE = (
     "Each row of a table became numbers by what is publicly declared of its columns, "
     "and by nothing else: no other row had a part in it."
 )
+_STEPS = (
+    "Then each step made numbers of those before it. What a step learned of all "
+    "records is among the releases, inside the promise."
+)
 _RECORDS = "The network was trained on the records themselves, from the input on."
 _UNKNOWN = (
     "The model was fitted to arrays of numbers (features), and does not know how they "
@@ -22,7 +26,11 @@ _WEIGHTS = (
 
 
 def features_in_words(
-    origin: Mapping[str, Any] | None, *, table: bool = False, network: bool = False
+    origin: Mapping[str, Any] | None,
+    *,
+    table: bool = False,
+    network: bool = False,
+    steps: bool = False,
 ) -> str:
     """Return what the features are, and what of them the promise covers.
 
@@ -34,12 +42,20 @@ def features_in_words(
         Whether they are the columns of a table.
     network : bool
         Whether a network was trained on the records, so that there are no features.
+    steps : bool
+        Whether steps of a pipeline come between them and the model.
 
     Examples
     --------
     >>> features_in_words({"model": "ngrams"})[:31]
     'The records are texts. Pieces o'
     """
+    if steps:
+        return f"{_made(origin, table=table, network=network)} {_STEPS}"
+    return _made(origin, table=table, network=network)
+
+
+def _made(origin: Mapping[str, Any] | None, *, table: bool, network: bool) -> str:
     if table or network:
         return _TABLE if table else _RECORDS
     if not (origin or {}).get("model"):

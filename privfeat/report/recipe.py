@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from privfeat._types import STAYS_AT_HOME, Unit
-from privfeat.persistence.pipelines import PUBLIC
-from privfeat.persistence.saved_models import home_of
+from privfeat.persistence.pipelines import PIPELINES, PUBLIC
+from privfeat.persistence.saved_models import COLUMNS, home_of
 
 __all__ = ["recipe_of"]
 
@@ -40,7 +40,8 @@ def recipe_of(
     rows : str
         What ``X`` holds, if there is no table.
     pipeline : PrivatePipeline, optional
-        That was fitted; it says its parameters and those of its steps.
+        Or a ``Pipeline`` of scikit-learn, that was fitted: it says its parameters and
+        those of its steps.
     """
     given = [
         f"    {key}={value!r},\n"
@@ -48,17 +49,21 @@ def recipe_of(
         if key not in (*STAYS_AT_HOME, "verbose")
     ]
     X, imported, before = "X", name, ""
+    home = None if pipeline is None else PIPELINES[name]
     made = f"{name}(\n{''.join(given)})"
     homes = ""
     if pipeline is not None:
         made, homes = _code_of(pipeline), _imports_of(pipeline)
     told = [f"X: an array of the {rows}"]
+    own = pipeline is not None and type(pipeline.steps[0][1]).__name__ == COLUMNS
     if table is not None:
         columns = {k: v for k, v in table["columns"].items() if k != table["target"]}
         lines = [f"    {key!r}: {said!r},\n" for key, said in columns.items()]
         before = f"columns = PublicColumns({{\n{''.join(lines)}}})\n"
         X, imported = "columns.fit_transform(table)", f"{name}, PublicColumns"
         told = [f"table: a data frame with the columns {', '.join(map(repr, columns))}"]
+    if own:  # it reads the table itself
+        X, imported, before = "table", name, ""
     numbers = ", ".join(f"{i} {one!r}" for i, one in enumerate(class_names))
     told.append(f"y: the class of each row, by its number: {numbers}")
     if not class_names:
@@ -68,7 +73,7 @@ def recipe_of(
     return "\n".join(
         [
             f"pip install privfeat=={version}\n",
-            f"from privfeat import {imported}\n{homes}",
+            f"from {home or 'privfeat'} import {imported}\n{homes}",
             *(f"# {line}" for line in told),
             f"{before}clf = {made}",
             f"clf.fit({X}, y{', groups=groups' if unit == 'user' else ''})",
@@ -84,7 +89,7 @@ def _code_of(estimator: Any) -> str:
     words = [
         f"{key}={value!r}"
         for key, value in estimator.get_params(deep=False).items()
-        if key not in (*STAYS_AT_HOME, "steps", "verbose")
+        if key not in (*STAYS_AT_HOME, "steps", "verbose", "memory", "transform_input")
         and value is not None
         and repr(first.get(key)) != repr(value)
     ]

@@ -1,9 +1,12 @@
 """Private scaling from the command line: one budget, one model, one report."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
 
-from privfeat import load
+from privfeat import DPLeastSquares, PrivatePipeline, PublicColumns, load, save
 from privfeat.cli.shared.tables import Declared
 from tests.cli.patients import fit
 
@@ -79,3 +82,26 @@ def test_bounds_of_features_follow_from_the_declaration():
     low, high = np.array(declared.feature_bounds)
     assert low.tolist() == [-1, 0, 2, 0, 0]
     assert high.tolist() == [1, 1, 5, 1, 1]
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_recipe_of_a_pipeline_that_reads_a_table_makes_it_again(run, tmp_path, private):
+    """Declared columns are its first step, and stand in the code once."""
+    declared = {n: {"kind": "numeric", "bounds": [0, 9]} for n in ("age", "dose")}
+    clf = DPLeastSquares(classes=[0, 1], **({} if private else {"epsilon": 3.0}))
+    steps = [("columns", PublicColumns(declared)), ("clf", clf)]
+    if not private:
+        steps.insert(1, ("norm", Normalizer()))
+    made = PrivatePipeline(steps, epsilon=3.0) if private else Pipeline(steps)
+    table = pd.DataFrame({"age": np.arange(9.0), "dose": np.arange(9.0)[::-1]})
+    y = np.arange(9) % 2
+    save(made.fit(table, y), tmp_path / "model")
+    card = ("--card", tmp_path / "card.md")
+    assert (
+        run("report", tmp_path / "model", "--out", tmp_path / "r.html", *card)[0] == 0
+    )
+    _, _, code = (tmp_path / "card.md").read_text().partition("\nfrom ")
+    given = {"table": table, "y": y}
+    exec("from " + code.partition("\n```")[0], given)
+    assert code.count("PublicColumns(") == 1
+    assert repr(given["clf"]) == repr(made)

@@ -29,7 +29,7 @@ FIRST = "First fit"
 FIRST_BLOCKS = [block for block in blocks_of(README) if block.section == FIRST]
 TEXTS = {n: page.read_text(encoding="utf-8") for n, page in (PAGES | STARTS).items()}
 ALL = "\n".join(TEXTS.values())
-# Pages of which the tests that take minutes run the code; the others run in each test.
+# The slow tests run the code of these.
 SLOW = {"networks", "audit", "search", "report", "epsilon", "evaluation", "deploying"}
 SLOW |= {"start/networks", "start/images", "estimators", "prior", "pipeline", "scale"}
 # What a page needs beyond what the tests need.

@@ -186,6 +186,7 @@ def test_load_refuses_a_forged_step(folder, number, changes, message):
         {"steps": [3]},
         {"steps": {}},
         {"params": {"ledger": "a"}},
+        {"params": {"memory": "a"}},
         {"params": {"other": "a"}},
         {"class_names": ["a"]},
     ],
