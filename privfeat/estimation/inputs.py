@@ -72,7 +72,9 @@ def validated(
 
 
 def known_features(estimator: Any) -> str:
-    """Return which public fact `validated` took from the columns of X."""
+    """Return which public fact `validated` took from the columns of X, if any."""
+    if not hasattr(estimator, "n_features_in_"):  # texts, which a first step hashes
+        return "which columns the first step reads"
     names = " and the names" if hasattr(estimator, "feature_names_in_") else ""
     return f"the number{names} of features ({estimator.n_features_in_})"
 
@@ -89,8 +91,7 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
     if accepted:
         if not get_tags(estimator).input_tags.sparse:
             raise TypeError(SPARSE)
-        # imports JAX, for sparse rows alone
-        from privfeat.core.bounds.sparse import canonical_rows
+        from privfeat.core.bounds.sparse import canonical_rows  # imports JAX
 
         X = canonical_rows(X)
     return checked(
@@ -110,6 +111,8 @@ def array_of_records(records: Any) -> NDArray[Any]:
         If some records of a list are bytes and some are not.
     """
     found = array_of(records)
+    if found.dtype.kind in "US" and isinstance(records, list | tuple):
+        found = array_of(records, object)  # a number beside texts stays one
     numbers = found.dtype.kind == "f" or (found.dtype.kind in "biu" and found.ndim < 3)
     if not isinstance(records, list | tuple) or found.dtype == np.uint8 or not numbers:
         return found
@@ -244,16 +247,14 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
     Also where a step of a pipeline, or a search, made an array of such rows before.
     No error: to protect each row by itself is a choice, and the statement names it.
     """
-    if groups is None and any(map(_has_groups, (X, *rows_of_callers()))):
+    if groups is None and any(
+        getattr(rows, "has_groups", False) is True for rows in (X, *rows_of_callers())
+    ):
         warn(
             "X is of a file that says whose each row is, but groups is None: each row "
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
             "(to a pipeline as STEP__groups) and max_group_size."
         )
-
-
-def _has_groups(X: Any) -> bool:
-    return getattr(X, "has_groups", False) is True
 
 
 def rows_of_callers() -> Iterator[Any]:

@@ -31,6 +31,7 @@ from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.rows.grid_steps import grid_step_of
 from privfeat.linear.rows.slots import slots_of
+from privfeat.linear.targets import ChecksTargets
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -44,7 +45,7 @@ _FITTED = (
 )
 
 
-class DPLinearModel(ShowsPrivacy, Parameters, ABC):
+class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
     """A linear model computed from noisy sums over bounded records.
 
     ``fit`` checks, plans the releases and states their cost; only then it reads rows

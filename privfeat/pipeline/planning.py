@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.utils import check_array
+from sklearn.utils import check_array, get_tags
 
-from privfeat._messages import without_warnings
+from privfeat._messages import SPARSE, without_warnings
 from privfeat._types import Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.estimation.inputs import checked
@@ -88,26 +89,38 @@ def labels_of(last: Step, y: Any, *, multilabel: bool = False) -> KnownLabels | 
 
 
 def planned_steps(
-    steps: Sequence[Step], n_features: int, shared: Shared, labels: KnownLabels | None
+    steps: Sequence[Step],
+    n_features: int,
+    shared: Shared,
+    labels: KnownLabels | None,
+    *,
+    is_sparse: bool = False,
+    given: tuple[Any, Any] | None = None,
 ) -> dict[str, ReleasePlan]:
     """Return the plan of each private step; fit public ones to a row of zeros.
 
-    Gives each step its part of the budget. Nothing is read, drawn or charged.
+    Gives each step its part of the budget. Nothing is drawn or charged. Of what a fit
+    is ``given``, ``(X, y)``, the last step checks ``y`` as its own fit does.
 
     Raises
     ------
     TypeError, ValueError
-        If a step refuses a parameter, or that many features.
+        If a step refuses a parameter, that many features, sparse rows or ``y``.
     UnsupportedEventError
         If a step samples records.
     """
     plans, width = {}, n_features
     for step in steps:
         if step.private:
+            if is_sparse and not get_tags(step.estimator).input_tags.sparse:
+                raise TypeError(f"step {step.name!r}: {SPARSE}")
             shared.give_to(step)
             plans[step.name] = _planned(step, width, labels)
+            if given is not None and step is steps[-1]:
+                with without_warnings():  # its fit warns again
+                    step.estimator.check_targets(*given, width)
         if step is not steps[-1]:
-            width = _width_after(step, width)
+            width, is_sparse = _after(step, width)
     return plans
 
 
@@ -128,15 +141,19 @@ def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
     return plan
 
 
-def _width_after(step: Step, width: int) -> int:
-    """Return how many columns a step makes of so many."""
+def _after(step: Step, width: int) -> tuple[int, bool]:
+    """Return how many columns a step makes of so many, and whether they are sparse."""
     if step.private:
-        return int(step.estimator.n_outputs(width))
+        return int(step.estimator.n_outputs(width)), False
     if isinstance(step.estimator, PublicColumns):  # of which 0 may be no category
-        return len(step.estimator.get_feature_names_out())
+        return len(step.estimator.get_feature_names_out()), False
+    if step.reads_tables and not step.declared:  # hashes texts, which no number is
+        return int(step.estimator.n_features), True
     zeros = np.zeros((1, width))
     fitted = step.estimator if step.declared else step.estimator.fit(zeros)
-    return int(fitted.transform(zeros).shape[1])
+    with np.errstate(all="ignore"):  # a logarithm of zero
+        made = fitted.transform(zeros)
+    return int(made.shape[1]), sparse.issparse(made)
 
 
 def facts_of(

@@ -58,7 +58,8 @@ class PredictsBySteps(StepsView):
     @_last_has("transform")
     def transform(self, X: ArrayLike | LazyFeatures) -> Any:
         """Return what the last step makes of each record."""
-        return by_record(self._fitted()[-1], self._before_last(X))
+        last = self._fitted()[-1]
+        return by_record(last, self._before_last(X), charged=True)
 
     @_last_has("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -81,12 +82,14 @@ class PredictsBySteps(StepsView):
     def _before_last(self, X: Any) -> Any:
         """Return the rows that the last step is given."""
         steps = self._fitted()
-        rows = rows_of(X, table=steps[0].reads_tables)
+        rows = rows_of(X, steps[0])
         if not steps[0].reads_tables:
             rows = numbers_of(rows)
             without_data(validate_data, self, X, reset=False, skip_check_array=True)
+        charged = False
         for step in steps[:-1]:
-            rows = by_record(step, rows)
+            charged = charged or step.private
+            rows = by_record(step, rows, charged=charged)
         return rows
 
     def _fitted(self) -> list[Step]:
@@ -96,4 +99,4 @@ class PredictsBySteps(StepsView):
     def check_records(self, X: Any) -> None:
         """Raise what ``fit`` would refuse of ``X`` before it is charged."""
         steps = read_steps(self.steps)
-        through_public_steps(rows_of(X, table=steps[0].reads_tables), None, steps)
+        through_public_steps(rows_of(X, steps[0]), steps)

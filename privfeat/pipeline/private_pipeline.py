@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from privfeat._messages import check_columns, without_data
@@ -18,11 +19,7 @@ from privfeat.core.shares import joined_plans, shares_of_rho
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import (
-    check_users,
-    known_features,
-    seed_of,
-)
+from privfeat.estimation.inputs import check_users, known_features, seed_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.pipeline.planning import Shared, facts_of, labels_of, planned_steps
@@ -57,8 +54,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
           ledger or seed of its own.
         - **Public**, and learns nothing: `PublicColumns`, and of scikit-learn
           ``Binarizer``, ``Normalizer``, ``PolynomialFeatures``, ``HashingVectorizer``,
-          ``FeatureHasher``, ``FunctionTransformer`` of a ufunc, and ``OneHotEncoder``
-          and ``OrdinalEncoder`` with given categories.
+          ``FeatureHasher``, and ``FunctionTransformer`` of a ufunc.
         - **Declared public** by you: any fitted transformer in
           ``sklearn.frozen.FrozenEstimator``, which was fitted on public data, or on
           private data for a charge of its own. It gets one record at a time.
@@ -113,8 +109,11 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
     loss (proved in ``privfeat.core.private_steps``). Users are protected, with
     ``groups``, by every step.
 
-    Public steps after a private one are fitted to a row of zeros. Records that are
-    sampled (``sampling_prob``) are refused: their cost is not a part of rho.
+    Numbers become float64 before any step, so that no record decides the type of
+    others. Public steps after a private one are fitted to a row of zeros; a record of
+    which one makes a number that is not finite gets a row of zeros there, since an
+    error would tell of it. Records that are sampled (``sampling_prob``) are refused:
+    their cost is not a part of rho.
 
     **Public.** The steps and all constructor parameters but ``random_state``; what each
     step takes as public; the number and names of features.
@@ -187,13 +186,12 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         check_alone(type(self).__name__)
         steps = read_steps(self.steps)
         keys, whole = KeyStream(seed_of(self.random_state)), self._whole()
-        table = steps[0].reads_tables
         check_columns(X=X, y=y)
-        rows = rows_of(X, table=table)
+        rows = rows_of(X, steps[0])
         if len(without_data(getattr, rows, "shape", ())) == 2:
             without_data(validate_data, self, X, skip_check_array=True)
         users = check_users(groups, self.max_group_size, number_of(rows), X)
-        rows, left = through_public_steps(rows, y, steps)
+        rows, left = through_public_steps(rows, steps)
         if y is None and hasattr(left[-1].estimator, "predict"):
             raise ValueError("fit requires y to be passed, but the target y is None.")
         if y is not None and number_of(y) != number_of(rows):
@@ -201,13 +199,20 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         labels = labels_of(left[-1], y)
         unit: Unit = "record" if users is None else "user"
         shared = self._shared(whole, steps, keys.draw_integer if keys.seeded else None)
-        parts = planned_steps(left, rows.shape[1], shared, labels)
+        parts = planned_steps(
+            left,
+            rows.shape[1],
+            shared,
+            labels,
+            is_sparse=issparse(rows),
+            given=(X, y),
+        )
         begun = private_steps(
             self,
             whole,
             parts,
             keys,
-            public=facts_of(steps, _said_of(self), self.adjacency, unit),
+            public=facts_of(steps, known_features(self), self.adjacency, unit),
             n_units=number_of(rows) if users is None else users.n_users,
             forget=("steps_", "classes_"),
             unit=unit,
@@ -228,7 +233,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
                         if fact not in facts
                     )
                 if step is not left[-1]:
-                    rows = by_record(step, rows)
+                    rows = by_record(step, rows, charged=True)
         self.privacy_ = replace(begun.statement, public=facts)
         for step in steps:
             if step.private:
@@ -289,9 +294,3 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
                 f"{self.shares!r}."
             )
         return {name: self.shares[name] for name in names}
-
-
-def _said_of(pipeline: Any) -> str:
-    if hasattr(pipeline, "n_features_in_"):
-        return known_features(pipeline)
-    return "which columns the first step reads"

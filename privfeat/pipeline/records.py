@@ -1,29 +1,40 @@
 """What a step makes of records: of each one by itself."""
 
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.estimation.inputs import FLOATS, array_of_records, checked
+from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.pipeline.steps import Step
 
+# pandas' marks of a missing value
+_ABSENT = ("NAType", "NaTType")
 
-def rows_of(X: Any, *, table: bool) -> Any:
+
+def rows_of(X: Any, first: Step) -> Any:
     """Return what the first step is given: a table as it is where it reads tables.
 
-    Whole numbers become float64, lest one record decide the type of all others.
+    Numbers become float64, lest one record decide the type of all others.
     """
     if isinstance(X, LazyFeatures):
         X = X[:]
-    if table or sparse.issparse(X):
+    if first.reads_tables:
         return X
+    if hasattr(first.estimator, "feature_names_in_"):  # declared: an array has no names
+        with without_warnings():
+            options = {"reset": False, "skip_check_array": True}
+            without_data(validate_data, first.estimator, X, **options)
+    if sparse.issparse(X):
+        return without_data(X.astype, np.float64)
     return _floats(array_of_records(X))
 
 
@@ -35,13 +46,17 @@ def number_of(rows: Any) -> int:
     return without_data(len, rows)
 
 
-def by_record(step: Step, rows: Any) -> Any:
+def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     """Return what a fitted step makes of records, in their order.
 
     Parameters
     ----------
     rows : table, array or sparse matrix of n_samples rows
         Sensitive.
+    charged : bool
+        Whether the step is private, or comes after a private one. Then no value of a
+        record is an error, which would tell of it after the charge: a record of which
+        the step makes a number that is not finite, or nothing, gets a row of zeros.
 
     Returns
     -------
@@ -50,18 +65,25 @@ def by_record(step: Step, rows: Any) -> Any:
 
     Raises
     ------
-    ValueError
-        If the step does not return one row for each record.
+    TypeError, ValueError
+        If the step does not return one row for each record, or refuses one, unless
+        ``charged``.
 
     Notes
     -----
-    **Proof.** A public step of `steps.RECORD_WISE` computes each entry of a row from
-    that row alone, by operations that do not depend on how many rows there are. Our
+    **Proof.** A public step that takes numbers gets each of them as float64, whatever
+    types the columns have that other records are in, and computes each entry of a row
+    from that row alone, by operations that do not depend on how many rows there are.
+    `PublicColumns` and hashing read value by value. Our
     transformers multiply rows by a matrix: 1,024 at a time, the last filled up, on one
     core (`core.sums.records.full_chunks`), or one by one where products may have
-    several threads. Any other step gets one row at a time; that it keeps nothing of a
-    row for the next is assumed, and stated.
+    several threads. Any other step gets one row at a time, of types that follow from
+    this row (`_row`); that it keeps nothing of a row for the next is assumed, and
+    stated. A row of zeros, where ``charged``, follows from what the step makes of the
+    record, and its width and format from public facts and releases.
     """
+    if step.takes_numbers:
+        rows = numbers_of(rows)
     n_rows = number_of(rows)
     given: Iterable[Any]
     if step.record_wise:
@@ -70,11 +92,47 @@ def by_record(step: Step, rows: Any) -> Any:
         given = full_chunks(np.asarray(rows), alone=not keeps_one_thread())
     else:
         given = (_row(rows, place) for place in range(n_rows))
-    with one_thread_a_product(), without_warnings():
-        found = [_transformed(step, part) for part in given]
-    if any(map(sparse.issparse, found)):
-        return sparse.csr_array(sparse.vstack(found)).astype(np.float64)[:n_rows]
-    return _floats(np.concatenate(found))[:n_rows]
+    one_by_one = not (step.record_wise or step.private)
+    with one_thread_a_product(), without_warnings(), np.errstate(all="ignore"):
+        if charged and one_by_one:
+            empty = _transformed(step, np.zeros((1, rows.shape[1]))) * 0.0
+            found = [_or_empty(step, part, empty) for part in given]
+        else:
+            found = [_transformed(step, part) for part in given]
+    n_sparse = sum(map(sparse.issparse, found))
+    if 0 < n_sparse < len(found):
+        raise ValueError(
+            f"step {step.name!r} must return sparse rows for all records or for none."
+        )
+    if n_sparse:
+        made = sparse.csr_array(sparse.vstack(found)).astype(np.float64)[:n_rows]
+    else:  # numbers beside texts stay numbers
+        made = np.concatenate([_floats(part) for part in found])[:n_rows]
+    return _finite(made) if charged else made
+
+
+def _or_empty(step: Step, row: Any, empty: Any) -> Any:
+    """Return what a step makes of a row, or zeros where it fails."""
+    try:
+        made = _transformed(step, row)
+        good = made.shape == empty.shape and made.dtype.kind in "biuf"
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        return empty
+    if sparse.issparse(empty):
+        return sparse.csr_array(made)
+    return made.toarray() if sparse.issparse(made) else made
+
+
+def _finite(rows: Any) -> Any:
+    """Return rows, those with a number that is not finite as zeros."""
+    if not sparse.issparse(rows):
+        return np.where(np.isfinite(rows).all(axis=1)[:, None], rows, 0.0)
+    owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    bad = np.unique(owners[~np.isfinite(rows.data)])
+    rows.data[np.isin(owners, bad)] = 0.0
+    return rows
 
 
 def _transformed(step: Step, rows: Any) -> Any:
@@ -96,30 +154,59 @@ def without_data_of_others(step: Step, method: Callable[[Any], Any], rows: Any) 
 
 
 def _row(rows: Any, place: int) -> Any:
-    if hasattr(rows, "iloc"):
-        return rows.iloc[place : place + 1]
-    return rows[place : place + 1]
+    """Return one record; its types follow from its values, not from whole columns.
+
+    An array, or a table of pandas: numbers as float64, gaps as NaN, texts as they are.
+    What a list holds is of that record already, and sparse rows are float64.
+    """
+    one = slice(place, place + 1)
+    if isinstance(rows, list | tuple) or sparse.issparse(rows):
+        return rows[one]
+    if not hasattr(rows, "iloc"):
+        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "biufOUS":
+            raise TypeError(
+                "X must be an array of numbers or texts, a list or a table of pandas, "
+                f"got {type(rows).__name__}. Convert it."
+            )
+        return _floats(rows[one])
+    table = rows.iloc[one]
+    values = without_data(table.to_numpy, object).ravel()
+    plain = without_data(lambda: [_plain(value) for value in values])
+    if not hasattr(rows, "columns"):
+        return type(rows)(plain)
+    return type(rows)([plain], columns=rows.columns)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or type(value).__name__ in _ABSENT:
+        return np.nan
+    return float(value) if isinstance(value, Real | np.bool_) else value
 
 
 def _floats(array: Any) -> Any:
-    """Return numbers as float64; what holds text stays for the step that reads it."""
-    return (
-        without_data(array.astype, np.float64) if array.dtype.kind in "biuf" else array
-    )
+    """Return numbers as float64; beside texts, as objects that are floats."""
+    if array.dtype.kind in "biuf":
+        return without_data(array.astype, np.float64)
+    if array.dtype.kind not in "OUS":
+        return array
+    plain = np.empty(array.shape, object)
+    plain.ravel()[:] = without_data(lambda: [_plain(v) for v in array.flat])
+    numbers = all(isinstance(value, float) for value in plain.flat)
+    return plain.astype(np.float64) if numbers else plain
 
 
-def through_public_steps(
-    rows: Any, y: Any, steps: Sequence[Step]
-) -> tuple[Any, Sequence[Step]]:
+def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:
     """Return what the first public steps make of records, and the steps after them."""
     first = next(place for place, step in enumerate(steps) if step.private)
     for step in steps[:first]:
+        if step.takes_numbers:
+            rows = numbers_of(rows)
         if not step.declared:  # learns nothing; checks the columns
             without_data_of_others(step, step.estimator.fit, rows)
         rows = by_record(step, rows)
-    return numbers_of(rows), steps[first:]
+    return numbers_of(rows), list(steps[first:])
 
 
 def numbers_of(rows: Any) -> Any:
-    """Return rows for a private step, finite, or raise."""
-    return checked(check_array, rows, accept_sparse="csr", dtype=FLOATS)
+    """Return rows of finite float64, or raise."""
+    return checked(check_array, rows, accept_sparse="csr", dtype=np.float64, order="C")

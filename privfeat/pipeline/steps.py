@@ -20,21 +20,17 @@ from privfeat.preprocessing import PublicColumns
 _STATELESS = {
     "sklearn.preprocessing": {
         *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
-        *("OneHotEncoder", "OrdinalEncoder"),
     },
     "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
 }
 _ONCE_FITTED = {
     "sklearn.preprocessing": {
-        *("OneHotEncoder", "OrdinalEncoder"),
         *("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"),
     },
-    "sklearn.impute": {"SimpleImputer"},
 }
-_CATEGORIES = (
-    "Pass PublicColumns, or the public categories= without min_frequency and "
-    "max_categories"
-)
+# They take tables and texts; others that may get all rows at once take numbers.
+_TAKE_RECORDS = ("FeatureHasher", "HashingVectorizer", "PublicColumns")
+_CATEGORIES = "Pass PublicColumns, which has columns of given categories"
 _MISSING = "Pass PublicColumns, which fills in public constants"
 _COMPONENTS = "Pass DPPCA"
 _INSTEAD = {
@@ -85,9 +81,15 @@ class Step:
     record_wise: bool
 
     @property
+    def takes_numbers(self) -> bool:
+        """Whether it is public, and gets all rows at once, as finite float64."""
+        given = self.estimator.estimator if self.declared else self.estimator
+        return self.record_wise and type(given).__name__ not in _TAKE_RECORDS
+
+    @property
     def reads_tables(self) -> bool:
         """Whether it takes rows as they are: texts, names and gaps among them."""
-        return not self.private
+        return not (self.private or self.takes_numbers)
 
     @property
     def declared(self) -> bool:
@@ -129,6 +131,13 @@ def read_steps(steps: Any) -> list[Step]:
             f"steps must hold a private estimator, got {names}. Without one there is "
             "nothing to protect: use scikit-learn's Pipeline."
         )
+    first = next(place for place, step in enumerate(read) if step.private)
+    for step in read[first:]:
+        if type(step.estimator).__name__ in _TAKE_RECORDS:
+            raise TypeError(
+                f"step {step.name!r} must take numbers, since a private step is before "
+                f"it, got {type(step.estimator).__name__}. Put it first."
+            )
     for step in read[:-1]:
         if not hasattr(step.estimator, "transform"):
             raise TypeError(
@@ -195,14 +204,13 @@ def _is_stateless(given: Any) -> bool:
     kind = type(given).__name__
     if kind == "FunctionTransformer":
         func = given.func
+        # of NumPy itself: those of ``frompyfunc`` call a function of a user
         plain = isinstance(func, np.ufunc) and func.signature is None
-        return func is None or (plain and func.nin == 1 and not given.kw_args)
+        plain = plain and not {"d->d", "d->?"}.isdisjoint(func.types)
+        return func is None or (plain and not given.kw_args)
     if kind == "HashingVectorizer":  # functions of a user might remember texts
-        given_functions = given.analyzer, given.tokenizer, given.preprocessor
-        return not any(map(callable, given_functions))
-    if kind.endswith("Encoder"):
-        listed = not isinstance(given.categories, str)
-        return listed and given.min_frequency is None and given.max_categories is None
+        functions = given.analyzer, given.tokenizer, given.preprocessor
+        return not any(map(callable, (*functions, given.strip_accents)))
     return True
 
 

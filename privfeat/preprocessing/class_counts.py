@@ -78,6 +78,10 @@ class DPClassCounts(PrivateStep):
     def _facts(self) -> Sequence[str]:
         return ["that all labels are among the classes"]
 
+    def check_targets(self, X: Any, y: Any, n_features: int) -> None:
+        """Raise what ``fit`` would refuse of ``y``."""
+        self._records(None, y)
+
     def _records(self, X: Any, y: Any) -> tuple[Any, int]:
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None.")

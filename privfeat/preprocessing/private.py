@@ -142,6 +142,9 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
             check_planned(plan, partial(self._grid_step, n_features))
         return plan
 
+    def check_targets(self, X: Any, y: Any, n_features: int) -> None:
+        """Raise what ``fit`` would refuse of ``y``, if it reads it."""
+
     @abstractmethod
     def _queries(self, n_features: int) -> list[Query]:
         """Return what a fit releases, for one record; refuse wrong parameters."""

@@ -176,7 +176,7 @@ def private_cross_val_score(
     weights = dict.fromkeys(names, (1.0 - SCORE_SHARE) / n_splits)
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
     fit = _budgeted(estimator, classes, whole, rhos[names[0]])
-    plan = fit.planned(validated.n_features_in_)
+    plan = fit.planned(getattr(validated, "n_features_in_", 1))  # texts have none
     scores = _Scores(whole, rhos["scores"], arithmetic)
     source = "read from y" if given is None else "given"
     public = [

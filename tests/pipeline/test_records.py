@@ -9,7 +9,6 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import (
     Normalizer,
-    OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -17,6 +16,7 @@ from sklearn.preprocessing import (
 from privfeat import DPLeastSquares, PublicColumns
 from privfeat.pipeline.records import by_record, rows_of
 from privfeat.pipeline.steps import read_steps
+from privfeat.preprocessing import DPStandardScaler
 
 
 def step_of(estimator):
@@ -110,21 +110,15 @@ def test_sparse_rows_stay_sparse():
 
 
 def test_whole_numbers_become_float64_whatever_the_others_are():
-    one = rows_of([[1, 2], [3, 4]], table=False)
-    assert one.dtype == np.float64
-    assert rows_of(np.eye(2, dtype=np.float32), table=False).dtype == np.float64
-
-
-def test_categories_are_those_that_were_given():
-    step = step_of(OneHotEncoder(categories=[["a", "b", "c"]], sparse_output=False))
-    rows = np.array([["b"], ["a"]], dtype=object)
-    step.estimator.fit(rows)
-    np.testing.assert_array_equal(by_record(step, rows), [[0, 1, 0], [1, 0, 0]])
+    for step in (step_of(DPStandardScaler()), step_of(Normalizer())):
+        assert rows_of([[1, 2], [3, 4]], step).dtype == np.float64
+        for given in (np.eye(2, dtype=np.float32), sparse.eye_array(2, dtype=np.int8)):
+            assert rows_of(given, step).dtype == np.float64
 
 
 def test_a_table_of_public_columns_is_read_as_it_is():
     columns = PublicColumns({"a": {"kind": "integer", "bounds": [0, 10]}})
     table = pd.DataFrame({"a": [0, 5, 10]})
-    assert rows_of(table, table=True) is table
+    assert rows_of(table, step_of(columns)) is table
     made = by_record(step_of(columns), table)
     np.testing.assert_array_equal(made, [[-1.0], [0.0], [1.0]])

@@ -32,6 +32,7 @@ from privfeat import (
 )
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.pipeline.steps import read_steps
+from privfeat.preprocessing import DPStandardScaler
 
 CLF = ("clf", DPLeastSquares(classes=[0, 1]))
 
@@ -47,15 +48,17 @@ class OwnTransformer(StandardScaler):
         (MinMaxScaler(), "PublicColumns"),
         (PCA(2), "DPPCA"),
         (OneHotEncoder(), "PublicColumns"),
-        (OneHotEncoder(categories=[[0, 1]], min_frequency=3), "min_frequency"),
-        (OrdinalEncoder(), "categories="),
+        (OneHotEncoder(categories=[[0, 1]]), "PublicColumns"),
+        (OrdinalEncoder(categories=[[0, 1]]), "PublicColumns"),
         (SimpleImputer(), "PublicColumns"),
         (SelectKBest(), "DPPCA"),
         (KBinsDiscretizer(), "DPQuantiles"),
         (TfidfVectorizer(), "HashingVectorizer"),
         (FunctionTransformer(lambda X: X - X.mean(axis=0)), "ufunc"),
         (FunctionTransformer(np.add), "ufunc"),
+        (FunctionTransformer(np.frompyfunc(float, 1, 1)), "ufunc"),
         (HashingVectorizer(tokenizer=str.split), "Leave it out"),
+        (HashingVectorizer(strip_accents=str.lower), "Leave it out"),
         (ColumnTransformer([("a", Normalizer(), [0])]), "PublicColumns"),
         (make_pipeline(Normalizer()), "as steps"),
         (OwnTransformer(), "Leave it out"),
@@ -82,8 +85,6 @@ def test_a_step_that_would_learn_from_the_records_is_refused_by_name(step, inste
         Normalizer(),
         PolynomialFeatures(),
         HashingVectorizer(),
-        OneHotEncoder(categories=[[0, 1]]),
-        OrdinalEncoder(categories=[[0, 1]]),
         PublicColumns({"a": {"kind": "boolean"}}),
     ],
     ids=lambda value: type(value).__name__,
@@ -183,6 +184,16 @@ def test_a_network_is_refused_with_the_reason():
 def test_steps_are_pairs_of_a_name_and_an_estimator(steps, error):
     with pytest.raises(error, match=r"steps? "):
         PrivatePipeline(steps).fit(np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [PublicColumns({"a": {"kind": "boolean"}}), HashingVectorizer(n_features=4)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_step_of_tables_or_texts_comes_before_private_ones(step):
+    with pytest.raises(TypeError, match="step 'late' must take numbers"):
+        read_steps([("scale", DPStandardScaler()), ("late", step), CLF])
 
 
 def test_a_step_that_samples_records_is_refused_with_the_reason():
