@@ -50,6 +50,11 @@ def export_onnx(
     ImportError
         If onnx is missing: ``pip install 'privfeat[onnx]'``.
 
+    Warns
+    -----
+    PrivacyWarning
+        If the privacy statement has no finite epsilon, or noise of a seed.
+
     Notes
     -----
     **Inputs.** ``X`` of shape (n_samples, n_features). With `PublicColumns` each column
@@ -106,4 +111,5 @@ def export_onnx(
     add_linear(graph, rows, refused, predictor_of(fitted), parts.temperature)
     about = f"A model trained with differential privacy: {metadata['estimator']}."
     made = graph.model(about, metadata)
+    parts.warn_of_exposed()
     write_atomically(path, made.SerializeToString())

@@ -40,6 +40,11 @@ def export_safetensors(
     ImportError
         If safetensors is missing: ``pip install 'privfeat[safetensors]'``.
 
+    Warns
+    -----
+    PrivacyWarning
+        If the privacy statement has no finite epsilon, or noise of a seed.
+
     Notes
     -----
     **Arrays.** Fitted attributes by their names; the parameters of a network as
@@ -70,6 +75,7 @@ def export_safetensors(
         if name in arrays:  # which may be texts
             metadata[name.rstrip("_")] = json.dumps(arrays.pop(name).tolist())
     content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    parts.warn_of_exposed()
     write_atomically(path, save(content, metadata))
 
 

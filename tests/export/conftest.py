@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from privfeat.metrics import private_evaluation
+from privfeat.metrics.files import save_evaluation
+
 N_FEATURES = 4
 
 
@@ -24,3 +27,14 @@ def fit(rows):
         return clf.fit(rows, classes[np.arange(len(rows)) % n_classes])
 
     return fitted
+
+
+@pytest.fixture
+def evaluate(rows):
+    """Return a function that saves an evaluation of a model beside it."""
+
+    def evaluated(model, folder, **options):
+        found = private_evaluation(model, rows, np.arange(len(rows)) % 3, **options)
+        save_evaluation(found, folder, test="b.h5")
+
+    return evaluated
