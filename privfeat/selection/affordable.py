@@ -12,7 +12,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.ledger.budget import check_covered, left_of, spent_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.statement.rounding import rounded_down
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import BudgetExceededError
 from privfeat.selection.inputs import BUDGET
 
@@ -72,7 +72,8 @@ def _check(ledger: PrivacyLedger, fits: list[PrivacyStatement]) -> None:
     raise BudgetExceededError(
         f"the {len(fits)} fits of this search and those before on {budget.dataset!r} "
         f"must cost at most epsilon = {budget.epsilon!r} at delta = {budget.delta!r}, "
-        f"got {total.epsilon!r}. No fold was fitted and nothing was charged. {remedy}"
+        f"got {rounded_up(total.epsilon)}. No fold was fitted and nothing was charged. "
+        f"{remedy}"
     )
 
 
