@@ -105,8 +105,9 @@ def export_onnx(
     else:
         raise TypeError(
             f"the step before the last must be {COLUMNS} to be exported to ONNX, and "
-            f"there must be no other, got {', '.join(parts.names)}. Use privfeat.save, "
-            "which keeps all steps."
+            f"there must be no other, got {', '.join(parts.names)}. Predict with "
+            "privfeat.load or `privfeat predict`, or fit without the other steps (with "
+            "--scale public)."
         )
     add_linear(graph, rows, refused, predictor_of(fitted), parts.temperature)
     about = f"A model trained with differential privacy: {metadata['estimator']}."
