@@ -33,7 +33,10 @@ def add_parser(verbs: Any) -> None:
     add("--out", metavar="FILE.csv", required=True, help="replaced if it exists")
     proba = "add the probability of each class, as a column proba_CLASS"
     add("--proba", action="store_true", help=proba)
-    whose = "of a table: put this column beside each prediction, which says whose it is"
+    whose = (
+        "of a table: put this column beside each prediction, which says whose it is "
+        "(as id_COLUMN where a column of the predictions has its name)"
+    )
     add("--id", metavar="COLUMN", help=whose)
     names = "of a folder of images: put the name of the file beside each prediction"
     add("--names", action="store_true", help=names)
@@ -64,6 +67,7 @@ def run(args: Namespace) -> None:
         found = model.predict_proba(X).tolist()
         cells = [[*row, *more] for row, more in zip(cells, found, strict=True)]
 
+    beside = _apart(beside, {"row", *map(str, header)})
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["row", *beside, *header])
@@ -74,6 +78,21 @@ def run(args: Namespace) -> None:
     print(f"{len(predicted)} predictions written to {args.out}")
     if beside:
         print(f"It says whose each is ({', '.join(beside)}): keep it with the data.")
+
+
+def _apart(
+    beside: dict[str, Iterable[Any]], others: set[str]
+) -> dict[str, Iterable[Any]]:
+    """Return what stands beside the predictions under names that no other column has.
+
+    A column ``name`` of a table becomes ``id_name`` beside ``name``, that of the class.
+    """
+    found = {}
+    for name, values in beside.items():
+        while name in others:
+            name = f"id_{name}"
+        found[name] = values
+    return found
 
 
 def _rows(args: Namespace, _: Any) -> tuple[Any, dict[str, Iterable[Any]]]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from privfeat._extras import require
 from privfeat._version import __version__
-from privfeat._warnings import warn
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
+from privfeat.export.leaving import warn_of_exposed
 from privfeat.metrics.files import load_evaluation
 from privfeat.persistence import load_statement
 from privfeat.persistence.model_folder import DOCUMENT, EVALUATION, read_document
@@ -29,26 +29,29 @@ class Upload:
         By their names in the repository.
     statement : PrivacyStatement
         Of the model.
+    evaluation : PrivacyStatement or None
+        Of ``evaluation.json``, for the test records; None without one.
     """
 
     repo_id: str
     private: bool
     files: Mapping[str, bytes]
     statement: PrivacyStatement
+    evaluation: PrivacyStatement | None = None
 
     def __str__(self) -> str:
         """Return what leaves, for whom, and what covers it."""
         seen = "its owners alone" if self.private else "everyone"
-        epsilon = rounded_up(self.statement.epsilon, 4)
-        delta = rounded_up(self.statement.delta, 3)
         files = [f"  {name} ({len(file)} bytes)" for name, file in self.files.items()]
-        return "\n".join(
-            [
-                f"To {self.repo_id}, visible to {seen}:",
-                *files,
-                f"The statement of the model: epsilon = {epsilon}, delta = {delta}.",
-            ]
-        )
+        told = [
+            f"The statement of {what}: {_budget_of(statement)}."
+            for what, statement in (
+                ("the model", self.statement),
+                ("the evaluation", self.evaluation),
+            )
+            if statement is not None
+        ]
+        return "\n".join([f"To {self.repo_id}, visible to {seen}:", *files, *told])
 
 
 def push_to_hub(
@@ -100,7 +103,8 @@ def push_to_hub(
     Warns
     -----
     PrivacyWarning
-        If the statement of the model has no finite epsilon, or its noise has a seed.
+        If the statement of the model, or that of ``evaluation.json``, has no finite
+        epsilon, or noise of a seed.
 
     Notes
     -----
@@ -118,14 +122,8 @@ def push_to_hub(
     if not text.strip():
         raise ValueError(f"card must not be empty, got {str(card)!r}.")
     files = {"README.md": text, **files_of(Path(folder))}
-    upload = Upload(repo_id, private, files, load_statement(folder))
-    stated = upload.statement
-    if not stated.private:
-        warn(
-            "a model that leaves should have a finite epsilon and no random_state, got "
-            f"epsilon={stated.epsilon!r}, seeded={stated.seeded!r}. Push it only if "
-            "its records are public."
-        )
+    found = warn_of_files(folder)
+    upload = Upload(repo_id, private, files, *found)
     if dry_run:
         return upload
     from huggingface_hub import CommitOperationAdd, HfApi
@@ -153,3 +151,21 @@ def files_of(folder: Path) -> dict[str, bytes]:
         load_evaluation(folder)
         names.append(EVALUATION)
     return {name: (folder / name).read_bytes() for name in names}
+
+
+def warn_of_files(
+    folder: str | os.PathLike[str],
+) -> tuple[PrivacyStatement, PrivacyStatement | None]:
+    """Return the statements of a model and of its evaluation, after a warning."""
+    stated, evaluated = load_statement(folder), load_evaluation(folder)
+    warn_of_exposed("a model", stated)
+    if evaluated is None:
+        return stated, None
+    of_tests = evaluated[0].privacy
+    warn_of_exposed("an evaluation", of_tests)
+    return stated, of_tests
+
+
+def _budget_of(statement: PrivacyStatement) -> str:
+    epsilon = rounded_up(statement.epsilon, 4)
+    return f"epsilon = {epsilon}, delta = {rounded_up(statement.delta, 3)}"

@@ -8,8 +8,7 @@ from typing import Any
 from privfeat._extras import require
 from privfeat._types import STAYS_AT_HOME
 from privfeat._version import __version__
-from privfeat.export.hub import files_of
-from privfeat.persistence import load_statement
+from privfeat.export.hub import files_of, warn_of_files
 from privfeat.persistence.pipelines import read_steps
 
 # MLflow's limit on a parameter.
@@ -50,6 +49,12 @@ def log_model(
     ImportError
         If mlflow is missing: ``pip install 'privfeat[mlflow]'``.
 
+    Warns
+    -----
+    PrivacyWarning
+        If the statement of the model, or that of ``evaluation.json``, has no finite
+        epsilon, or noise of a seed.
+
     Notes
     -----
     **Parameters** are those of the estimator, those of a pipeline as ``step__name``,
@@ -67,8 +72,8 @@ def log_model(
     require("log_model", "mlflow", extra="mlflow")
     from mlflow import MlflowClient
 
-    statement, steps = load_statement(folder), read_steps(folder)
-    files = files_of(Path(folder))
+    steps, files = read_steps(folder), files_of(Path(folder))
+    statement, _ = warn_of_files(folder)
     shown = None if report is None else Path(report).read_text(encoding="utf-8")
     client = MlflowClient(tracking_uri=tracking_uri)
     mine = run_id is None

@@ -50,6 +50,11 @@ def export_onnx(
     ImportError
         If onnx is missing: ``pip install 'privfeat[onnx]'``.
 
+    Warns
+    -----
+    PrivacyWarning
+        If the privacy statement has no finite epsilon, or noise of a seed.
+
     Notes
     -----
     **Inputs.** ``X`` of shape (n_samples, n_features). With `PublicColumns` each column
@@ -100,10 +105,12 @@ def export_onnx(
     else:
         raise TypeError(
             f"the step before the last must be {COLUMNS} to be exported to ONNX, and "
-            f"there must be no other, got {', '.join(parts.names)}. Use privfeat.save, "
-            "which keeps all steps."
+            f"there must be no other, got {', '.join(parts.names)}. Predict with "
+            "privfeat.load or `privfeat predict`, or fit without the other steps (with "
+            "--scale public)."
         )
     add_linear(graph, rows, refused, predictor_of(fitted), parts.temperature)
     about = f"A model trained with differential privacy: {metadata['estimator']}."
     made = graph.model(about, metadata)
+    parts.warn_of_exposed()
     write_atomically(path, made.SerializeToString())

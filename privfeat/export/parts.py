@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._version import __version__
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.predictor import LinearPredictor
+from privfeat.export.leaving import warn_of_exposed
 from privfeat.persistence import is_ours
 from privfeat.persistence.pipelines import is_pipeline, written_pipeline
 from privfeat.persistence.saved_models import as_predictor
@@ -43,6 +45,12 @@ class Parts:
         """The classes of all parts, in the order in which they are applied."""
         scaled = ["TemperatureScaling"] if self.temperature != 1.0 else []
         return [type(part).__name__ for part in (*self.steps, self.model)] + scaled
+
+    def warn_of_exposed(self) -> None:
+        """Warn of each statement that is not private."""
+        for name, said in self.statements.items():
+            what = "a model" if name == "privacy" else "a temperature"
+            warn_of_exposed(what, PrivacyStatement.from_json(json.dumps(said)))
 
     def metadata(self, class_names: Sequence[str] | None) -> dict[str, str]:
         """Return what stands beside the numbers of a model that leaves.

@@ -10,6 +10,7 @@ import numpy as np
 from privfeat._extras import require
 from privfeat._files import write_atomically
 from privfeat.export.parts import parts_of, predictor_of
+from privfeat.persistence.saved_models import COLUMNS
 from privfeat.persistence.written import written_model
 
 
@@ -40,6 +41,11 @@ def export_safetensors(
     ImportError
         If safetensors is missing: ``pip install 'privfeat[safetensors]'``.
 
+    Warns
+    -----
+    PrivacyWarning
+        If the privacy statement has no finite epsilon, or noise of a seed.
+
     Notes
     -----
     **Arrays.** Fitted attributes by their names; the parameters of a network as
@@ -61,7 +67,9 @@ def export_safetensors(
     if len(parts.names) > 1:
         raise TypeError(
             "model must be one estimator to be exported as arrays, got "
-            f"{', '.join(parts.names)}. Use export_onnx or privfeat.save."
+            f"{', '.join(parts.names)}. A file of arrays has no place for other steps: "
+            f"predict with privfeat.load or `privfeat predict`, or, of {COLUMNS} and "
+            "a linear model, use export_onnx."
         )
     metadata = parts.metadata(class_names)
     metadata["prediction"] = json.dumps(_needed(model))
@@ -70,6 +78,7 @@ def export_safetensors(
         if name in arrays:  # which may be texts
             metadata[name.rstrip("_")] = json.dumps(arrays.pop(name).tolist())
     content = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    parts.warn_of_exposed()
     write_atomically(path, save(content, metadata))
 
 

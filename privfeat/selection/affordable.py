@@ -12,7 +12,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.ledger.budget import check_covered, left_of, spent_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.statement.rounding import rounded_down
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import BudgetExceededError
 from privfeat.selection.inputs import BUDGET
 
@@ -26,6 +26,8 @@ class Charge(NamedTuple):
 
 # of one fit of an estimator, a search perhaps; None if it is not known before
 Charges = list[Charge] | None
+# a PrivatePipeline has no noise_multiplier, a transformer no choice of accounting
+_NEEDED = {*BUDGET} - {"noise_multiplier", "accounting"}
 
 
 def check_affordable(names: Mapping[str, Any], n_splits: int) -> None:
@@ -70,7 +72,8 @@ def _check(ledger: PrivacyLedger, fits: list[PrivacyStatement]) -> None:
     raise BudgetExceededError(
         f"the {len(fits)} fits of this search and those before on {budget.dataset!r} "
         f"must cost at most epsilon = {budget.epsilon!r} at delta = {budget.delta!r}, "
-        f"got {total.epsilon!r}. No fold was fitted and nothing was charged. {remedy}"
+        f"got {rounded_up(total.epsilon)}. No fold was fitted and nothing was charged. "
+        f"{remedy}"
     )
 
 
@@ -103,25 +106,37 @@ def _of_fit(estimator: Any) -> Charges:
         n_splits = getattr(estimator.cv, "n_splits", None)
         refit = estimator.refit is not False
         return _of_search(estimator.estimator, grid, n_splits, refit=refit)
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    params = estimator.get_params(deep=False) if _has_params(estimator) else {}
+    if "ledger" not in params and hasattr(estimator, "steps"):  # a Pipeline has none
+        found: list[Charge] = []
+        for _, step in estimator.steps:
+            of_step = _of_fit(step)
+            if of_step is None:
+                return None
+            found += of_step
+        return found
     ledger = params.get("ledger")
     if not isinstance(ledger, PrivacyLedger):
         return []
     if (
-        not {*BUDGET} <= set(params)
-        or params["noise_multiplier"] is not None
+        not _NEEDED <= set(params)
+        or params.get("noise_multiplier") is not None
         or params.get("sampling_prob", 1.0) != 1.0
     ):
         return None
     plan = plan_releases(
         [Query("fit", 1.0)],  # what a budget costs does not depend on the queries
-        **{name: params[name] for name in BUDGET},
+        **{name: params[name] for name in BUDGET if name in params},
     )
     seeded = params.get("random_state") is not None
     unit = ledger.budget.unit  # whether groups reach the fits, they see themselves
     statement = PrivacyStatement.from_plan(plan, public=(), seeded=seeded, unit=unit)
     return [Charge(ledger, statement)]
+
+
+def _has_params(step: Any) -> bool:
+    """Return whether a step is an estimator: no "passthrough", and no class."""
+    return hasattr(step, "get_params") and not isinstance(step, type)
 
 
 def _weight(charges: list[Charge]) -> float:

@@ -64,7 +64,7 @@ def test_fit_that_overspends_fails_with_what_is_left(fit, path, tmp_path):
     status, _, err = fit(3.5)
     assert status == 1
     assert err.count("\n") == 1
-    assert "One more fit may have epsilon = 3.0" in err
+    assert "One more fit may have epsilon = 3 " in err
     assert not (tmp_path / "model").exists()
     assert PrivacyLedger(path, dataset="tiny").history == []
 

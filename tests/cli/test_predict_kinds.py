@@ -90,6 +90,18 @@ def test_predict_takes_a_table_for_a_pipeline(run, pipeline, out):
     assert [int(row[2]) for row in rows] == expected.tolist()
 
 
+@pytest.mark.parametrize("name", ["row", "class", "proba_0"])
+def test_predict_writes_no_two_columns_of_one_name(run, pipeline, out, name):
+    table = dict(np.load(pipeline / "rows.npz"))
+    table[name] = table.pop("who")
+    np.savez(pipeline / "named.npz", **table)
+    words = ("--features", pipeline / "named.npz", "--out", out, "--id", name)
+    run("predict", "--model", pipeline / "model", *words, "--proba")
+    header, first, *_ = read(out)
+    assert len({*header}) == len(header)
+    assert dict(zip(header, first, strict=True))[f"id_{name}"] == "p0"
+
+
 def test_predict_takes_a_table_for_a_pipeline_of_more_steps(
     run, pipeline, tmp_path, out
 ):

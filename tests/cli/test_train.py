@@ -27,8 +27,8 @@ def test_train_saves_a_model_that_predicts(folder, capsys):
     assert command(folder) == 1
     assert "Pass --overwrite" in capsys.readouterr().err
     paths = ("--model", str(folder / "model"), "--features", str(folder / "test"))
-    assert main(["predict", *paths, "--out", str(folder / "predicted.csv")]) == 1
-    assert "takes images" in capsys.readouterr().err
+    assert main(["predict", *paths, "--out", str(folder / "predicted.csv")]) == 0
+    assert (folder / "predicted.csv").read_text().startswith("row,class")
 
 
 @pytest.mark.slow

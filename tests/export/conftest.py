@@ -5,6 +5,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from privfeat import DPLeastSquares, DPSGDClassifier, PublicColumns
+from privfeat.metrics import private_evaluation
+from privfeat.metrics.files import save_evaluation
 
 N_FEATURES = 4
 NUMBER = {"kind": "numeric", "bounds": [10, 50]}
@@ -51,3 +53,14 @@ def tiny_network(n_classes=2):
     )
     X = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
     return clf.fit(X, np.arange(30) % n_classes)
+
+
+@pytest.fixture
+def evaluate(rows):
+    """Return a function that saves an evaluation of a model beside it."""
+
+    def evaluated(model, folder, **options):
+        found = private_evaluation(model, rows, np.arange(len(rows)) % 3, **options)
+        save_evaluation(found, folder, test="b.h5")
+
+    return evaluated

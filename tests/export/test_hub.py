@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from privfeat import DPFC, save
+from privfeat import DPFC, load, save
 from privfeat.exceptions import PrivacyWarning
 from privfeat.export import push_to_hub
 from privfeat.persistence import ModelFileError
@@ -90,8 +90,27 @@ def test_push_to_hub_connects_to_nothing_in_a_dry_run(folder, card):
 def test_push_to_hub_warns_of_a_model_whose_noise_has_a_seed(fit, card, tmp_path):
     with pytest.warns(match="random_state"):
         save(fit(DPFC, random_state=1), tmp_path / "seeded")
-    with pytest.warns(PrivacyWarning, match="seeded=True. Push it only if"):
+    with pytest.warns(PrivacyWarning, match="a model that leaves .* seeded=True"):
         push_to_hub(tmp_path / "seeded", "me/flowers", card=card, dry_run=True)
+
+
+@pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"random_state": 1}])
+def test_push_to_hub_warns_of_figures_that_are_not_private(
+    folder, card, evaluate, options
+):
+    with pytest.warns(PrivacyWarning):
+        evaluate(load(folder), folder, **({"epsilon": 2.0} | options))
+    with pytest.warns(PrivacyWarning, match="an evaluation that leaves"):
+        push_to_hub(folder, "me/flowers", card=card, dry_run=True)
+
+
+def test_push_to_hub_says_what_the_evaluation_cost(folder, card, evaluate):
+    evaluate(load(folder), folder, epsilon=2.0)
+    told = str(push_to_hub(folder, "me/flowers", card=card, dry_run=True))
+    assert told.endswith(
+        "The statement of the model: epsilon = 5, delta = 1e-05.\n"
+        "The statement of the evaluation: epsilon = 2, delta = 1e-05."
+    )
 
 
 def test_push_to_hub_sends_an_evaluation_only_if_it_can_be_read(folder, card):

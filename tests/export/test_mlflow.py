@@ -5,6 +5,7 @@ import pytest
 from privfeat import DPFC, PublicColumns, load, save
 from privfeat._types import STAYS_AT_HOME
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.exceptions import PrivacyWarning
 
 pytest.importorskip("mlflow", reason="pip install 'privfeat[mlflow]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of mlflow, about its own stores
@@ -58,6 +59,17 @@ def test_log_model_tells_neither_the_seed_nor_who_and_where(model, tmp_path, sto
     assert {*run.data.tags} <= {"privfeat_version", "mlflow.runName"}
     files = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
     assert not any(b"987654321" in path.read_bytes() for path in files)
+
+
+def test_log_model_warns_of_what_is_not_private(model, evaluate, tmp_path, store):
+    evaluate(model, tmp_path / "model", epsilon=float("inf"))
+    with pytest.warns(PrivacyWarning) as caught:
+        logged(tmp_path / "model", store)
+    told = [str(one.message) for one in caught if one.category is PrivacyWarning]
+    assert [text.partition(" that leaves ")[0] for text in told] == [
+        "a model",
+        "an evaluation",
+    ]
 
 
 def test_log_model_adds_to_a_run_and_leaves_it_open(model, tmp_path, store):

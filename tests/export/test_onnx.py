@@ -18,6 +18,7 @@ from privfeat import (
 )
 from privfeat._types import STAYS_AT_HOME
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.exceptions import PrivacyWarning
 from privfeat.export import export_onnx
 
 onnx = pytest.importorskip("onnx", reason="pip install 'privfeat[onnx]'")
@@ -198,7 +199,8 @@ def test_file_holds_nothing_that_stays_at_home(rows, path, tmp_path):
     ledger = PrivacyLedger(
         tmp_path / "secret.ledger", dataset="secret", epsilon=9, delta=1e-4
     )
-    export_onnx(model.set_params(ledger=ledger), path)
+    with pytest.warns(PrivacyWarning, match="a model that leaves .* seeded=True"):
+        export_onnx(model.set_params(ledger=ledger), path)
     content = path.read_bytes()
     for secret in (b"987654321", b"secret", str(tmp_path).encode()):
         assert secret not in content

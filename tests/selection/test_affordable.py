@@ -22,7 +22,9 @@ from privfeat import (
     HashKFold,
     PrivacyError,
     PrivacyLedger,
+    PrivatePipeline,
 )
+from privfeat.preprocessing import DPStandardScaler
 from privfeat.selection.affordable import check_affordable
 from tests.selection.conftest import N
 
@@ -86,6 +88,31 @@ def piped(fit):
     return GridSearchCV(steps, grid, cv=FOLDS).fit
 
 
+def whole(fit):
+    """A pipeline that is charged itself: its steps have no budget."""
+    last = DPLeastSquares(classes=[0, 1])
+    steps = PrivatePipeline(
+        [("scale", DPStandardScaler()), ("fit", last)], **budget_of(fit)
+    )
+    return GridSearchCV(steps, {"fit__ridge": [1.0, 10.0]}, cv=FOLDS).fit
+
+
+def first_step(fit):
+    """A pipeline of which the first step is charged, not the last."""
+    scaler = DPStandardScaler(**budget_of(fit))
+    steps = make_pipeline(scaler, LogisticRegression())
+    return GridSearchCV(steps, {"logisticregression__C": [1.0, 2.0]}, cv=FOLDS).fit
+
+
+def both_steps(fit):
+    steps = make_pipeline(DPStandardScaler(**budget_of(fit)), fit)
+    return GridSearchCV(steps, {"dpleastsquares__ridge": [1.0, 10.0]}, cv=FOLDS).fit
+
+
+def budget_of(fit):
+    return {"rho": fit.rho, "ledger": fit.ledger}
+
+
 def without_refit(fit):
     return grid(fit, refit=False)
 
@@ -97,11 +124,16 @@ def in_jobs(fit):
 SEARCHES = [
     *((grid, 7), (randomized, 7), (scored, 3), (validated, 3), (predicted, 3)),
     *((curve, 6), (nested, 15), (piped, 7), (without_refit, 6), (in_jobs, 7)),
+    *((whole, 7), (first_step, 7), (both_steps, 14)),
 ]
 
 
 @pytest.mark.parametrize(
-    ("search", "n_fits"), [(grid, 7), pytest.param(nested, 15, marks=pytest.mark.slow)]
+    ("search", "n_fits"),
+    [
+        *((grid, 7), (whole, 7)),
+        pytest.param(nested, 15, marks=pytest.mark.slow),
+    ],
 )
 def test_search_that_fits_the_ledger_runs_to_its_end(
     fit_of, ledger, labelled, search, n_fits
@@ -200,6 +232,10 @@ def test_search_without_a_ledger_is_not_asked(labelled, estimator):
     "estimator",
     [
         DPLeastSquares(noise_multiplier=1e-3, classes=[0, 1]),
+        make_pipeline(
+            DPStandardScaler(noise_multiplier=1e-3),
+            DPLeastSquares(epsilon=99.0, classes=[0, 1]),
+        ),
         DPAdamLinear(sampling_prob=0.5, epsilon=99.0, classes=[0, 1]),
         GridSearchCV(DPLeastSquares(epsilon=99.0, classes=[0, 1]), GRID, cv=[(0, 1)]),
         GridSearchCV(DPLeastSquares(noise_multiplier=1e-3), GRID, cv=FOLDS),
@@ -207,5 +243,6 @@ def test_search_without_a_ledger_is_not_asked(labelled, estimator):
 )
 def test_of_fits_of_unknown_cost_nothing_is_said(ledger, estimator):
     """The ledger charges them one by one, and refuses the one that is too much."""
-    name = "estimator__ledger" if hasattr(estimator, "estimator") else "ledger"
-    check_affordable({"estimator": estimator.set_params(**{name: ledger})}, 3)
+    ledgers = [name for name in estimator.get_params() if name.endswith("ledger")]
+    asked = estimator.set_params(**dict.fromkeys(ledgers, ledger))
+    check_affordable({"estimator": asked}, 3)

@@ -14,6 +14,7 @@ from privfeat.core.ledger.budget import (
 )
 from privfeat.core.ledger.opening import open_store
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import BudgetExceededError, LedgerError
 
 
@@ -176,9 +177,14 @@ class PrivacyLedger:
                     found, budget, charges, estimator, statement, self._who
                 )
         left = left_of(budget, spent)
+        left_now = rounded_down(left.epsilon)
+        remedy = f"One more fit may have epsilon = {left_now} at that delta"
+        if left.rho is not None:
+            remedy += f", or rho = {rounded_down(left.rho)}"
+        if not left.epsilon:
+            remedy = "Its budget is spent: nothing more can be released of its records"
         raise BudgetExceededError(
-            f"the fits on {budget.dataset!r} must cost at most epsilon = "
-            f"{budget.epsilon!r} at delta = {budget.delta!r}, got {total.epsilon!r} "
-            f"with this one. One more fit may have epsilon = {left.epsilon!r} at that "
-            f"delta, or rho = {left.rho!r}."
+            f"all uses of {budget.dataset!r} must cost at most epsilon = "
+            f"{budget.epsilon!r} at delta = {budget.delta!r}, got "
+            f"{rounded_up(total.epsilon)} with this one. {remedy}."
         )
