@@ -198,10 +198,6 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         return self
 
     @abstractmethod
-    def _problem(self, y: Any, n_features: int) -> LinearProblem:
-        """Return what a validated ``y`` asks for."""
-
-    @abstractmethod
     def _queries(self, shape: Shape) -> list[Query]:
         """Return what the fit releases, with sensitivities for ``self.adjacency``."""
 
