@@ -1,5 +1,6 @@
 """A saved model on the Hugging Face hub, with its card."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,8 +96,8 @@ def push_to_hub(
     ModelFileError
         If the folder holds no model, or a damaged one.
     ValueError
-        If the card is empty, or ``private`` is True and the repository is visible to
-        everyone.
+        If the card is empty or of another model, or ``private`` is True and the
+        repository is visible to everyone.
     ImportError
         If huggingface_hub is missing: ``pip install 'privfeat[hub]'``.
 
@@ -122,6 +123,11 @@ def push_to_hub(
     if not text.strip():
         raise ValueError(f"card must not be empty, got {str(card)!r}.")
     files = {"README.md": text, **files_of(Path(folder))}
+    if hashlib.sha256(files[DOCUMENT]).hexdigest().encode() not in text:
+        raise ValueError(
+            f"card must be of this model: it must name the SHA-256 of {DOCUMENT}, got "
+            f"{str(card)!r}. Write it with `privfeat report --card`."
+        )
     found = warn_of_files(folder)
     upload = Upload(repo_id, private, files, *found)
     if dry_run:

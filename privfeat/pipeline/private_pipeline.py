@@ -22,7 +22,13 @@ from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import check_users, known_features, seed_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
-from privfeat.pipeline.planning import Shared, facts_of, labels_of, planned_steps
+from privfeat.pipeline.planning import (
+    KnownLabels,
+    Shared,
+    facts_of,
+    labels_of,
+    planned_steps,
+)
 from privfeat.pipeline.prediction import PredictsBySteps
 from privfeat.pipeline.records import (
     by_record,
@@ -217,7 +223,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             forget=("steps_", "classes_"),
             unit=unit,
             arithmetic=self.arithmetic,
-            classes_read=labels is not None and labels.read,
+            classes_read=_reads_classes(left[-1], labels),
         )
         facts = begun.statement.public
         with begun.charging():
@@ -294,3 +300,10 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
                 f"{self.shares!r}."
             )
         return {name: self.shares[name] for name in names}
+
+
+def _reads_classes(last: Step, labels: KnownLabels | None) -> bool:
+    """Return whether the last step finds the classes in the labels."""
+    if labels is not None:
+        return labels.read
+    return getattr(last.estimator, "classes", ()) is None  # one that counts them

@@ -76,7 +76,8 @@ class DPClassCounts(PrivateStep):
         return self.classes is None
 
     def _facts(self) -> Sequence[str]:
-        return ["that all labels are among the classes"]
+        source = "read from y" if self.classes is None else "given"
+        return [f"the set of classes ({source})", "that all labels are among them"]
 
     def check_targets(self, X: Any, y: Any, n_features: int) -> None:
         """Raise what ``fit`` would refuse of ``y``."""

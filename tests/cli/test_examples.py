@@ -9,6 +9,7 @@ import pytest
 
 from privfeat.cli import build_parser
 from tests.cli.test_project import PROJECT
+from tests.export.conftest import write_card
 
 
 def parsers_of(parser, *name):
@@ -63,7 +64,7 @@ def test_examples_run(run, patients, features, model, tmp_path, monkeypatch):
     shutil.copy(patients / "train.csv", "patients.csv")
     shutil.copytree(model, "model")
     shutil.copytree(model, "results/model")
-    (tmp_path / "card.md").write_text("# A model")
+    write_card(tmp_path / "card.md", tmp_path / "results" / "model")
     (tmp_path / "project.toml").write_text(PROJECT)
     for name in ("new.h5", "private.h5"):
         shutil.copy(features, name)

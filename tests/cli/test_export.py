@@ -1,9 +1,12 @@
 """`privfeat export`, and every verb on each kind of saved model."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from privfeat import load, open_features
+from tests.export.conftest import write_card
 
 CARD = "---\nlicense: mit\n---\n# Flowers\n"
 
@@ -46,7 +49,7 @@ def test_export_writes_safetensors(run, model, tmp_path):
 
 def test_export_prints_what_would_leave_for_the_hub(run, model, tmp_path):
     pytest.importorskip("huggingface_hub", reason="pip install 'privfeat[hub]'")
-    (tmp_path / "card.md").write_text(CARD)
+    write_card(tmp_path / "card.md", Path(model))
     whole = ("export", model, "--hub", "me/flowers", "--card", tmp_path / "card.md")
     status, printed, _ = run(*whole, "--dry-run")
     assert status == 0

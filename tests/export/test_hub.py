@@ -9,6 +9,7 @@ from privfeat import DPFC, load, save
 from privfeat.exceptions import PrivacyWarning
 from privfeat.export import push_to_hub
 from privfeat.persistence import ModelFileError
+from tests.export.conftest import write_card
 from tests.export.hub import stand_in
 
 pytest.importorskip("huggingface_hub", reason="pip install 'privfeat[hub]'")
@@ -24,9 +25,8 @@ def folder(fit, tmp_path):
 
 
 @pytest.fixture
-def card(tmp_path):
-    (tmp_path / "card.md").write_text("---\nlicense: mit\n---\n# Flowers\n")
-    return tmp_path / "card.md"
+def card(tmp_path, folder):
+    return write_card(tmp_path / "card.md", folder)
 
 
 def push(folder, card, server, **options):
@@ -90,6 +90,7 @@ def test_push_to_hub_connects_to_nothing_in_a_dry_run(folder, card):
 def test_push_to_hub_warns_of_a_model_whose_noise_has_a_seed(fit, card, tmp_path):
     with pytest.warns(match="random_state"):
         save(fit(DPFC, random_state=1), tmp_path / "seeded")
+    write_card(card, tmp_path / "seeded")
     with pytest.warns(PrivacyWarning, match="a model that leaves .* seeded=True"):
         push_to_hub(tmp_path / "seeded", "me/flowers", card=card, dry_run=True)
 
@@ -127,4 +128,11 @@ def test_push_to_hub_refuses_a_damaged_model_and_an_empty_card(folder, card):
     document = folder / "model.json"
     document.write_text(document.read_text().replace('"epsilon": 5.0', '"epsilon": 1'))
     with pytest.raises(ModelFileError):
+        push_to_hub(folder, "me/flowers", card=card, dry_run=True)
+
+
+def test_push_to_hub_refuses_the_card_of_another_model(fit, folder, card):
+    """Such as the one before the fit was made again: it has another epsilon."""
+    save(fit(DPFC), folder, overwrite=True)
+    with pytest.raises(ValueError, match="card must be of this model"):
         push_to_hub(folder, "me/flowers", card=card, dry_run=True)

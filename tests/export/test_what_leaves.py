@@ -6,7 +6,7 @@ import pytest
 from privfeat import DPFC, DPLeastSquaresRegressor, TemperatureScaling, save
 from privfeat.export import export_onnx, export_safetensors, push_to_hub
 from tests.cli.test_what_leaves import unlisted
-from tests.export.conftest import NUMBER, fitted
+from tests.export.conftest import NUMBER, fitted, write_card
 
 FILES = "model.onnx, model.safetensors"
 
@@ -36,7 +36,7 @@ def test_metadata_of_safetensors_holds_what_is_listed(fit, rows, tmp_path):
 def test_upload_holds_what_is_listed(fit, tmp_path):
     pytest.importorskip("huggingface_hub", reason="pip install 'privfeat[hub]'")
     save(fit(DPFC), tmp_path / "model")
-    (tmp_path / "card.md").write_text("# A model")
+    write_card(tmp_path / "card.md", tmp_path / "model")
     upload = push_to_hub(
         tmp_path / "model", "me/model", card=tmp_path / "card.md", dry_run=True
     )

@@ -11,6 +11,7 @@ from privfeat import (
     DPLeastSquares,
     DPLeastSquaresRegressor,
     PrivacyLedger,
+    PrivacyWarning,
     PrivatePipeline,
 )
 from privfeat.pipeline.records import by_record
@@ -182,3 +183,10 @@ def test_a_plan_of_hashed_texts_needs_no_record():
     model = pipeline(HashingVectorizer(n_features=16), clf)
     assert model.planned(1).epsilon == 1.0
     assert pipeline(Normalizer(), clf).planned(3).epsilon == 1.0
+
+
+def test_classes_that_are_read_from_labels_are_warned_of_and_stated():
+    model = PrivatePipeline([("counts", DPClassCounts())], epsilon=1.0)
+    with pytest.warns(PrivacyWarning, match="reads the set of labels"):
+        model.fit(np.eye(4), [0, 1, 1, 0])
+    assert "counts: the set of classes (read from y)" in model.privacy_.public
