@@ -208,7 +208,7 @@ def test_sampled_fits_are_charged_by_their_loss_distributions(ledger, fit):
     [
         (make_statement(epsilon=math.inf), "finite epsilon"),
         (make_statement(epsilon=0.5, seeded=True), "seeded=True"),
-        (make_statement(epsilon=0.5, unit="user"), "unit must be 'record'"),
+        (make_statement(epsilon=0.5, unit="user"), "got 'user'. A budget of users"),
         (make_statement(epsilon=0.5, adjacency="replace_one"), "adjacency must be"),
     ],
 )
@@ -297,11 +297,3 @@ def test_ledger_refuses_what_is_no_place(path):
 def test_repr_says_where_and_what(ledger):
     assert repr(ledger).startswith("PrivacyLedger('")
     assert repr(ledger).endswith(f"dataset={ledger.budget.dataset!r})")
-
-
-def test_charge_of_users_says_how_their_budget_is_made(ledger):
-    with pytest.raises(
-        ValueError, match=r"got 'user'\. A budget of users is made with"
-    ):
-        ledger.charge(make_statement(epsilon=1.0, unit="user"), estimator="DPFC")
-    assert ledger.history == []
