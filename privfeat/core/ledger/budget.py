@@ -97,9 +97,15 @@ def check_covered(budget: Budget, statement: PrivacyStatement) -> None:
     for name in ("adjacency", "unit"):
         wanted, got = getattr(budget, name), getattr(statement, name)
         if got != wanted:
+            remedy = ""
+            if got == "user":
+                remedy = (
+                    " A budget of users is made with unit='user' (budget create --unit "
+                    "user), before anything is spent on their records."
+                )
             raise ValueError(
                 f"{name} must be {wanted!r}, as in the budget of "
-                f"{budget.dataset!r}, got {got!r}."
+                f"{budget.dataset!r}, which cannot be changed, got {got!r}.{remedy}"
             )
 
 

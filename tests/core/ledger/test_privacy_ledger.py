@@ -208,7 +208,7 @@ def test_sampled_fits_are_charged_by_their_loss_distributions(ledger, fit):
     [
         (make_statement(epsilon=math.inf), "finite epsilon"),
         (make_statement(epsilon=0.5, seeded=True), "seeded=True"),
-        (make_statement(epsilon=0.5, unit="user"), "unit must be 'record'"),
+        (make_statement(epsilon=0.5, unit="user"), "got 'user'. A budget of users"),
         (make_statement(epsilon=0.5, adjacency="replace_one"), "adjacency must be"),
     ],
 )
