@@ -86,7 +86,8 @@ def numbers_of(
     if column.missing == REFUSE and missing.any():
         raise ValueError(
             f"column {column.name!r} must have no missing value, as it is declared, "
-            "got one. Declare missing as neutral, indicator or a public constant."
+            "got one. Declare missing as neutral, indicator or a public constant, or "
+            "leave such rows out of the table."
         )
     return np.where(missing, column.fill, numbers), missing
 

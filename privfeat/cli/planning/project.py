@@ -33,9 +33,9 @@ both:
     sampling_prob = 0.01       # expected batch over the number of records
     steps = 2000
 
-A fit has a budget by epsilon (with delta, default 1e-5), rho or noise_multiplier; with
-mean_runs (and eta) it is a private search. A plan that costs more than the budget ends
-with exit status 1. For example
+A fit has a budget by epsilon (with delta, by default that of the plan), rho or
+noise_multiplier; with mean_runs (and eta) it is a private search. A plan that costs
+more than the budget ends with exit status 1. For example
 
     privfeat budget plan project.toml
     privfeat budget plan --ledger private.ledger --dataset photos
@@ -69,7 +69,8 @@ def run_plan(args: Namespace) -> None:
         raise CommandError(
             f"FILE.toml must have {', '.join(_BUDGET)} and [[fit]], got {unknown[0]!r}."
         )
-    fits = [_planned(one) for one in [*listed, *map(_parse, args.fit)]]
+    delta = {"delta": budget["delta"]} if "delta" in budget else {}
+    fits = [_planned(delta | one) for one in [*listed, *map(_parse, args.fit)]]
     if not fits:
         raise CommandError("fits must be given, in FILE.toml or with --fit, got none.")
     plan = plan_project(fits, ledger=files.open_ledger(args), **budget)

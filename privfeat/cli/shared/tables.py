@@ -101,7 +101,8 @@ class Declared:
         if not kept:
             raise CommandError(
                 f"column {name!r} of --target must have a class in each row: declare "
-                "missing and unseen as refuse, or as one of its categories."
+                "missing and unseen as refuse, or as one of its categories. Leave rows "
+                "without a class out of the table."
             )
         return target
 
