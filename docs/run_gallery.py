@@ -7,7 +7,8 @@ computed. The label of a figure (``fig.set_label``) is its alternative text. A f
 without one is an error, and so is a warning.
 
 An example runs by itself, in a folder of its own that holds what ``make quickstart``
-makes. It runs again only if it, this file or a file of the packages has changed.
+makes. It runs again only if it, this file,
+the noise of tests, constraints.txt or a module of the packages has changed.
 """
 
 import ast
@@ -119,9 +120,10 @@ def made(example: Path, kept: Path = KEPT) -> Path:
 
 def digest_of(example: Path) -> str:
     """Return a digest of all code that decides what an example shows."""
-    packages = (*ROOT.glob("privfeat/**/*.py"), *ROOT.glob("extract/*.py"))
+    packages = (*ROOT.glob("privfeat/**/*.py"), *ROOT.glob("extract/**/*.py"))
+    others = Path(__file__), ROOT / "constraints.txt", ROOT / "tests" / "entropy.py"
     found = hashlib.sha256()
-    for path in (example, Path(__file__), ROOT / "constraints.txt", *sorted(packages)):
+    for path in (example, *others, *sorted(packages)):
         found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()[:16]
 

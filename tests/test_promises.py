@@ -1,7 +1,7 @@
 """What the last major version promised is still there: names, parameters, defaults.
 
-``python -m tests.test_promises`` writes the promise anew, for a new major version; with
-names that a minor version adds it may be written too, since it only grows by them.
+``python -m tests.test_promises`` writes the promise anew: for a new major version, for
+names that a minor version adds, and for a default that docs/promises.md lets change.
 """
 
 import inspect

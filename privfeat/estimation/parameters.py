@@ -1,14 +1,11 @@
 """Parameters of estimators: declared once, as annotated attributes of the class."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, dataclass_transform, runtime_checkable
+from typing import Any, dataclass_transform
 
 from sklearn.base import BaseEstimator, clone
 
 from privfeat._types import STAYS_AT_HOME
-
-if TYPE_CHECKING:
-    from privfeat.core.accounting.plan import ReleasePlan
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -33,27 +30,6 @@ class Parameters(BaseEstimator):
         """Make the constructor; here, so that no class can forget to ask for it."""
         super().__init_subclass__(**options)
         dataclass(kw_only=True, eq=False, repr=False)(cls)
-
-
-@runtime_checkable
-class PlansReleases(Protocol):
-    """A private step of a pipeline: it plans its releases before it sees a record.
-
-    ``fit`` calls `planned` with the number of features it is given. What a plan depends
-    on besides is public: the parameters.
-    """
-
-    def planned(self, n_features: int) -> "ReleasePlan":
-        """Return what ``fit`` would release, and its cost; nothing is drawn."""
-        ...
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, the budget among them."""
-        ...
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, the budget among them."""
-        ...
 
 
 def described(estimator: Any) -> str:

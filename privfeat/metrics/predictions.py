@@ -46,7 +46,8 @@ def record_by_record(
     ----------
     model : fitted estimator
         One of privfeat gets 1,024 rows at a time, the last filled up with zeros, on one
-        core, and predicts each by itself; any other one gets one row at a time.
+        core, and predicts each by itself; a `PrivatePipeline`, which does that with its
+        own steps, gets all rows at once; any other one gets one row at a time.
     method : str
         Of the model; it returns finite numbers, a row of them or one for each record.
     rows : array of shape (n, ...)

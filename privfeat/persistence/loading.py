@@ -80,13 +80,13 @@ def load_predictor(path: PathLike) -> "LinearPredictor | None":
         As `load`.
     """
     *before, saved = read_steps(path).values()
-    if saved.parameters or [step.name for step in before] not in ([], [COLUMNS]):
-        return None
     if saved.home == "privfeat.preprocessing":
         raise ModelFileError(
             f"{str(path)!r} must hold a model that predicts, got the step {saved.name} "
-            "of preprocessing. Use it from Python: privfeat.load(path).transform(X)."
+            "of preprocessing. Use it from Python: privfeat.load(path)."
         )
+    if saved.parameters or [step.name for step in before] not in ([], [COLUMNS]):
+        return None
     found = predictor_of(path, saved)
     read_statement(path, read_document(path))
     return found

@@ -104,14 +104,6 @@ def written_pipeline(pipeline: Any) -> Written:
     return Written(entry, arrays, table)
 
 
-def read_model(path: PathLike) -> SavedModel:
-    """Return what ``save`` wrote to a folder, of a pipeline its last step.
-
-    Its statement is not read. What ``save`` cannot have written is a ModelFileError.
-    """
-    return list(read_steps(path).values())[-1]
-
-
 def read_steps(path: PathLike) -> dict[str, SavedModel]:
     """Return the steps of a saved pipeline by their names; else the model alone."""
     document = read_document(path)

@@ -19,6 +19,9 @@ from privfeat.exceptions import UnsupportedEventError
 from privfeat.pipeline.steps import Step
 from privfeat.preprocessing import PublicColumns
 
+# Part of rho of the last private step, where each other one has 1.
+LAST_SHARE = 8.0
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -57,6 +60,21 @@ class Shared:
         step.estimator.set_params(**{k: v for k, v in params.items() if k in known})
 
 
+def weights_of(
+    steps: Sequence[Step], shares: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the weight of each private step in the budget, as given or by default."""
+    names = [step.name for step in steps if step.private]
+    if shares is None:
+        return {n: LAST_SHARE if n == names[-1] else 1.0 for n in names}
+    if not isinstance(shares, Mapping) or set(shares) != set(names):
+        raise ValueError(
+            f"shares must have one number for each private step, {names}, got "
+            f"{shares!r}."
+        )
+    return {name: shares[name] for name in names}
+
+
 @dataclass(frozen=True)
 class KnownLabels:
     """The classes of the last step, and whether they were ``read`` from the labels."""
@@ -86,6 +104,13 @@ def labels_of(last: Step, y: Any, *, multilabel: bool = False) -> KnownLabels | 
     return KnownLabels(
         found.classes if given is None else given, found.multilabel, read
     )
+
+
+def reads_classes(last: Step, labels: KnownLabels | None) -> bool:
+    """Return whether the last step finds the classes in the labels."""
+    if labels is not None:
+        return labels.read
+    return getattr(last.estimator, "classes", ()) is None  # one that counts them
 
 
 def planned_steps(

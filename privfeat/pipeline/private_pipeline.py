@@ -23,11 +23,12 @@ from privfeat.estimation.inputs import check_users, known_features, seed_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.pipeline.planning import (
-    KnownLabels,
     Shared,
     facts_of,
     labels_of,
     planned_steps,
+    reads_classes,
+    weights_of,
 )
 from privfeat.pipeline.prediction import PredictsBySteps
 from privfeat.pipeline.records import (
@@ -37,9 +38,6 @@ from privfeat.pipeline.records import (
     through_public_steps,
 )
 from privfeat.pipeline.steps import Step, read_steps
-
-# Part of rho of the last private step, where each other one has 1.
-LAST_SHARE = 8.0
 
 
 class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
@@ -104,7 +102,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
 
     See Also
     --------
-    sklearn.pipeline.Pipeline : Where all steps but the last learn nothing, it does.
+    sklearn.pipeline.Pipeline : Is enough where no step but the last learns.
 
     Notes
     -----
@@ -223,7 +221,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             forget=("steps_", "classes_"),
             unit=unit,
             arithmetic=self.arithmetic,
-            classes_read=_reads_classes(left[-1], labels),
+            classes_read=reads_classes(left[-1], labels),
         )
         facts = begun.statement.public
         with begun.charging():
@@ -284,26 +282,8 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         """Return what all private steps share; raise unless shares are theirs."""
         return Shared(
             whole=whole,
-            shares=shares_of_rho(whole, self._weights(steps)),
+            shares=shares_of_rho(whole, weights_of(steps, self.shares)),
             max_group_size=self.max_group_size,
             arithmetic=self.arithmetic,
             seeds=seeds,
         )
-
-    def _weights(self, steps: Sequence[Step]) -> dict[str, float]:
-        names = [step.name for step in steps if step.private]
-        if self.shares is None:
-            return {n: LAST_SHARE if n == names[-1] else 1.0 for n in names}
-        if not isinstance(self.shares, Mapping) or set(self.shares) != set(names):
-            raise ValueError(
-                f"shares must have one number for each private step, {names}, got "
-                f"{self.shares!r}."
-            )
-        return {name: self.shares[name] for name in names}
-
-
-def _reads_classes(last: Step, labels: KnownLabels | None) -> bool:
-    """Return whether the last step finds the classes in the labels."""
-    if labels is not None:
-        return labels.read
-    return getattr(last.estimator, "classes", ()) is None  # one that counts them

@@ -72,7 +72,7 @@ class Step:
     private : bool
         Whether it learns from records, for a part of the budget.
     record_wise : bool
-        Whether it may be given all rows at once.
+        Whether it is public, and may be given all rows at once.
     """
 
     name: str

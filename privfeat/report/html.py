@@ -198,8 +198,10 @@ def _several(statement: PrivacyStatement) -> list[dict[str, Any]]:
 
 def _release(record: ReleaseRecord) -> dict[str, Any]:
     sampled = record.sampling_prob < 1.0
+    step, _, name = record.name.rpartition(".")
+    what = RELEASES.get(name, named(name))
     return {
-        "what": RELEASES.get(record.name, named(record.name)),
+        "what": f"{step}: {what}" if step else what,
         "times": record.count,
         "L2 sensitivity": record.l2_sensitivity,
         "noise multiplier": rounded_down(record.noise_multiplier),

@@ -14,7 +14,10 @@ __all__ = ["LedgerSummary", "summarize"]
 
 
 # What is charged under the name of a class that is no estimator.
-_CHARGED = {"PrivateEvaluation": "private evaluation of a model"}
+_CHARGED = {
+    "PrivateCrossValidation": "private cross-validation",
+    "PrivateEvaluation": "private evaluation of a model",
+}
 _STATUS = {"fitted": "done", "asked": "charged; not known to be done"}
 
 

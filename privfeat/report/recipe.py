@@ -64,6 +64,8 @@ def recipe_of(
         told = [f"table: a data frame with the columns {', '.join(map(repr, columns))}"]
     if own:  # it reads the table itself
         X, imported, before = "table", name, ""
+    if home is not None and not own and table is not None:
+        imported, homes = name, f"from privfeat import PublicColumns\n{homes}"
     numbers = ", ".join(f"{i} {one!r}" for i, one in enumerate(class_names))
     told.append(f"y: the class of each row, by its number: {numbers}")
     if not class_names:

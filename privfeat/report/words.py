@@ -32,7 +32,9 @@ RELEASES = {
     "gradient": "gradient of the loss",
     "gram": "products of features",
     "hessian": "curvature of the loss",
-    "moments": "sums of the features, and of products with the target",
+    "levels": "numbers of records in ranges of each column",
+    "moments": "sums of the features, and of their squares or their products with the "
+    "target",
     "outcomes": "numbers of right and wrong predictions",
     "residual_sums": "sums of what is left to explain",
     "score": "number of right predictions of a candidate",

@@ -40,9 +40,13 @@ def test_scaled_model_predicts_and_is_reported(run, patients, scaled, tmp_path):
     assert run("predict", *words)[0] == 0
     assert len(out.read_text().splitlines()) > 10
     report = tmp_path / "report.html"
-    assert run("report", scaled, "--out", report)[0] == 0
+    card = ("--card", tmp_path / "card.md")
+    assert run("report", scaled, "--out", report, *card)[0] == 0
+    _, _, code = (tmp_path / "card.md").read_text().partition("\nfrom ")
+    lines = f"from {code}".splitlines()
+    exec("\n".join(line for line in lines if line.startswith("from ")), {})
     text = report.read_text()
-    assert "scale.moments" in text
+    assert "scale: sums of the features" in text
     assert "PrivatePipeline(" in text
 
 

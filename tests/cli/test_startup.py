@@ -9,7 +9,7 @@ import pytest
 
 import privfeat
 from privfeat import open_features, persistence
-from privfeat.persistence.pipelines import read_model
+from privfeat.persistence.pipelines import read_steps
 from privfeat.persistence.saved_models import HOMES
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -178,7 +178,7 @@ def test_a_predictor_refuses_parameters_that_no_fit_takes(planted, model, tmp_pa
 
     from privfeat.persistence.saved_models import predictor_of
 
-    saved = read_model(model)
+    (saved,) = read_steps(model).values()
     wrong = replace(saved, params=saved.params | planted)
     with pytest.raises(persistence.ModelFileError, match="parameters do not fit"):
         predictor_of(tmp_path, wrong)

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from privfeat import (
     DPLeastSquares,
     PrivacyLedger,
+    PrivatePipeline,
     PublicColumns,
     open_features,
     save,
@@ -21,6 +22,12 @@ from privfeat.cli import build_parser
 from privfeat.core.ledger.stores.chained_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
+from privfeat.preprocessing import (
+    DPPCA,
+    DPClassCounts,
+    DPQuantiles,
+    DPStandardScaler,
+)
 from tests.cli.tiny import CLASS_NAMES, make_split
 
 DOCS = Path(__file__).parents[2] / "docs" / "what-leaves.md"
@@ -92,6 +99,17 @@ def test_pipelines_hold_what_is_listed(tmp_path):
     clf = DPLeastSquares(epsilon=9, classes=[0, 1])
     save(make_pipeline(columns, clf).fit(X, y), tmp_path / "model")
     check_model(tmp_path / "model")
+    scale = DPStandardScaler(bounds=(0, 9))
+    steps = [("scale", scale), ("clf", DPLeastSquares(classes=[0, 1]))]
+    fitted = (
+        PrivatePipeline(steps, epsilon=9),
+        DPPCA(epsilon=9),
+        DPQuantiles(epsilon=9),
+        DPClassCounts(epsilon=9, classes=[0, 1]),
+    )
+    for step in fitted:
+        save(step.fit(X, y), tmp_path / type(step).__name__)
+        check_model(tmp_path / type(step).__name__)
 
 
 def test_table_says_of_each_part_who_may_see_it():
