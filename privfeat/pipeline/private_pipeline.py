@@ -33,6 +33,7 @@ from privfeat.pipeline.planning import (
 from privfeat.pipeline.prediction import PredictsBySteps
 from privfeat.pipeline.records import (
     by_record,
+    check_public_rows,
     number_of,
     rows_of,
     through_public_steps,
@@ -188,6 +189,8 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             If a step draws something else than it told.
         """
         check_alone(type(self).__name__)
+        for _, step in self._named():
+            check_public_rows(step, X)
         steps = read_steps(self.steps)
         keys, whole = KeyStream(seed_of(self.random_state)), self._whole()
         check_columns(X=X, y=y)

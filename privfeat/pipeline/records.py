@@ -13,6 +13,7 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
+from privfeat.data.sharing import check_apart
 from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.pipeline.steps import Step
 
@@ -27,6 +28,8 @@ def rows_of(X: Any, first: Step) -> Any:
     """
     if isinstance(X, LazyFeatures):
         X = X[:]
+    if sparse.issparse(X):
+        X = without_data(sparse.csr_array, X).astype(np.float64)
     if first.reads_tables:
         return X
     if hasattr(first.estimator, "feature_names_in_"):  # declared: an array has no names
@@ -34,8 +37,15 @@ def rows_of(X: Any, first: Step) -> Any:
             options = {"reset": False, "skip_check_array": True}
             without_data(validate_data, first.estimator, X, **options)
     if sparse.issparse(X):
-        return without_data(X.astype, np.float64)
+        return X
     return _floats(array_of_records(X))
+
+
+def check_public_rows(step: Any, X: Any) -> None:
+    """Raise ValueError if the public rows of a step, as it was given, are records."""
+    public = getattr(step, "public", None)
+    if public is not None and (isinstance(X, LazyFeatures) or hasattr(X, "shape")):
+        check_apart(public, X)
 
 
 def number_of(rows: Any) -> int:
@@ -157,10 +167,13 @@ def _row(rows: Any, place: int) -> Any:
     """Return one record; its types follow from its values, not from whole columns.
 
     An array, or a table of pandas: numbers as float64, gaps as NaN, texts as they are.
-    What a list holds is of that record already, and sparse rows are float64.
+    Sparse rows are of float64 (`rows_of`). What a list holds is of that record already;
+    an array in it has the type of the one that it was cut of.
     """
     one = slice(place, place + 1)
-    if isinstance(rows, list | tuple) or sparse.issparse(rows):
+    if isinstance(rows, list | tuple):
+        return [_floats(r) if isinstance(r, np.ndarray) else r for r in rows[one]]
+    if sparse.issparse(rows):
         return rows[one]
     if not hasattr(rows, "iloc"):
         if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "biufOUS":

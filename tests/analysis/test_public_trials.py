@@ -15,6 +15,7 @@ def draw(n_rows, seed):
     return 0.7 * centers[y] + rng.normal(size=(n_rows, 20)), y
 
 
+@pytest.mark.slow
 def test_trials_foretell_the_private_fit():
     """1,200 public records stand in for 4,000 private ones; within 6 points."""
     private, test = draw(4000, 1), draw(2000, 2)

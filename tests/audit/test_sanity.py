@@ -49,6 +49,7 @@ def test_random_labels_are_learned_without_noise_alone():
     assert "FAIL" in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_pattern_of_one_user_is_learned_without_noise_alone():
     """False-positive rate 0.02; without noise all fits learn it."""

@@ -125,6 +125,7 @@ def test_report_refuses_a_ledger_without_its_data_set(fails, model, tmp_path):
     assert not page.exists()
 
 
+@pytest.mark.slow
 def test_report_compares_how_features_were_made(run, fails, made_like, tmp_path):
     """A card must not give the weights or the accuracy of other features."""
     same, other = made_like("same"), made_like("other", weights_sha256="b")

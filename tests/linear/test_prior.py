@@ -149,6 +149,7 @@ def test_prior_of_zero_weight_changes_nothing_but_by_rounding(cls, three_classes
     assert found.score(X, y) >= cls(**options).fit(X, y).score(X, y) - 0.01
 
 
+@pytest.mark.slow
 def test_two_classes_take_a_prior_of_each(two_classes):
     X, y = two_classes
     for options in ({}, {"loss": "sigmoid"}):

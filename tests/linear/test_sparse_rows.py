@@ -223,6 +223,7 @@ def test_damaged_matrices_and_gaps_are_refused_before_a_charge(taker, texts, whe
         clf.fit(X, y).predict(sparse.csr_array(X[:, :5]))
 
 
+@pytest.mark.slow
 @parametrize_with_checks([cls(center=False) for cls in TAKE_SPARSE.values()])
 def test_estimator_passes_every_check_of_sklearn_for_sparse_rows(estimator, check):
     passes(estimator, check)

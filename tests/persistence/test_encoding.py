@@ -21,6 +21,7 @@ PARAMETERS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(PARAMETERS)
 def test_encode_survives_json(value):

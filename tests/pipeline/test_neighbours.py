@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import (
     FeatureHasher,
     HashingVectorizer,
@@ -228,3 +229,36 @@ def test_columns_of_a_declared_step_are_compared_by_name():
     made(step, table)
     with pytest.raises(ValueError, match="feature names"):
         made(step, table[["b", "a"]])
+
+
+class Reciprocal(TransformerMixin, BaseEstimator):
+    """Of what sparse rows store, by the type that they have."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        rows = np.asarray(X.toarray() if sparse.issparse(X) else X)
+        return np.where(rows != 0, np.reciprocal(np.where(rows == 0, 1, rows)), 0)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.coo_array, list])
+def test_a_frozen_step_gets_each_record_with_a_type_of_its_own(container):
+    whole = np.array([[2, 4], [5, 8], [3, 1]])
+    step = FrozenEstimator(Reciprocal().fit(None))
+    more = np.vstack([whole, [[2.5, 1.0]]])
+    one, two = (made(step, container(rows)) for rows in (whole, more))
+    np.testing.assert_array_equal(one, two[:3])
+    np.testing.assert_allclose(one, 1.0 / whole)
+
+
+def test_public_rows_of_a_step_that_are_the_records_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = PrivatePipeline(
+        [("clf", DPLeastSquares(classes=[0, 1], public=X[:50]))], epsilon=1.0
+    )
+    with pytest.raises(ValueError, match="must not be the records of the fit"):
+        model.fit(X, np.arange(60) % 2)

@@ -107,6 +107,7 @@ def test_texts_are_shown_as_they_are(full_report):
     assert outline.tags.count("strong") == 2  # our own
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.text(min_size=1))
 def test_no_text_becomes_markup(text):

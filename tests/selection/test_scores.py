@@ -75,6 +75,7 @@ def selecting(seed=1, arithmetic="float64"):
     return PrivateFit(SimpleNamespace(), statement, KeyStream(seed), ()).charging()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("arithmetic", ["float64", "exact"])
 def test_score_is_noisy_by_the_stated_stddev(arithmetic, make, data):

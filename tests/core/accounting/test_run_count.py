@@ -48,6 +48,7 @@ def test_run_count_of_shape_one_is_geometric():
     assert RunCount.from_mean(4.0, 1.0).gamma == pytest.approx(0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 1.0, 2.5])
 def test_run_count_draws_its_distribution(eta):

@@ -56,6 +56,7 @@ def hard_rows():
     return [np.trunc(sign * LIMIT * row) for row in rows for sign in (1, -1)]
 
 
+@pytest.mark.slow
 def test_two_records_of_any_classes_are_within_the_bounds_of_the_largest_weight(
     grid_rows,
 ):
@@ -77,6 +78,7 @@ def test_two_records_of_any_classes_are_within_the_bounds_of_the_largest_weight(
                 assert largest[adjacency][name] > 0.999 * bound, name
 
 
+@pytest.mark.slow
 def test_stack_of_weighted_rows_is_within_its_bound(grid_rows):
     """Under replace-one Gram matrix and class sums are released as one query."""
     scale = 0.6

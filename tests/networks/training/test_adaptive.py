@@ -124,6 +124,7 @@ def test_the_statement_holds_one_release_a_step(records, released):
     assert BOUNDS not in clf.parameters_
 
 
+@pytest.mark.slow
 def test_two_sampled_releases_of_one_sample_would_be_charged_too_little():
     """Why norms and gradients are one release: samples that are shared cost more."""
     sampled, n_iter = 0.05, 50
@@ -166,6 +167,7 @@ def test_gradients_come_back_in_their_own_units():
     np.testing.assert_allclose(updates[BOUNDS], [-0.25, 8.0])
 
 
+@pytest.mark.slow
 def test_regressors_adapt_too(records):
     X, _ = records
     model = DPSGDRegressor(

@@ -34,6 +34,7 @@ def run_child(target, *args):
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bytes", [0, 1100, 10_000])
 def test_a_full_disk_stops_the_fits_and_loses_none(path, small, n_bytes):
     ledger = make(path)
