@@ -193,7 +193,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             check_public_rows(step, X)
         steps = read_steps(self.steps)
         keys, whole = KeyStream(seed_of(self.random_state)), self._whole()
-        check_columns(X=X, y=y)
+        check_columns(y=y) if steps[0].reads_tables else check_columns(X=X, y=y)
         rows = rows_of(X, steps[0])
         if len(without_data(getattr, rows, "shape", ())) == 2:
             without_data(validate_data, self, X, skip_check_array=True)

@@ -51,14 +51,19 @@ def data():
     return X, y
 
 
+@parametrize_with_checks([DPLeastSquaresRegressor()])
+def test_regressor_passes_every_check_of_sklearn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        DPLeastSquaresRegressor(),
         DPLeastSquaresRegressor(epsilon=np.inf),
         DPLeastSquaresRegressor(epsilon=1, arithmetic="exact"),
     ]
 )
-def test_regressor_passes_every_check_of_sklearn(estimator, check):
+def test_other_regressors_pass_every_check_of_sklearn(estimator, check):
     check(estimator)
 
 

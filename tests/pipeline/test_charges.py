@@ -13,6 +13,7 @@ from privfeat import (
     PrivacyLedger,
     PrivacyWarning,
     PrivatePipeline,
+    PublicColumns,
 )
 from privfeat.pipeline.records import by_record
 from privfeat.pipeline.steps import Step
@@ -190,3 +191,14 @@ def test_classes_that_are_read_from_labels_are_warned_of_and_stated():
     with pytest.warns(PrivacyWarning, match="reads the set of labels"):
         model.fit(np.eye(4), [0, 1, 1, 0])
     assert "counts: the set of classes (read from y)" in model.privacy_.public
+
+
+def test_a_table_with_dates_is_read_by_its_declaration():
+    import pandas as pd
+
+    days = pd.date_range("2020-01-01", periods=40)
+    bounds = [pd.Timestamp("2020-01-01").date(), pd.Timestamp("2021-01-01").date()]
+    columns = PublicColumns({"day": {"kind": "date", "bounds": bounds}})
+    model = PrivatePipeline([("columns", columns), ("clf", CLF)], epsilon=1.0)
+    model.fit(pd.DataFrame({"day": days}), np.arange(40) % 2)
+    assert model.predict(pd.DataFrame({"day": days[:3]})).shape == (3,)

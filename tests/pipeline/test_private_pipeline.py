@@ -270,6 +270,7 @@ def test_a_feature_file_is_read_to_memory(tmp_path, data):
     np.testing.assert_array_equal(model.predict(lazy), model.predict(data[0]))
 
 
+@pytest.mark.slow
 @parametrize_with_checks([PrivatePipeline([("clf", DPFC())])])
 @pytest.mark.filterwarnings("ignore")
 def test_a_pipeline_passes_every_check_of_sklearn(estimator, check):

@@ -97,6 +97,7 @@ def test_search_leaves_its_parameters_alone(make, data):
     assert not hasattr(search.estimator, "coef_")
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         DPRandomizedSearch(
