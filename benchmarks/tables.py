@@ -291,11 +291,8 @@ def printed(results: dict[str, Any]) -> str:
                 ]
             )
     header = ["table", "epsilon", "without privacy, %", "privfeat, %", "lost, points"]
-    return markdown_table(
-        rows=rows,
-        header=[*header, "diffprivlib, %", "fit and predict, s"],
-        name="tables",
-    )
+    header += ["diffprivlib, %", "fit and predict, s"]
+    return markdown_table(rows=rows, header=header, name="tables")
 
 
 if __name__ == "__main__":
