@@ -75,9 +75,9 @@ SEAMS = {
     # what a Gram matrix costs
     "measured curves": _at(".analysis.curves:_sets"),
     "fit on public records": _at(".analysis.tuning.kept:PublicFits.add"),
-    "memory of the machine": _at(".linear.cost:memory_bytes"),
+    "memory of the machine": _at(".solvers.cost:memory_bytes"),
     "groups of processes": _at("._memory:_GROUPS"),
-    "columns from which eigenvectors are timed": _at(".linear.cost:_MANY_COLUMNS"),
+    "columns from which eigenvectors are timed": _at(".solvers.cost:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
     "eigenvectors of a matrix": _at(".solvers.spectrum:eigh"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),

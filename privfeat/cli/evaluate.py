@@ -83,6 +83,8 @@ def run(args: Namespace) -> None:
                 "the model protects users, but each test record is protected on its "
                 "own. Name the users: by --users COLUMN of a table, or --groups."
             )
+    names = persistence.load_class_names(args.model)
+    tested = Path(args.test).name.encode(errors="replace").decode()  # JSON is UTF-8
     with files.output_folder(args.model):  # it can be written
         found = private_evaluation(
             model,
@@ -102,10 +104,9 @@ def run(args: Namespace) -> None:
         # either may fail, the other must not be lost with it: it has cost a budget
         path, problem = None, None
         try:
-            path = save_evaluation(found, args.model, test=Path(args.test).name)
-        except OSError as error:
-            problem = error.strerror or str(error).rstrip(".")
-        names = persistence.load_class_names(args.model)
+            path = save_evaluation(found, args.model, test=tested)
+        except (OSError, ValueError) as error:  # ValueError: it is another model now
+            problem = getattr(error, "strerror", None) or str(error).rstrip(".")
         told = json.dumps(evaluation_json(found), indent=2) if args.json else None
         print(_table(found, names) if told is None else told)
     if path is None:

@@ -13,6 +13,7 @@ from privfeat._messages import check_columns
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling, UserBound
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.bounds.grid import check_width
 from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
@@ -26,12 +27,12 @@ from privfeat.estimation.inputs import (
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import linear_scores, read_in_parts
-from privfeat.linear.cost import check_gram_cost
 from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.rows.grid_steps import grid_step_of
 from privfeat.linear.rows.slots import slots_of
 from privfeat.linear.targets import ChecksTargets
+from privfeat.solvers.cost import check_gram_cost
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -228,6 +229,8 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
             adjacency=self.adjacency,
             budget_split=problem.budget_split,
         )
+        if plan.private or self.row_scaling == "unit":
+            check_width(problem.shape.n_columns - bool(problem.shape.constant))
         if self.arithmetic == "exact":
             from privfeat.core.noise.exact import check_planned  # imports JAX
 

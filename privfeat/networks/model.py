@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream, SharedKeys
 from privfeat.core.private_fit import private_fit
+from privfeat.core.sums.devices import check_answers
 from privfeat.core.sums.processes import check_alone, current_team
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.compilation import kept_compiled_code
@@ -111,6 +112,7 @@ class DPSGDModel(DPSGDParameters, ABC):
             "n_outputs_": problem.n_outputs,
             "pixel_scale_": pixel_scale(self.model, self.weights),
         }
+        check_answers()
         with kept_compiled_code():
             network = network_of(
                 self.model, shape, problem.n_outputs, keys, self.weights

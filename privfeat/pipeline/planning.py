@@ -124,8 +124,8 @@ def planned_steps(
 ) -> dict[str, ReleasePlan]:
     """Return the plan of each private step; fit public ones to a row of zeros.
 
-    Gives each step its part of the budget. Nothing is drawn or charged. Of what a fit
-    is ``given``, ``(X, y)``, the last step checks ``y`` as its own fit does.
+    Gives each step its part of the budget. Nothing is drawn or charged. What a fit is
+    ``given``, ``(X, y)``, each step checks as far as its own fit does beforehand.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def planned_steps(
                 raise TypeError(f"step {step.name!r}: {SPARSE}")
             shared.give_to(step)
             plans[step.name] = _planned(step, width, labels)
-            if given is not None and step is steps[-1]:
+            if given is not None:
                 with without_warnings():  # its fit warns again
                     step.estimator.check_targets(*given, width)
         if step is not steps[-1]:

@@ -268,6 +268,13 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         labels = labels_of(steps[-1], None, multilabel=multilabel)
         return joined_plans(whole, planned_steps(steps, n_features, shared, labels))
 
+    def check_targets(self, X: Any, y: Any, n_features: int) -> None:
+        """Raise what ``fit`` would refuse of ``y``, of public rows, and of sizes."""
+        steps = read_steps(self.steps)
+        shared = self._shared(self._whole(), steps, None)
+        labels = labels_of(steps[-1], y)
+        planned_steps(steps, n_features, shared, labels, given=(X, y))
+
     def _whole(self) -> ReleasePlan:
         """Return a plan of one release for the whole budget."""
         return plan_releases(

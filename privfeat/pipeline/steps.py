@@ -1,28 +1,21 @@
 """Which steps a private pipeline takes, and what to use in the place of others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._stateless import is_exactly, is_stateless
 from privfeat._types import SET_BY_PIPELINE
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.preprocessing import PublicColumns
 
-# Classes of scikit-learn that compute each entry of a row from that row alone, and
-# round it alike in calls of any size. The first ones learn nothing in `fit`.
-_STATELESS = {
-    "sklearn.preprocessing": {
-        *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
-    },
-    "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
-}
+# They learn in `fit`, and then make of each row what that row alone decides.
 _ONCE_FITTED = {
     "sklearn.preprocessing": {
         *("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"),
@@ -156,7 +149,7 @@ def _read(name: str, given: Any) -> Step:
     if isinstance(given, FrozenEstimator):
         check_is_fitted(given)
         return Step(name, given, False, _is_record_wise(given))
-    if type(given) is PublicColumns or _is_stateless(given):
+    if is_stateless(given):
         return Step(name, clone(given), private=False, record_wise=True)
     if _is_private(given) and kind not in _INSTEAD:
         if not hasattr(given, "planned") or hasattr(given, "model"):
@@ -185,42 +178,14 @@ def fitted_steps(named: Sequence[tuple[str, Any]]) -> list[Step]:
 
 
 def _is_record_wise(step: Any) -> bool:
-    if type(step) is PublicColumns:
-        return True
     inner = step.estimator if isinstance(step, FrozenEstimator) else step
-    return _is_stateless(inner) or _among(inner, _ONCE_FITTED)
+    return is_stateless(inner) or is_exactly(inner, _ONCE_FITTED)
 
 
 def _is_private(given: Any) -> bool:
     """Return whether it is an estimator of privfeat that learns, and no subclass."""
     ours = type(given).__module__.startswith("privfeat.")
     return ours and hasattr(given, "fit") and type(given) is not PublicColumns
-
-
-def _is_stateless(given: Any) -> bool:
-    """Return whether `fit` reads nothing of the records that `transform` uses."""
-    if not _among(given, _STATELESS):
-        return False
-    kind = type(given).__name__
-    if kind == "FunctionTransformer":
-        func = given.func
-        # of NumPy itself: those of ``frompyfunc`` call a function of a user
-        plain = isinstance(func, np.ufunc) and func.signature is None
-        plain = plain and not {"d->d", "d->?"}.isdisjoint(func.types)
-        return func is None or (plain and not given.kw_args)
-    if kind == "HashingVectorizer":  # functions of a user might remember texts
-        functions = given.analyzer, given.tokenizer, given.preprocessor
-        return not any(map(callable, (*functions, given.strip_accents)))
-    return True
-
-
-def _among(given: Any, known: Mapping[str, set[str]]) -> bool:
-    """Return whether it is of exactly one of these classes, and no subclass."""
-    home, kind = type(given).__module__, type(given).__name__
-    return any(
-        kind in names and home.startswith(f"{module}.")
-        for module, names in known.items()
-    )
 
 
 def _check_own_budget(name: str, given: Any) -> None:

@@ -13,14 +13,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from privfeat._checks import check_int, check_real
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
-from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
-from privfeat.core.bounds.rows import MAX_COLUMNS, clip_rows
+from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
+from privfeat.core.bounds.rows import clip_rows
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_gram
 from privfeat.preprocessing.private import Floats, PrivateTransformer
+from privfeat.solvers.cost import check_gram_cost
 
 
 class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
@@ -141,12 +142,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     def _queries(self, n_features: int) -> list[Query]:
         self.n_outputs(n_features)
         self._center(n_features)
-        if n_features >= MAX_COLUMNS:
-            raise ValueError(
-                f"X must have fewer than {MAX_COLUMNS} columns, got {n_features}."
-            )
+        check_width(n_features)
         norm = self._norm(n_features)
         return [Query("gram", sensitivity.gram(norm, self.adjacency))]
+
+    def _check_size(self, n_features: int) -> None:
+        remedy = "Leave columns out beforehand."
+        check_gram_cost("DPPCA", n_features, remedy, intercept=False)
 
     def _grid_step(self, n_features: int, name: str) -> float:
         return grid_step(self._norm(n_features)) ** 2

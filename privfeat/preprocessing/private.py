@@ -90,7 +90,9 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
         records, n_records = self._records(X, y)
         if n_records > MAX_ROWS:
             raise ValueError(f"X must have at most {MAX_ROWS} rows, got more.")
-        plan = self.planned(getattr(self, "n_features_in_", 0))
+        n_features = getattr(self, "n_features_in_", 0)
+        plan = self.planned(n_features)
+        self._check_size(n_features)
         users = check_users(groups, self.max_group_size, n_records, X)
         fit = private_fit(
             self,
@@ -143,7 +145,11 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
         return plan
 
     def check_targets(self, X: Any, y: Any, n_features: int) -> None:
-        """Raise what ``fit`` would refuse of ``y``, if it reads it."""
+        """Raise what ``fit`` would refuse of ``y``, if it reads it, and of sizes."""
+        self._check_size(n_features)
+
+    def _check_size(self, n_features: int) -> None:
+        """Refuse, or warn of, more columns than this machine has room for."""
 
     @abstractmethod
     def _queries(self, n_features: int) -> list[Query]:

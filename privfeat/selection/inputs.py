@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -13,7 +12,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from privfeat._messages import without_data
+from privfeat._messages import without_data, without_warnings
+from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
@@ -33,7 +33,7 @@ RESERVED = {
 _ASSUMED = {
     "prior": "that priors were made without the records",
     "public": "the public rows, which the guarantee does not cover, and that they hold "
-    "no record of the search",
+    "no record of the fits",
 }
 
 
@@ -126,22 +126,36 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
 
 
 def check_public_rows(candidates: Any, estimator: Any, X: Any) -> None:
-    """Raise ValueError if public rows are the records of the search, or have NaN.
-
-    Those of a step of a pipeline are compared in its fits, with what the step is given.
-    """
+    """Raise ValueError if public rows are the records, or are not finite."""
     for public in _known(candidates, estimator, "public"):
         if not hasattr(public, "rvs"):
             check_apart(public, X)
             deque(finite_blocks(public), maxlen=0)
 
 
+def checked_plan(estimator: Any, X: Any, y: Any, n_features: int) -> ReleasePlan:
+    """Return the plan of a fit; raise what it would refuse before it is charged."""
+    with without_warnings():  # a fit warns again
+        plan: ReleasePlan = estimator.planned(n_features)
+        estimator.check_targets(X, y, n_features)
+    return plan
+
+
+def assumed(candidates: Any, estimator: Any) -> list[str]:
+    """Return what is assumed of public parameters, and of steps declared public."""
+    facts = [fact for n, fact in _ASSUMED.items() if _known(candidates, estimator, n)]
+    return facts + declared_steps(estimator)
+
+
 def _known(candidates: Any, estimator: Any, name: str) -> list[Any]:
-    """Return what candidates may have of a parameter, but for None."""
-    found = [estimator.get_params(deep=False).get(name)]
+    """Return what an estimator, or a step, may have of a parameter, but for None."""
+    steps = getattr(estimator, "steps", None)
+    keys = [f"{step}__{name}" for step, _ in steps] if steps else [name]
+    params = estimator.get_params(deep=bool(steps))
+    found = [params.get(key) for key in keys]
     for one in [candidates] if isinstance(candidates, Mapping) else candidates:
-        values = one.get(name, ())
-        found += [values] if hasattr(values, "rvs") else values
+        for values in (one[key] for key in keys if key in one):
+            found += [values] if hasattr(values, "rvs") else values
     return [value for value in found if value is not None]
 
 
@@ -174,9 +188,7 @@ def statement_of(
         "the candidates, and all constructor parameters but random_state",
         "that all values are finite and all labels are among the classes",
     ]
-    known = partial(_known, candidates, estimator)
-    public += [fact for name, fact in _ASSUMED.items() if known(name)]
-    public += declared_steps(estimator)
+    public += assumed(candidates, estimator)
     if estimator.adjacency == "replace_one":
         public.append("the number of records")
     if selection.scored_on == "public":

@@ -27,7 +27,7 @@ from privfeat.core.sums.records import full_chunks
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence import is_ours
-from privfeat.selection.inputs import classes_name
+from privfeat.selection.inputs import checked_plan, classes_name
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -115,18 +115,18 @@ class Runner:
             return {"epsilon": None, "rho": rho_from_mu(self.run_mu)}
         return {"epsilon": math.inf, "rho": None}
 
-    def check(self, n_features: int, score: Score) -> None:
-        """Refuse, before anything is charged, what would end a run of any records.
+    def check(self, X: Any, y: NDArray[Any], n_features: int, score: Score) -> None:
+        """Refuse, before anything is charged, what would end a run.
 
-        Looks at the plans of the candidates, or of 100 of them, and scores one fit to
-        made-up records if the score is public. Of classifiers that are not privfeat's
-        nothing is known before a run.
+        Looks at the candidates, or at 100 of them, as their fits do beforehand, and
+        scores one fit to made-up records if the score is public. Of classifiers that
+        are not privfeat's nothing is known before a run.
         """
         for params in self._looked_at():
             fitted = self._candidate(params)
             if not hasattr(fitted, "planned"):
                 return
-            fitted.planned(n_features)
+            checked_plan(fitted, X, y, n_features)
         if isinstance(score, PublicScore):
             with without_warnings():
                 labels = np.asarray(self.classes)

@@ -247,9 +247,9 @@ class DPRandomizedSearch(
             labels = labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)
-        runner.check(self.n_features_in_, score)
-        if not hasattr(estimator, "steps"):
-            check_public_rows(self.param_distributions, self.estimator, X)
+        check_public_rows(self.param_distributions, self.estimator, X)
+        n_features = getattr(self, "n_features_in_", 1)  # texts have none
+        runner.check(features, labels, n_features, score)
         title = f"{type(self).__name__}({type(estimator).__name__})"
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)

@@ -31,9 +31,11 @@ from privfeat.metrics.intervals import Estimate, Width, proportion
 from privfeat.metrics.predictions import codes_of, record_by_record
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import (
+    assumed,
     check_estimator,
+    check_public_rows,
+    checked_plan,
     classes_name,
-    declared_steps,
     read_records,
 )
 
@@ -176,7 +178,9 @@ def private_cross_val_score(
     weights = dict.fromkeys(names, (1.0 - SCORE_SHARE) / n_splits)
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
     fit = _budgeted(estimator, classes, whole, rhos[names[0]])
-    plan = fit.planned(getattr(validated, "n_features_in_", 1))  # texts have none
+    check_public_rows({}, estimator, X)
+    n_features = getattr(validated, "n_features_in_", 1)  # texts have none
+    plan = checked_plan(fit, rows, labels, n_features)
     scores = _Scores(whole, rhos["scores"], arithmetic)
     source = "read from y" if given is None else "given"
     public = [
@@ -185,7 +189,7 @@ def private_cross_val_score(
         "the estimator, and all its constructor parameters but random_state",
         f"that there are {n_splits} folds",
         "that all values are finite and all labels are among the classes",
-        *declared_steps(estimator),
+        *assumed({}, estimator),
     ]
     if adjacency == "replace_one":
         public.append("the number of records")

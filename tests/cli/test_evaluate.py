@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from privfeat import PrivacyLedger
 from privfeat.cli import main
 from privfeat.data import write_features
 from privfeat.metrics.files import load_evaluation
+from privfeat.persistence import ModelFileError
 from tests.cli.tiny import CLASS_NAMES, fit_arguments, make_split, train_on
 
 
@@ -161,6 +163,27 @@ def test_evaluate_shows_what_it_found_if_the_disk_is_full(
     assert status == 1
     assert "accuracy" in out
     assert "(No space left on device). What it found is printed above." in err
+
+
+def test_evaluate_keeps_what_it_found_whatever_the_test_file_is_called(
+    run, own_model, features, tmp_path
+):
+    odd = tmp_path / os.fsdecode(b"caf\xe9.h5")
+    odd.write_bytes(Path(features).read_bytes())
+    assert run(*evaluate(own_model, odd))[0] == 0
+    assert load_evaluation(own_model)[1] == "caf?.h5"
+
+
+def test_evaluate_shows_what_it_found_if_the_model_is_another_one_now(
+    run, own_model, features, plant
+):
+    def changed(path, content):
+        raise ModelFileError("no model is there.")
+
+    plant("write of an evaluation", changed)
+    status, out, err = run(*evaluate(own_model, features))
+    assert (status, "accuracy" in out) == (1, True)
+    assert "(no model is there). What it found is printed above." in err
 
 
 def test_evaluate_keeps_what_it_found_if_it_cannot_be_shown(

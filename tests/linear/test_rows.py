@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton, open_features
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.rows import MAX_COLUMNS, clip_rows
+from privfeat.core.bounds.grid import MAX_COLUMNS, grid_step
+from privfeat.core.bounds.rows import clip_rows
 from privfeat.core.sums.calls import CALL_ROWS
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS

@@ -129,7 +129,7 @@ def test_fit_refuses_users():
         (
             "public",
             "the public rows, which the guarantee does not cover, and that they hold "
-            "no record of the search",
+            "no record of the fits",
         ),
     ],
 )

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from privfeat._stateless import is_stateless
 from privfeat._types import Adjacency
 
 # imbalanced-learn draws records by the labels of all.
@@ -166,8 +167,7 @@ def _will_fold(chain: Any) -> bool:
 def learns(step: Any) -> bool:
     """Return whether a step of a pipeline may learn anything from the records.
 
-    A `FunctionTransformer` passes all of them at once: only ufuncs, which take one
-    number after the other, are known to learn nothing.
+    Only those of `is_stateless` are known not to, and what is declared to be frozen.
     """
     if step is None or isinstance(step, str):  # "passthrough"
         return False
@@ -180,11 +180,7 @@ def learns(step: Any) -> bool:
         return learns(getattr(step, "remainder", None)) or any(
             learns(part[1]) or _chosen_by_records(part[2]) for part in step.transformers
         )
-    if any(kind.__name__ == "FunctionTransformer" for kind in type(step).__mro__):
-        known = isinstance(step.func, np.ufunc) and step.func.signature is None
-        return not (known or step.func is None)
-    tags = getattr(step, "__sklearn_tags__", None)
-    return tags is None or bool(tags().requires_fit)
+    return not is_stateless(step)
 
 
 def _chosen_by_records(columns: Any) -> bool:

@@ -9,6 +9,18 @@ GRID_BITS = 20
 COEF_BITS = 32
 # Of the norms to which anything is clipped.
 CLIP_RANGE = (1e-6, 1e6)
+# The margins of the bounds cover the rounding of shorter rows.
+MAX_COLUMNS = 200_000
+
+
+def check_width(n_features: int) -> None:
+    """Raise ValueError for rows that are longer than the margins of bounds cover."""
+    if n_features >= MAX_COLUMNS:
+        raise ValueError(
+            f"X must have fewer than {MAX_COLUMNS} columns, got {n_features}: the "
+            "margin of the bounds covers no more. Pass fewer features; of hashed ones "
+            "2**17, say."
+        )
 
 
 def grid_step(bound: float) -> float:

@@ -12,9 +12,8 @@ from jaxtyping import Array, Bool, Float
 from privfeat._checks import check_choice, check_real
 from privfeat._types import ROW_SCALINGS, RowScaling
 from privfeat.core.bounds.clipping import SHRINK
-from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
+from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
 
-MAX_COLUMNS = 200_000
 # Squared norm of a row below which it counts as zero: a device that takes subnormal
 # numbers to be zero, or now and then, changes longer rows by less than the margin.
 _SMALLEST_SQUARES = 2.0**-192
@@ -125,11 +124,7 @@ def clip_rows(
         intercept_scaling = check_real(
             "intercept_scaling", intercept_scaling, low=1e-6, high=1e6
         )
-    if features.shape[1] >= MAX_COLUMNS:
-        raise ValueError(
-            f"features must have fewer than {MAX_COLUMNS} columns, got "
-            f"{features.shape[1]}. The rounding margin covers no more."
-        )
+    check_width(features.shape[1])
     with jax.enable_x64(True):
         clipped: ClippedRows = _clip_rows(
             jnp.asarray(features), clip_norm, row_scaling, intercept_scaling

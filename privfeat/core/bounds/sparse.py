@@ -16,8 +16,7 @@ from privfeat._checks import check_choice, check_real
 from privfeat._messages import without_data
 from privfeat._types import ROW_SCALINGS, RowScaling
 from privfeat.core.bounds.clipping import SHRINK
-from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
-from privfeat.core.bounds.rows import MAX_COLUMNS
+from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
 
 # Shorter rows count as zero, as those of float64 do in ``rows``.
 _SHORTEST = 2.0**-992
@@ -137,11 +136,7 @@ def clip_sparse_rows(
             "intercept_scaling", intercept_scaling, low=1e-6, high=1e6
         )
     n_rows, n_columns = features.shape
-    if n_columns >= MAX_COLUMNS:
-        raise ValueError(
-            f"features must have fewer than {MAX_COLUMNS} columns, got {n_columns}. "
-            "The rounding margin covers no more."
-        )
+    check_width(n_columns)
     if not features.has_canonical_format:
         raise ValueError("features must store each coordinate once, in their order.")
     inside = 0.0 if row_scaling == "unit" else constant  # what is bounded with the row

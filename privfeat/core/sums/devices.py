@@ -17,6 +17,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
+from threading import Event, Thread
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,8 @@ from privfeat.core.sums.trials import products_are_exact
 from privfeat.exceptions import PrivacyError
 
 EXACT_BACKENDS = ("cpu", "gpu")
+# In which a small product is there, even on a machine that does much else.
+_SECONDS = 30.0
 # By these cuBLAS emulates float64 and float32, or shortens the factors of float32; by
 # the flags XLA does, or takes the larger of a number and NaN to be the number.
 _VARIABLES = re.compile(
@@ -49,7 +52,7 @@ def check_settings() -> None:
         If the device is neither CPU nor GPU. If a variable or flag is set, to another
         value than 0; those of cuBLAS count on GPUs alone. If rows that are not finite
         are not left out, whatever the variables say, or JAX is told to refuse what a
-        fit needs.
+        fit needs, or would wait for ever, as in the fork of a process that has used it.
     """
     _check_backend()
     found = _FLAGS.findall(_flags())
@@ -64,6 +67,7 @@ def check_settings() -> None:
             "products must be those of IEEE 754, which the environment changes by "
             f"{', '.join(sorted(found))}. Unset it before Python starts."
         )
+    check_answers()
     # Settings may be of this thread, or of all; a fit reads ahead in another one.
     with ThreadPoolExecutor(1) as other:
         if not (_jax_runs() and other.submit(_jax_runs).result()):
@@ -139,6 +143,33 @@ def check_exact_products() -> None:
                 f"products must be exact, and are not on {device}. Unset what emulates "
                 "or shortens float64, update the driver, or set JAX_PLATFORMS=cpu."
             )
+
+
+def check_answers() -> None:
+    """Raise `PrivacyError` if JAX would wait for ever in this process."""
+    if not _answers(os.getpid()):
+        raise PrivacyError(
+            f"JAX must answer within {_SECONDS:g} seconds, and does not: its threads "
+            "are missing in the fork of a process that has used it. Start processes by "
+            "'spawn' or 'forkserver', as multiprocessing.set_start_method does."
+        )
+
+
+@lru_cache(maxsize=1)
+def _answers(process: int) -> bool:
+    """Return whether JAX compiles and runs, or fails, in this process, and ends."""
+    ended = Event()
+
+    def run() -> None:
+        try:
+            jax.jit(lambda x: x @ x)(np.ones((256, 256), np.float32))
+        except Exception:  # noqa: BLE001 - `_jax_runs` says so
+            pass
+        finally:
+            ended.set()
+
+    Thread(target=run, daemon=True).start()  # which never ends in a fork
+    return ended.wait(_SECONDS)
 
 
 def _jax_runs() -> bool:

@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
+from privfeat import PublicColumns
 from privfeat.core.accounting.folds import (
     are_covered,
     covered_rows,
@@ -142,6 +143,7 @@ def test_every_caller_is_looked_at():
     [
         *((None, False), (np.tanh, False)),
         *((np.mean, True), (np.matvec, True)),  # a ufunc of whole axes
+        (np.frompyfunc(abs, 1, 1), True),  # may remember what it was given
         (lambda X: X, True),
     ],
 )
@@ -153,7 +155,20 @@ class Unknown:
     """A step that does not say whether it learns."""
 
 
+class Centred(Normalizer):
+    """A step that learns, derived from one that does not, whose tags it has."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return super().fit(X)
+
+
+class Filled(PublicColumns):
+    """Public columns with a part that nobody knows."""
+
+
 FIXED, LEARNING = Normalizer(), StandardScaler()
+COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
 
 
 @pytest.mark.parametrize(
@@ -164,6 +179,9 @@ FIXED, LEARNING = Normalizer(), StandardScaler()
         (FIXED, False),
         (LEARNING, True),
         (Unknown(), True),
+        (Centred(), True),
+        (PublicColumns(COLUMNS), False),
+        (Filled(COLUMNS), True),
         (FrozenEstimator(LEARNING), False),
         (make_pipeline(FIXED, FIXED), False),
         (make_pipeline(FIXED, LEARNING), True),

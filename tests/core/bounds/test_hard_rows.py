@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from privfeat.core.bounds import rows as bounds
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.rows import MAX_COLUMNS
+from privfeat.core.bounds.grid import MAX_COLUMNS, grid_step
 from tests.core.bounds.hard_numbers import (
     as_type,
     assert_bounded,

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from privfeat.core.bounds import rows as bounds
 from privfeat.core.bounds.clipping import SHRINK
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.rows import MAX_COLUMNS
+from privfeat.core.bounds.grid import MAX_COLUMNS, grid_step
 from tests import reference
 from tests.core.bounds.hard_numbers import (
     NOT_FINITE,

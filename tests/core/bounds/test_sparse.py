@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
 from privfeat.core.bounds import sparse
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.rows import MAX_COLUMNS, clip_rows
+from privfeat.core.bounds.grid import MAX_COLUMNS, grid_step
+from privfeat.core.bounds.rows import clip_rows
 from privfeat.core.bounds.sparse import clip_sparse_rows, with_column
 from tests.core.bounds.hard_numbers import made
 

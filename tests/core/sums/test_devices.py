@@ -241,3 +241,40 @@ def test_no_noise_is_planned_where_bounds_do_not_hold(plant):
     plant("trial of the clip on this device", lambda: False)
     with pytest.raises(PrivacyError, match="XLA must compute as IEEE 754 says"):
         GaussianMechanism(plan, KeyStream(1))
+
+
+FORKED = """
+import multiprocessing, sys
+import numpy as np
+from privfeat import DPLeastSquares, DPSGDClassifier, PrivacyLedger
+
+X, y = np.eye(20), np.arange(20) % 2
+ledger = PrivacyLedger(sys.argv[1], dataset="d", epsilon=9, delta=1e-5)
+
+def fits(answers):
+    model = DPSGDClassifier(model="mlp", expected_batch_size=4, n_iter=1, ledger=ledger)
+    for one in (DPLeastSquares(classes=[0, 1], ledger=ledger), model):
+        try:
+            answers.put(one.fit(X, y).privacy_)
+        except Exception as error:
+            answers.put(str(error))
+
+DPLeastSquares(classes=[0, 1], ledger=ledger).fit(X, y)
+fork = multiprocessing.get_context("fork")
+answers = fork.SimpleQueue()
+child = fork.Process(target=fits, args=(answers,))
+child.start()
+print(answers.get(), answers.get(), len(ledger.history), sep="\\n")
+child.join()
+"""
+
+
+@pytest.mark.slow
+def test_a_fork_of_a_process_that_used_jax_charges_nothing(tmp_path):
+    """The threads of JAX are missing there: a fit would wait for ever."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path / "l")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    linear, network, charges = done.stdout.splitlines()
+    assert "missing in the fork of a process that has used it" in linear
+    assert network == linear
+    assert charges == "1"

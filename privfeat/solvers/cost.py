@@ -13,7 +13,9 @@ _MANY_COLUMNS = 4096
 _LONG_SECONDS = 120.0
 
 
-def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
+def check_gram_cost(
+    name: str, n_columns: int, remedy: str, *, intercept: bool = True
+) -> None:
     """Refuse a fit whose Gram matrix has no room, and warn of one that takes minutes.
 
     By public sizes alone: of the records nothing counts, not their number either.
@@ -25,21 +27,22 @@ def check_gram_cost(name: str, n_columns: int, remedy: str) -> None:
     """
     bytes_each, there = 8.0 * n_columns**2, memory_bytes()
     most = math.isqrt(int(min(there, 2.0**80) / (8 * _N_MATRICES)))
+    got = f"{n_columns:,}" + (" (with that of an intercept)" if intercept else "")
     if n_columns > most:
         raise ValueError(
-            f"X must have at most {most:,} columns for {name}, got {n_columns:,} (with "
-            f"that of an intercept): its Gram matrix and what is made of it take "
+            f"X must have at most {most:,} columns for {name}, got {got}: its Gram "
+            f"matrix and what is made of it take "
             f"{_gib(_N_MATRICES * bytes_each)}, and there are {_gib(there)}. {remedy}"
         )
     if n_columns <= _MANY_COLUMNS:
         return
-    from privfeat.solvers.spectrum import time_of_eigenvectors
+    from privfeat.solvers.spectrum import time_of_eigenvectors  # imports JAX
 
     seconds = time_of_eigenvectors(n_columns)
     if seconds >= _LONG_SECONDS:
         warn(
-            f"X should have fewer columns for {name}, got {n_columns:,} (with that of "
-            f"an intercept): eigenvectors of its Gram matrix take up to "
+            f"X should have fewer columns for {name}, got {got}: eigenvectors of its "
+            f"Gram matrix take up to "
             f"{seconds / 60.0:.0f} minutes here, and the fit takes at least "
             f"{_gib(_N_MATRICES * bytes_each)}. {remedy}",
             UserWarning,

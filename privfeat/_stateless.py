@@ -1,0 +1,45 @@
+"""Steps of scikit-learn that learn nothing: each row alone decides what it becomes.
+
+By the exact class: a subclass has the methods, and the tags, of a user.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+# They compute each entry of a row from that row alone, round it alike in calls of any
+# size, and learn nothing in `fit`.
+_STATELESS = {
+    "sklearn.preprocessing": {
+        *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
+    },
+    "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
+    "privfeat.preprocessing": {"PublicColumns"},
+}
+
+
+def is_stateless(given: Any) -> bool:
+    """Return whether `fit` reads nothing of the records that `transform` uses."""
+    if not is_exactly(given, _STATELESS):
+        return False
+    kind = type(given).__name__
+    if kind == "FunctionTransformer":
+        func = given.func
+        # of NumPy itself: those of ``frompyfunc`` call a function of a user
+        plain = isinstance(func, np.ufunc) and func.signature is None
+        plain = plain and not {"d->d", "d->?"}.isdisjoint(func.types)
+        return func is None or (plain and not given.kw_args)
+    if kind == "HashingVectorizer":  # functions of a user might remember texts
+        functions = given.analyzer, given.tokenizer, given.preprocessor
+        return not any(map(callable, (*functions, given.strip_accents)))
+    return True
+
+
+def is_exactly(given: Any, known: Mapping[str, set[str]]) -> bool:
+    """Return whether it is of one of these classes, by module, and no subclass."""
+    home, kind = type(given).__module__, type(given).__name__
+    return any(
+        kind in names and home.startswith(f"{module}.")
+        for module, names in known.items()
+    )

@@ -1,0 +1,129 @@
+"""What a fit refuses before its charge, cross-validation and searches do as well."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    DPNearestMean,
+    DPRandomizedSearch,
+    PrivacyLedger,
+    PrivacyWarning,
+    PrivatePipeline,
+)
+from privfeat.preprocessing import DPPCA, DPStandardScaler
+from privfeat.selection import private_cross_val_score
+
+RIDGES = {"ridge": [1, 2]}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
+
+
+@pytest.fixture
+def data():
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 30))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def clf(**options):
+    return DPFC(classes=[0, 1], n_iter=1, **options)
+
+
+def scaled(last):
+    return PrivatePipeline([("scale", DPStandardScaler(bounds=(-1, 1))), ("clf", last)])
+
+
+def search(estimator, ridges, ledger):
+    return DPRandomizedSearch(estimator, ridges, mean_runs=1.5, ledger=ledger).fit
+
+
+# Every way in which a classifier is fitted for a charge.
+EDGES = {
+    "fit": lambda last, ledger: last.set_params(ledger=ledger).fit,
+    "pipeline": lambda last, ledger: scaled(last).set_params(ledger=ledger).fit,
+    "search": lambda last, ledger: search(last, RIDGES, ledger),
+    "search of a pipeline": lambda last, ledger: search(
+        scaled(last), {"clf__ridge": [1, 2]}, ledger
+    ),
+    "folds": lambda last, ledger: (
+        lambda X, y: private_cross_val_score(last, X, y, n_splits=2, ledger=ledger)
+    ),
+    "folds of a pipeline": lambda last, ledger: (
+        lambda X, y: private_cross_val_score(
+            scaled(last), X, y, n_splits=2, ledger=ledger
+        )
+    ),
+}
+
+
+@pytest.fixture(params=EDGES.values(), ids=EDGES)
+def edge(request):
+    return request.param
+
+
+def test_public_rows_that_are_the_records_are_refused(edge, data, ledger):
+    X, y = data
+    with pytest.raises(ValueError, match="public must not be the records"):
+        edge(clf(public=X), ledger)(X, y)
+    assert ledger.history == []
+
+
+def test_public_rows_that_are_not_finite_are_refused(edge, data, ledger):
+    public = np.full((5, 30), np.nan)
+    with pytest.raises(ValueError, match="public must be finite"):
+        edge(clf(public=public), ledger)(*data)
+    assert ledger.history == []
+
+
+def test_a_gram_matrix_without_room_is_refused(edge, data, ledger, plant):
+    plant("memory of the machine", lambda: 8.0 * 6 * 20.5**2)
+    with pytest.raises(ValueError, match="at most 20 columns for DPFC, got 31"):
+        edge(clf(), ledger)(*data)
+    assert ledger.history == []
+
+
+def test_rows_wider_than_the_margins_cover_are_refused_by_a_pipeline(ledger):
+    steps = [("hash", HashingVectorizer()), ("clf", DPAdamLinear(classes=[0, 1]))]
+    wide = PrivatePipeline(steps, epsilon=1.0, ledger=ledger)
+    wide.set_params(clf__center=False)
+    with pytest.raises(ValueError, match="fewer than 200000 columns, got 1048576"):
+        wide.fit(["very ill", "healthy"] * 20, [0, 1] * 20)
+    assert ledger.history == []
+
+
+def test_a_pipeline_of_texts_is_searched():
+    steps = [("hash", HashingVectorizer(n_features=8)), ("clf", DPNearestMean())]
+    pipeline = PrivatePipeline(steps).set_params(clf__center=False)
+    pipeline.set_params(clf__classes=[0, 1])
+    found = DPRandomizedSearch(
+        pipeline, {"clf__clip_norm": [1.0]}, epsilon=50.0, random_state=0
+    )
+    with pytest.warns(PrivacyWarning):  # of the seed
+        found.fit(["very ill", "healthy"] * 200, [0, 1] * 200)
+    assert found.predict(["very ill", "healthy"]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "in a pipeline"])
+def test_principal_directions_without_room_are_refused(within, data, ledger, plant):
+    plant("memory of the machine", lambda: 8.0 * 6 * 20.5**2)
+    one = DPPCA(n_components=2)
+    if within:
+        one = PrivatePipeline([("pca", one), ("clf", clf())])
+    with pytest.raises(ValueError, match="at most 20 columns for DPPCA, got 30:"):
+        one.set_params(epsilon=1.0, ledger=ledger).fit(*data)
+    assert ledger.history == []
+
+
+def test_folds_state_what_is_assumed_of_public_parameters(data):
+    last = clf(public=np.eye(30), prior=np.eye(2, 30))
+    for estimator in (last, scaled(last)):
+        said = " ".join(
+            private_cross_val_score(estimator, *data, n_splits=2).privacy.public
+        )
+        assert "that priors were made without the records" in said
+        assert "the public rows, which the guarantee does not cover" in said
