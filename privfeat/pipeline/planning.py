@@ -170,9 +170,10 @@ def _after(step: Step, width: int) -> tuple[int, bool]:
     """Return how many columns a step makes of so many, and whether they are sparse."""
     if step.private:
         return int(step.estimator.n_outputs(width)), False
-    if isinstance(step.estimator, PublicColumns):  # of which 0 may be no category
+    if isinstance(step.estimator, PublicColumns):
+        # not of a row of zeros: 0 may be no category
         return len(step.estimator.get_feature_names_out()), False
-    if step.reads_tables and not step.declared:  # hashes texts, which no number is
+    if step.reads_tables and not step.declared:  # hashes texts: a row of zeros is none
         return int(step.estimator.n_features), True
     zeros = np.zeros((1, width))
     fitted = step.estimator if step.declared else step.estimator.fit(zeros)

@@ -262,6 +262,11 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             Number of columns of ``X``, which must be numbers.
         multilabel : bool
             Whether ``y`` will be an indicator matrix.
+
+        Raises
+        ------
+        TypeError, ValueError, UnsupportedEventError
+            If ``fit`` would refuse a parameter or a step, whatever the records.
         """
         whole, steps = self._whole(), read_steps(self.steps)
         shared = self._shared(whole, steps, None)

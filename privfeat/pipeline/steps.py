@@ -19,13 +19,19 @@ from privfeat.preprocessing import PublicColumns
 # round it alike in calls of any size. The first ones learn nothing in `fit`.
 _STATELESS = {
     "sklearn.preprocessing": {
-        *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
+        "Binarizer",
+        "FunctionTransformer",
+        "Normalizer",
+        "PolynomialFeatures",
     },
     "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
 }
 _ONCE_FITTED = {
     "sklearn.preprocessing": {
-        *("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"),
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "RobustScaler",
+        "StandardScaler",
     },
 }
 # They take tables and texts; others that may get all rows at once take numbers.

@@ -69,9 +69,9 @@ def classes_name(estimator: Any) -> str:
     return f"{named[-1][0]}__classes" if named else "classes"
 
 
-def reads_tables(estimator: Any) -> bool:
-    """Return whether it is a pipeline that takes texts and names as they are."""
-    return bool(getattr(estimator, "reads_tables", False))
+def reads_by_itself(estimator: Any) -> bool:
+    """Return whether it is a pipeline whose first step is public, and reads rows."""
+    return bool(getattr(estimator, "first_step_reads", False))
 
 
 def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
@@ -79,7 +79,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
     Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
     """
-    if not reads_tables(search.estimator):
+    if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
             validate_data, search, in_memory(X), y, dtype=FLOATS
         )
