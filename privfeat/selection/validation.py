@@ -39,6 +39,8 @@ from privfeat.selection.inputs import (
 
 # Part of rho of the scores, where the fits share the rest.
 SCORE_SHARE = 0.2
+# How often a fit may get no record: in 100 folds less often than any delta.
+_RARELY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def private_cross_val_score(
     estimator : private classifier, or PrivatePipeline that ends in one
         With its own budget not set: it is replaced. Its ``adjacency`` holds.
     X : table or array-like of shape (n_samples, n_features)
-        As ``estimator.fit`` takes it. Sensitive.
+        As ``estimator.fit`` takes it. Sensitive. At least `fewest_records` rows: 40 in
+        2 folds, 18 in 5.
     y : array-like of shape (n_samples,)
         Labels, one for each record. Sensitive.
     n_splits : int, default=5
@@ -113,7 +116,7 @@ def private_cross_val_score(
     Raises
     ------
     TypeError, ValueError, UnsupportedEventError, BudgetExceededError, LedgerError
-        As `DPRandomizedSearch.fit`; nothing was charged.
+        As `DPRandomizedSearch.fit`, or for too few records; nothing was charged.
 
     Notes
     -----
@@ -133,12 +136,16 @@ def private_cross_val_score(
 
     The fits are forgotten: what they released counts in the cost all the same.
 
+    **Empty folds.** One without records has a score out of noise like any other. If it
+    has all of them, its fit gets none, and fails after the charge. The coins do so once
+    in ``1e12`` folds of `fewest_records`, which the statement says are there.
+
     **Intervals** hold sampling and noise (`privfeat.metrics`), as if the folds were
     independent. They are of fits to ``1 - 1 / n_splits`` of the records, at the part of
     the budget that such a fit had here, which is less than that of a fit alone.
 
     **Public.** The estimator and its parameters but ``random_state``, the classes, the
-    number of features, ``n_splits``.
+    number of features, ``n_splits``; that there are `fewest_records`.
 
     **Not protected.** Timing; a seed that somebody guesses.
 
@@ -163,6 +170,11 @@ def private_cross_val_score(
     validated = PrivateCrossValidation(clone(estimator), ledger)
     rows, labels = read_records(validated, X, y)
     warn_of_unused_groups(X, None)
+    if len(labels) < fewest_records(n_splits):
+        raise ValueError(
+            f"X must have at least {fewest_records(n_splits)} records in {n_splits} "
+            "folds, so that no fit is without any, got fewer."
+        )
     given = estimator.get_params()[classes_name(estimator)]
     classes = np.asarray(encode_labels(labels, given).classes)
     codes = codes_of("y", array_of(labels), classes)
@@ -184,6 +196,7 @@ def private_cross_val_score(
         f"the set of {len(classes)} classes ({source})",
         "the estimator, and all its constructor parameters but random_state",
         f"that there are {n_splits} folds",
+        f"that there are at least {fewest_records(n_splits)} records",
         "that all values are finite and all labels are among the classes",
         *declared_steps(estimator),
     ]
@@ -221,6 +234,15 @@ def private_cross_val_score(
         ),
         begun.statement,
     )
+
+
+def fewest_records(n_splits: int) -> int:
+    """Return how many records must be there, lest all are dealt into one fold.
+
+    >>> fewest_records(2), fewest_records(5)
+    (40, 18)
+    """
+    return math.ceil(-math.log(_RARELY) / math.log(n_splits))
 
 
 class _Scores:
