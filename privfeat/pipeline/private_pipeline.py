@@ -259,7 +259,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         Parameters
         ----------
         n_features : int
-            Number of columns of ``X``, which must be numbers.
+            Number of columns of ``X``; not used where the first step reads texts.
         multilabel : bool
             Whether ``y`` will be an indicator matrix.
 
