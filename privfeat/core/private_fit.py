@@ -173,7 +173,8 @@ class PrivateFit:
             ledger = None
         with charged(
             ledger, stated, estimator=name, number=number, tokens=tokens
-        ) as self.charge:
+        ) as found:
+            self.charge, self.statement = found
             self._estimator.privacy_ = self.statement
             for attribute in self._forget:
                 self._estimator.__dict__.pop(attribute, None)

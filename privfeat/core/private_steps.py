@@ -83,8 +83,12 @@ class PrivateSteps:
     """Steps whose cost is stated; each has its turn once all of them are charged."""
 
     def __init__(self, fit: PrivateFit, parts: Mapping[str, PartOfCharge]) -> None:
-        self.statement = fit.statement
         self._fit, self._parts, self._charged = fit, parts, False
+
+    @property
+    def statement(self) -> PrivacyStatement:
+        """The cost of all steps together."""
+        return self._fit.statement
 
     @contextmanager
     def charging(self) -> Iterator[None]:

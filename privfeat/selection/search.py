@@ -254,7 +254,7 @@ class DPRandomizedSearch(
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records
-        self.privacy_ = replace(statement, releases=releases)
+        self.privacy_ = replace(fit.statement, releases=releases)
         for _, step in [("", best.estimator), *getattr(best.estimator, "steps_", ())]:
             if hasattr(step, "privacy_"):
                 step.privacy_ = self.privacy_

@@ -12,15 +12,12 @@ from privfeat._checks import check_int, check_real
 from privfeat._messages import array_of, without_data
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.bounds.replacement import class_counts
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.private_fit import private_fit
 from privfeat.core.private_steps import private_steps
 from privfeat.core.shares import shares_of_rho
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import check_alone
-from privfeat.core.sums.totals import ExactSum
 from privfeat.estimation.inputs import (
     known_features,
     seed_of,
@@ -28,7 +25,8 @@ from privfeat.estimation.inputs import (
 )
 from privfeat.estimation.labels import encode_labels
 from privfeat.metrics.intervals import Estimate, Width, proportion
-from privfeat.metrics.predictions import codes_of, record_by_record
+from privfeat.metrics.predictions import codes_of
+from privfeat.selection.fold_scores import FoldScores, budget_of, is_right
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import (
     check_estimator,
@@ -189,7 +187,7 @@ def private_cross_val_score(
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
     fit = _budgeted(estimator, classes, whole, rhos[names[0]])
     plan = fit.planned(getattr(validated, "n_features_in_", 1))  # texts have none
-    scores = _Scores(whole, rhos["scores"], arithmetic)
+    scores = FoldScores(whole, rhos["scores"], arithmetic)
     source = "read from y" if given is None else "given"
     public = [
         known_features(validated),
@@ -221,7 +219,7 @@ def private_cross_val_score(
             with begun.turn(names[place]) as part:
                 fitted.set_params(ledger=part)
                 fitted.fit(_chosen(rows, train), labels[train])
-            right = _is_right(fitted, _chosen(rows, test), codes[test], classes)
+            right = is_right(fitted, _chosen(rows, test), codes[test], classes)
             cells[place] = np.count_nonzero(~right), np.count_nonzero(right)
         with begun.turn("scores") as part:
             noisy, stddev = scores.release(part, cells, _seed(keys))
@@ -245,49 +243,11 @@ def fewest_records(n_splits: int) -> int:
     return math.ceil(-math.log(_RARELY) / math.log(n_splits))
 
 
-class _Scores:
-    """The last step: one release of the outcomes in all folds."""
-
-    def __init__(self, whole: ReleasePlan, rho: float, arithmetic: Any) -> None:
-        self.ledger: Any = None
-        self.arithmetic = arithmetic
-        self.plan = plan_releases(
-            [Query("outcomes", class_counts(whole.adjacency))],
-            **_budget(whole, rho),
-            delta=whole.delta,
-            adjacency=whole.adjacency,
-        )
-
-    def release(
-        self, part: Any, cells: NDArray[np.int64], seed: int | None
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the noisy numbers, and the standard deviation of their noise."""
-        self.ledger = part
-        fit = private_fit(
-            self,
-            self.plan,
-            KeyStream(seed),
-            public=(),
-            n_units=0,
-            forget=(),
-            arithmetic=self.arithmetic,
-        )
-        # on a fine grid, where the exact mode adds next to nothing to the noise
-        exact_outcomes = ExactSum(cells * 2**20, 2.0**-20)
-        with fit.drawing() as mechanism:
-            found = mechanism.release("outcomes", exact_outcomes)
-        return found.value, float(found.noise_stddev)
-
-
-def _budget(whole: ReleasePlan, rho: float) -> dict[str, Any]:
-    return {"rho": rho} if whole.private else {"epsilon": math.inf}
-
-
 def _budgeted(estimator: Any, classes: Any, whole: ReleasePlan, rho: float) -> Any:
     """Return a clone with its part of the budget, and the classes of all folds."""
     known = estimator.get_params(deep=False)
     params = {
-        **{"epsilon": None, "rho": None} | _budget(whole, rho),
+        **{"epsilon": None, "rho": None} | budget_of(whole, rho),
         "delta": whole.delta,
         "noise_multiplier": None,
         "verbose": 0,
@@ -305,17 +265,3 @@ def _chosen(rows: Any, places: NDArray[np.int64]) -> Any:
     if hasattr(rows, "iloc"):
         return without_data(lambda: rows.iloc[places])
     return rows[places]
-
-
-def _is_right(
-    fitted: Any, rows: Any, codes: NDArray[np.intp], classes: NDArray[Any]
-) -> NDArray[np.bool_]:
-    """Return which records are predicted right, each by itself."""
-    if not len(codes):
-        return np.zeros(0, bool)
-
-    def shorten(predicted: Any) -> NDArray[np.float64]:
-        return np.asarray(codes_of("predictions", predicted, classes), np.float64)
-
-    predicted = record_by_record(fitted, "predict", rows, shorten)
-    return np.asarray(predicted == codes)

@@ -43,6 +43,7 @@ def test_all_fits_and_scores_are_one_charge(tmp_path, data):
     (charge,) = ledger.history
     assert (charge.estimator, charge.status) == ("PrivateCrossValidation", "fitted")
     assert charge.statement == found.privacy
+    assert charge.statement.charge == found.privacy.charge is not None
     with pytest.raises(BudgetExceededError):
         private_cross_val_score(clf(), *data, epsilon=3.0, ledger=ledger)
     assert len(ledger.history) == 1

@@ -1,0 +1,68 @@
+"""Scores of folds: which records are predicted right, as one release."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.bounds.replacement import class_counts
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.private_fit import private_fit
+from privfeat.core.sums.totals import ExactSum
+from privfeat.metrics.predictions import codes_of, record_by_record
+
+
+class FoldScores:
+    """The last step: one release of the outcomes in all folds."""
+
+    def __init__(self, whole: ReleasePlan, rho: float, arithmetic: Any) -> None:
+        self.ledger: Any = None
+        self.arithmetic = arithmetic
+        self.plan = plan_releases(
+            [Query("outcomes", class_counts(whole.adjacency))],
+            **budget_of(whole, rho),
+            delta=whole.delta,
+            adjacency=whole.adjacency,
+        )
+
+    def release(
+        self, part: Any, cells: NDArray[np.int64], seed: int | None
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the noisy numbers, and the standard deviation of their noise."""
+        self.ledger = part
+        fit = private_fit(
+            self,
+            self.plan,
+            KeyStream(seed),
+            public=(),
+            n_units=0,
+            forget=(),
+            arithmetic=self.arithmetic,
+        )
+        # on a fine grid, where the exact mode adds next to nothing to the noise
+        exact_outcomes = ExactSum(cells * 2**20, 2.0**-20)
+        with fit.drawing() as mechanism:
+            found = mechanism.release("outcomes", exact_outcomes)
+        return found.value, float(found.noise_stddev)
+
+
+def budget_of(whole: ReleasePlan, rho: float) -> dict[str, Any]:
+    """Return a part of a budget as parameters."""
+    return {"rho": rho} if whole.private else {"epsilon": math.inf}
+
+
+def is_right(
+    fitted: Any, rows: Any, codes: NDArray[np.intp], classes: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Return which records are predicted right, each by itself."""
+    if not len(codes):
+        return np.zeros(0, bool)
+
+    def shorten(predicted: Any) -> NDArray[np.float64]:
+        return np.asarray(codes_of("predictions", predicted, classes), np.float64)
+
+    predicted = record_by_record(fitted, "predict", rows, shorten)
+    return np.asarray(predicted == codes)
