@@ -137,7 +137,7 @@ def push_to_hub(
 
     api = HfApi(endpoint=endpoint, token=token, library_name="privfeat")
     api.create_repo(repo_id, private=private, exist_ok=True)
-    repo = api.repo_info(repo_id)
+    repo = api.model_info(repo_id)
     if private and not repo.private:
         raise ValueError(
             f"repo_id must be a private repository, but everyone sees {repo_id!r}. "
