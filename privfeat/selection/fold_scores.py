@@ -1,4 +1,4 @@
-"""Scores of folds: which records are predicted right, as one release."""
+"""Scores of folds: how many records are predicted right and wrong, in one release."""
 
 import math
 from typing import Any
@@ -12,7 +12,6 @@ from privfeat.core.bounds.replacement import class_counts
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.totals import ExactSum
-from privfeat.metrics.predictions import codes_of, record_by_record
 
 
 class FoldScores:
@@ -52,17 +51,3 @@ class FoldScores:
 def budget_of(whole: ReleasePlan, rho: float) -> dict[str, Any]:
     """Return a part of a budget as parameters."""
     return {"rho": rho} if whole.private else {"epsilon": math.inf}
-
-
-def is_right(
-    fitted: Any, rows: Any, codes: NDArray[np.intp], classes: NDArray[Any]
-) -> NDArray[np.bool_]:
-    """Return which records are predicted right, each by itself."""
-    if not len(codes):
-        return np.zeros(0, bool)
-
-    def shorten(predicted: Any) -> NDArray[np.float64]:
-        return np.asarray(codes_of("predictions", predicted, classes), np.float64)
-
-    predicted = record_by_record(fitted, "predict", rows, shorten)
-    return np.asarray(predicted == codes)

@@ -25,8 +25,8 @@ from privfeat.estimation.inputs import (
 )
 from privfeat.estimation.labels import encode_labels
 from privfeat.metrics.intervals import Estimate, Width, proportion
-from privfeat.metrics.predictions import codes_of
-from privfeat.selection.fold_scores import FoldScores, budget_of, is_right
+from privfeat.metrics.predictions import are_right, codes_of
+from privfeat.selection.fold_scores import FoldScores, budget_of
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import (
     check_estimator,
@@ -175,7 +175,7 @@ def private_cross_val_score(
         )
     given = estimator.get_params()[classes_name(estimator)]
     classes = np.asarray(encode_labels(labels, given).classes)
-    codes = codes_of("y", array_of(labels), classes)
+    codes_of("y", array_of(labels), classes)  # all are among the classes
     adjacency = estimator.adjacency
     arithmetic: Any = getattr(estimator, "arithmetic", "float64")
     keys = KeyStream(seed_of(random_state))
@@ -206,7 +206,7 @@ def private_cross_val_score(
         {**dict.fromkeys(names, plan), "scores": scores.plan},
         keys,
         public=tuple(public),
-        n_units=len(codes),
+        n_units=len(labels),
         forget=(),
         arithmetic=arithmetic,
         classes_read=given is None,
@@ -219,7 +219,7 @@ def private_cross_val_score(
             with begun.turn(names[place]) as part:
                 fitted.set_params(ledger=part)
                 fitted.fit(_chosen(rows, train), labels[train])
-            right = is_right(fitted, _chosen(rows, test), codes[test], classes)
+            right = are_right(fitted, _chosen(rows, test), labels[test])
             cells[place] = np.count_nonzero(~right), np.count_nonzero(right)
         with begun.turn("scores") as part:
             noisy, stddev = scores.release(part, cells, _seed(keys))
