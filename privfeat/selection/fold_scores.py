@@ -1,6 +1,5 @@
 """Scores of folds: how many records are predicted right and wrong, in one release."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from privfeat.core.bounds.replacement import class_counts
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.totals import ExactSum
+from privfeat.selection.inputs import budget_of
 
 
 class FoldScores:
@@ -22,7 +22,7 @@ class FoldScores:
         self.arithmetic = arithmetic
         self.plan = plan_releases(
             [Query("outcomes", class_counts(whole.adjacency))],
-            **budget_of(whole, rho),
+            **budget_of(rho),
             delta=whole.delta,
             adjacency=whole.adjacency,
         )
@@ -46,8 +46,3 @@ class FoldScores:
         with fit.drawing() as mechanism:
             found = mechanism.release("outcomes", exact_outcomes)
         return found.value, float(found.noise_stddev)
-
-
-def budget_of(whole: ReleasePlan, rho: float) -> dict[str, Any]:
-    """Return a part of a budget as parameters."""
-    return {"rho": rho} if whole.private else {"epsilon": math.inf}

@@ -25,7 +25,7 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics.predictions import are_right
-from privfeat.selection.inputs import classes_name
+from privfeat.selection.inputs import budget_of, budgeted
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -93,10 +93,8 @@ class Runner:
     run_mu: float
     keys: KeyStream
 
-    def _budget(self) -> dict[str, float | None]:
-        if math.isfinite(self.run_mu):
-            return {"epsilon": None, "rho": rho_from_mu(self.run_mu)}
-        return {"epsilon": math.inf, "rho": None}
+    def _budget(self) -> dict[str, Any]:
+        return budget_of(rho_from_mu(self.run_mu))
 
     def check(self, n_features: int, score: Score) -> None:
         """Refuse, before anything is charged, what would end a run of any records.
@@ -129,7 +127,7 @@ class Runner:
         """Return the plan of one score: as much noise as a fit has in total."""
         adjacency = self.estimator.adjacency
         query = Query("score", score_sensitivity(adjacency))
-        return plan_releases([query], **self._budget(), adjacency=adjacency)  # type: ignore[arg-type]
+        return plan_releases([query], **self._budget(), adjacency=adjacency)
 
     def best(
         self,
@@ -152,18 +150,8 @@ class Runner:
         return best
 
     def _candidate(self, params: dict[str, Any]) -> Any:
-        known = self.estimator.get_params(deep=False)
-        ours = {
-            "noise_multiplier": None,
-            "verbose": 0,  # a progress bar for each run would show their number
-        }
-        return clone(self.estimator).set_params(
-            **params,
-            **self._budget(),
-            **{name: value for name, value in ours.items() if name in known},
-            **{classes_name(self.estimator): self.classes},
-            random_state=None,
-        )
+        candidate = clone(self.estimator).set_params(**params)
+        return budgeted(candidate, self.classes, **self._budget())
 
     def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
         seed = self.keys.draw_integer() % 2**32

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from privfeat._checks import check_int, check_real
 from privfeat._messages import array_of, without_data
 from privfeat.core.accounting.calibration import plan_releases
-from privfeat.core.accounting.plan import Query, ReleasePlan
+from privfeat.core.accounting.plan import Query
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_steps import private_steps
@@ -26,9 +26,11 @@ from privfeat.estimation.inputs import (
 from privfeat.estimation.labels import encode_labels
 from privfeat.metrics.intervals import Estimate, Width, proportion
 from privfeat.metrics.predictions import are_right, codes_of
-from privfeat.selection.fold_scores import FoldScores, budget_of
+from privfeat.selection.fold_scores import FoldScores
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import (
+    budget_of,
+    budgeted,
     check_estimator,
     classes_name,
     declared_steps,
@@ -185,7 +187,8 @@ def private_cross_val_score(
     names = [f"fit{fold}" for fold in range(n_splits)]
     weights = dict.fromkeys(names, (1.0 - SCORE_SHARE) / n_splits)
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
-    fit = _budgeted(estimator, classes, whole, rhos[names[0]])
+    budget = {**budget_of(rhos[names[0]]), "delta": whole.delta}
+    fit = budgeted(estimator, classes, **budget)
     plan = fit.planned(getattr(validated, "n_features_in_", 1))  # texts have none
     scores = FoldScores(whole, rhos["scores"], arithmetic)
     source = "read from y" if given is None else "given"
@@ -241,20 +244,6 @@ def fewest_records(n_splits: int) -> int:
     (40, 18)
     """
     return math.ceil(-math.log(_RARELY) / math.log(n_splits))
-
-
-def _budgeted(estimator: Any, classes: Any, whole: ReleasePlan, rho: float) -> Any:
-    """Return a clone with its part of the budget, and the classes of all folds."""
-    known = estimator.get_params(deep=False)
-    params = {
-        **{"epsilon": None, "rho": None} | budget_of(whole, rho),
-        "delta": whole.delta,
-        "noise_multiplier": None,
-        "verbose": 0,
-        "random_state": None,
-    }
-    mine = {name: value for name, value in params.items() if name in known}
-    return clone(estimator).set_params(**mine, **{classes_name(estimator): classes})
 
 
 def _seed(keys: KeyStream) -> int | None:
