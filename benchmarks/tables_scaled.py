@@ -36,7 +36,9 @@ from tables import (
 
 from privfeat import DPFC, PublicColumns
 from privfeat.core.accounting.accountants import mu_from_epsilon
-from privfeat.preprocessing import SCALING_SHARE, DPStandardScaler, after_scaling
+from privfeat.preprocessing import DPStandardScaler, after_scaling
+
+SCALING_SHARE = 0.1  # of rho
 
 
 def small(load: Any, seed: int) -> Table:

@@ -30,7 +30,7 @@ _WARNING = (
 )
 _WARNING_OF_REMOVAL = (
     "warning: which rows of B are missing tells of the records of A. Keep the file at "
-    "home, and do not fit on A with it as public=: such a fit is refused."
+    "home: every fit refuses it as public=."
 )
 
 

@@ -156,10 +156,10 @@ def _showing(found: Progress | None) -> Iterator[None]:
         _shown.reset(token)
 
 
-def phase(what: str, *, passes: int = 1) -> AbstractContextManager[None]:
-    """Show a part of a fit that takes so many passes over the records."""
+def phase(what: str) -> AbstractContextManager[None]:
+    """Show a part of a fit that takes a pass over the records."""
     found = _shown.get()
-    return found.bar(what, 1, passes=passes, one=True) if found else nullcontext()
+    return found.bar(what, 1, one=True) if found else nullcontext()
 
 
 def steps(what: str, n: int, *, done: int = 0, passes: int = 1) -> Iterable[int]:

@@ -66,6 +66,7 @@ TESTS = {
     "ledger.stores.sqlite_store": tuple(f"../{name}" for name in SQLITE),
     "ledger.rows": (*LEDGER, *FILES, "runs"),
     "ledger.charging": ("charging", "runs"),
+    "ledger.runs": ("runs", "charging"),
     "ledger.store": ("file/test_shared_disk", *LEDGER, *FILES),
     "ledger.privacy_ledger": (*LEDGER, "store", "file/test_shared_disk"),
     "ledger.names": ("names", "privacy_ledger"),

@@ -22,7 +22,7 @@ from privfeat.cli.shared import (
     options,
     terminal,
 )
-from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.terminal import CommandError, warn
 
 
 def add_parser(verbs: Any) -> None:
@@ -115,6 +115,11 @@ def _parameters_of(folder: str) -> dict[str, Any]:
         raise CommandError(
             "weights must be of a network that saw bytes as numbers in [-1, 1], got "
             f"{folder!r}, which began with those of timm. Pass floats in Python."
+        )
+    if not model.privacy_.private:
+        warn(
+            f"weights are of a network without privacy, {folder}: nothing covers what "
+            "they tell of its records. Pass them only if these are public."
         )
     found: dict[str, Any] = model.parameters_
     return found

@@ -16,8 +16,9 @@ from typing import Any
 from privfeat._types import Arithmetic, Unit
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import ReleasePlan
-from privfeat.core.ledger.charging import Tokens, charged
+from privfeat.core.ledger.charging import charged
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.runs import Tokens
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.part_of_charge import PartOfCharge
@@ -171,9 +172,8 @@ class PrivateFit:
         if isinstance(ledger, PartOfCharge):  # what is around it was charged
             ledger.charge(stated)
             ledger = None
-        with charged(
-            ledger, stated, estimator=name, number=number, tokens=tokens
-        ) as self.charge:
+        paid = charged(ledger, stated, estimator=name, number=number, tokens=tokens)
+        with paid as (self.charge, self.statement):
             self._estimator.privacy_ = self.statement
             for attribute in self._forget:
                 self._estimator.__dict__.pop(attribute, None)

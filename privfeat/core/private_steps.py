@@ -54,6 +54,11 @@ def private_steps(
         As of `joined_plans`, which refuses parts that cost more than the whole.
     estimator, keys, public, n_units, forget, unit, arithmetic, classes_read
         As of `private_fit`. Steps that are seeded have seeds drawn from ``keys``.
+
+    Raises
+    ------
+    PrivacyError, UnsupportedEventError
+        As `joined_plans`. Nothing is charged.
     """
     statement = PrivacyStatement.from_plan(
         joined_plans(whole, parts),
@@ -78,12 +83,22 @@ class PrivateSteps:
     """Steps whose cost is stated; each has its turn once all of them are charged."""
 
     def __init__(self, fit: PrivateFit, parts: Mapping[str, PartOfCharge]) -> None:
-        self.statement = fit.statement
         self._fit, self._parts, self._charged = fit, parts, False
+
+    @property
+    def statement(self) -> PrivacyStatement:
+        """The cost of all steps together."""
+        return self._fit.statement
 
     @contextmanager
     def charging(self) -> Iterator[None]:
-        """Charge all steps. The body must give each its turn."""
+        """Charge all steps. The body must give each its turn.
+
+        Raises
+        ------
+        PrivacyError
+            If the body left one out.
+        """
         with self._fit.charging():
             self._charged = True
             try:
@@ -96,7 +111,13 @@ class PrivateSteps:
 
     @contextmanager
     def turn(self, name: str) -> Iterator[PartOfCharge]:
-        """Give the next step, by its name, its part of the charge."""
+        """Give the next step, by its name, its part of the charge.
+
+        Raises
+        ------
+        PrivacyError
+            Before the charge, out of order, or if the body did not fit the step.
+        """
         if not self._charged:
             raise PrivacyError("steps must be charged before one is fitted.")
         waiting = [step for step, part in self._parts.items() if not part.taken]

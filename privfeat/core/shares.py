@@ -13,7 +13,7 @@ _SLACK = 1e-9
 
 
 def shares_of_rho(whole: ReleasePlan, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the rho of each fit: parts of that of ``whole``, as its weight says.
+    """Return the rho of each fit: its part of that of ``whole``, by its weight.
 
     Parameters
     ----------
@@ -21,6 +21,13 @@ def shares_of_rho(whole: ReleasePlan, weights: Mapping[str, float]) -> dict[str,
         Of any query, for the whole budget; ``rho`` may be infinite.
     weights : mapping of name to float
         > 0, relative to each other. Public.
+
+    Raises
+    ------
+    UnsupportedEventError
+        If ``whole`` samples records.
+    TypeError, ValueError
+        If a weight is no number > 0.
 
     Examples
     --------

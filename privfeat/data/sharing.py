@@ -38,27 +38,23 @@ def finite_blocks(public: Any) -> Iterator[NDArray[Any]]:
 def check_apart(public: Any, X: Any, *, name: str = "public") -> None:
     """Raise ValueError if both are one object, one memory or rows of one file.
 
-    Or if the records of ``X`` chose these rows, by their near-duplicates. A copy, which
-    ``clone`` makes as well, is not found. ``name`` is that of the public rows.
+    Or if private records, of whatever fit, chose these rows by their near-duplicates:
+    a mark names the file of these records, which may be in memory or another file as
+    well. A copy, which ``clone`` makes too, is not found. ``name`` is that of the
+    public rows.
     """
     own = rows_of(public)
-    if chosen_by(own, X):
+    if getattr(own, "chosen_by", ()):
         raise ValueError(
-            f"{name} must not be chosen by records of the fit, got a split without "
-            "their near-duplicates. Which rows are missing tells of them: pass the "
-            f"whole split, or drop {name}."
+            f"{name} must not be chosen by private records, got a split without their "
+            "near-duplicates. Which rows are missing tells of them: pass the whole "
+            f"split, or drop {name}."
         )
     if public is X or _share(own, X):
         raise ValueError(
             f"{name} must not be the records of the fit, got their file or memory. "
             "The guarantee does not cover public rows: pass others, in a copy."
         )
-
-
-def chosen_by(rows: Any, private: Any) -> bool:
-    """Return whether private rows chose these, by their near-duplicates."""
-    makers = {getattr(private, "made", None), *getattr(private, "shards", ())}
-    return not makers.isdisjoint(getattr(rows, "chosen_by", ()))
 
 
 def share_rows(split: Any, private: Any) -> bool:

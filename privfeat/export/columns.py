@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from privfeat.export.graph import Graph
+from privfeat.export.graph import DOUBLE, Graph
 from privfeat.preprocessing.declaration import INDICATOR, NO_CATEGORY, REFUSE, Column
 
-_DOUBLE = 11  # TensorProto.DOUBLE
 # what a category is beside its own numbers
 _MISSING, _REFUSED = -2, -3
 
@@ -27,7 +26,7 @@ def add_columns(graph: Graph, declared: tuple[Column, ...]) -> tuple[str, str]:
             made, missing, wrong = read(graph, column)
             features.append(made)
             if column.missing == INDICATOR:
-                features.append(graph.op("Cast", missing, to=_DOUBLE))
+                features.append(graph.op("Cast", missing, to=DOUBLE))
             refused.append(wrong)
             if column.missing == REFUSE:
                 refused.append(missing)
@@ -52,7 +51,7 @@ def _category(graph: Graph, column: Column) -> tuple[str, str, str]:
     fill = NO_CATEGORY if math.isnan(column.fill) else int(column.fill)
     code = graph.op("Where", missing, fill, found)
     places = np.arange(len(column.categories))
-    features = graph.op("Cast", graph.op("Equal", code, places), to=_DOUBLE)
+    features = graph.op("Cast", graph.op("Equal", code, places), to=DOUBLE)
     return features, missing, graph.op("Equal", found, _REFUSED)
 
 
@@ -62,7 +61,7 @@ def _number(graph: Graph, column: Column) -> tuple[str, str, str]:
     missing = graph.op("IsNaN", value)
     for number in () if column.kind == "date" else sorted(column.numbers):
         missing = graph.op("Or", missing, graph.op("Equal", value, number))
-    wrong = graph.op("And", missing, False)
+    wrong = graph.op("And", missing, False)  # no value is refused
     if column.kind in ("integer", "boolean"):
         allowed = [0.0, 1.0] if column.kind == "boolean" else None
         wrong = graph.op("And", graph.op("Not", missing), _other(graph, value, allowed))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 # Of 2023; onnxruntime has it since 1.16, and newer ones keep it.
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 OUTPUTS = ("label", "probabilities", "scores", "prediction")
+DOUBLE, INT64 = 11, 7  # of TensorProto
 
 
 class Graph:

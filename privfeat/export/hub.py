@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from privfeat._extras import require
@@ -110,7 +111,8 @@ def push_to_hub(
     Notes
     -----
     The files are ``model.json``, its arrays, ``evaluation.json`` if it is there, and
-    the card. Nothing else in the folder leaves. The statement covers what they say of
+    the card. Nothing else in the folder leaves. The commit takes away arrays and an
+    evaluation of an earlier model. The statement covers what they say of
     records; the hub also learns who you are, your address and versions of software.
 
     Examples
@@ -128,22 +130,27 @@ def push_to_hub(
             f"card must be of this model: it must name the SHA-256 of {DOCUMENT}, got "
             f"{str(card)!r}. Write it with `privfeat report --card`."
         )
-    found = warn_of_files(folder)
-    upload = Upload(repo_id, private, files, *found)
+    upload = Upload(repo_id, private, files, *warn_of_files(folder))
     if dry_run:
         return upload
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     api = HfApi(endpoint=endpoint, token=token, library_name="privfeat")
     api.create_repo(repo_id, private=private, exist_ok=True)
-    if private and not api.repo_info(repo_id).private:
+    repo = api.model_info(repo_id)
+    if private and not repo.private:
         raise ValueError(
             f"repo_id must be a private repository, but everyone sees {repo_id!r}. "
             "Pass private=False if the model may be public, or another name."
         )
+    found = {file.rfilename for file in repo.siblings or ()}
+    earlier = sorted(name for name in found - files.keys() if _is_of_a_model(name))
     api.create_commit(
         repo_id,
-        [CommitOperationAdd(name, found) for name, found in upload.files.items()],
+        [
+            *(CommitOperationAdd(name, content) for name, content in files.items()),
+            *map(CommitOperationDelete, earlier),
+        ],
         commit_message=f"Add a model of privfeat {__version__}",
     )
     return upload
@@ -157,6 +164,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
         load_evaluation(folder)
         names.append(EVALUATION)
     return {name: (folder / name).read_bytes() for name in names}
+
+
+def _is_of_a_model(name: str) -> bool:
+    """Return whether a file of a repository is one that a model has beside its own."""
+    return name == EVALUATION or fnmatch(name, "arrays-*.npz")
 
 
 def warn_of_files(

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.estimation.predictor import LinearPredictor
-from privfeat.export.graph import Graph
-
-_DOUBLE = 11  # TensorProto.DOUBLE
+from privfeat.export.graph import DOUBLE, INT64, Graph
 
 
 def add_linear(
@@ -21,7 +19,8 @@ def add_linear(
     """Add what ``model`` makes of rows, and the outputs.
 
     ``refused``, of shape (n_samples, 1): rows that ``predict`` refuses. Their numbers
-    are NaN, and nothing is found for them: the runtime fails where it looks for it.
+    are NaN. Their result is looked up at a place that does not exist, so that the
+    runtime fails.
     """
     refused = graph.op("Or", refused, graph.op("Not", _all_finite(graph, rows)))
     scores = linear_scores(graph, rows, model)
@@ -35,7 +34,7 @@ def add_linear(
     n_classes = len(model.classes)
     if model.multilabel:
         found = label_probabilities(graph, scores, model)
-        chosen = graph.op("Cast", graph.op("Greater", found, 0.5), to=7)
+        chosen = graph.op("Cast", graph.op("Greater", found, 0.5), to=INT64)
         label = graph.op("Gather", np.arange(2), _or_none(graph, refused, chosen, 2))
         graph.give("label", label, "int64", n_classes)
     else:
@@ -83,7 +82,7 @@ def unit_rows(graph: Graph, rows: str) -> str:
 def best_classes(graph: Graph, scores: str, n_classes: int) -> str:
     """Return the place of the class with the highest score, of shape (n_samples, 1)."""
     if n_classes == 2:
-        return graph.op("Cast", graph.op("Greater", scores, 0.0), to=7)
+        return graph.op("Cast", graph.op("Greater", scores, 0.0), to=INT64)
     return graph.op("ArgMax", scores, axis=1, keepdims=1)
 
 
@@ -124,18 +123,18 @@ def project_on_simplex(graph: Graph, scores: str, n_classes: int) -> str:
     counts = np.arange(1.0, n_classes + 1.0)
     above = graph.op("Greater", ordered, graph.op("Div", excess, counts))
     support = graph.op(
-        "ReduceSum", graph.op("Cast", above, to=7), [1], keepdims=1
+        "ReduceSum", graph.op("Cast", above, to=INT64), [1], keepdims=1
     )  # NaN is above nothing
     last = graph.op("Max", graph.op("Sub", support, 1), 0)
     at_last = graph.op("GatherElements", excess, last, axis=1)
-    threshold = graph.op("Div", at_last, graph.op("Cast", support, to=_DOUBLE))
+    threshold = graph.op("Div", at_last, graph.op("Cast", support, to=DOUBLE))
     return graph.op("Max", graph.op("Sub", scores, threshold), 0.0)
 
 
 def _all_finite(graph: Graph, rows: str) -> str:
     """Return whether all values of a row are finite, of shape (n_samples, 1)."""
     below = graph.op("Less", graph.op("Abs", rows), np.inf)  # false for NaN
-    finite = graph.op("Cast", below, to=7)
+    finite = graph.op("Cast", below, to=INT64)
     least = graph.op("ReduceMin", finite, [1], keepdims=1)
     return graph.op("Equal", least, 1)
 

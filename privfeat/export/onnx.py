@@ -8,7 +8,7 @@ from typing import Any, Literal
 from privfeat._checks import check_choice
 from privfeat._extras import require
 from privfeat._files import write_atomically
-from privfeat.export.graph import Graph
+from privfeat.export.graph import DOUBLE, Graph
 from privfeat.export.parts import parts_of, predictor_of
 from privfeat.persistence.saved_models import COLUMNS
 
@@ -93,7 +93,7 @@ def export_onnx(
     if not parts.steps:
         rows = graph.take("X", dtype, int(fitted.n_features_in_))
         if dtype == "float32":
-            rows = graph.op("Cast", rows, to=11)
+            rows = graph.op("Cast", rows, to=DOUBLE)
         refused = graph.op("Less", [[1.0]], 0.0)
     elif [type(step).__name__ for step in parts.steps] == [COLUMNS]:
         from privfeat.preprocessing import plain_columns

@@ -16,7 +16,7 @@ from privfeat.estimation.labels import places_of
 from privfeat.persistence import is_ours
 
 # What is kept of predictions, row by row.
-Shorten = Callable[[Any], NDArray[np.float64]]
+Shorten = Callable[[Any], NDArray[Any]]
 # Assumed of a model that is not ours.
 NO_MEMORY = (
     "that the model, which got one record at a time, keeps nothing of a record for the "
@@ -39,7 +39,7 @@ def record_by_record(
     method: str,
     rows: NDArray[Any],
     shorten: Shorten,
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Return what ``shorten`` makes of the predictions of each record.
 
     Parameters
@@ -80,6 +80,33 @@ def record_by_record(
             # a copy: the model may write its next answer where this one stands
             found.append(np.array(shorten(given)))
     return np.concatenate(found)[: len(rows)]
+
+
+def are_right(model: Any, rows: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which records a fitted classifier predicts right, each by itself.
+
+    Parameters
+    ----------
+    rows : array, or what else the model takes, of n records
+        Sensitive.
+    labels : array of shape (n,)
+        Sensitive.
+
+    Raises
+    ------
+    ValueError
+        If the model does not predict one label for each record.
+    """
+    if not len(labels):  # their number is secret
+        return np.zeros(0, bool)
+    return np.asarray(record_by_record(model, "predict", rows, _column) == labels)
+
+
+def _column(predicted: Any) -> NDArray[Any]:
+    labels = array_of(predicted)
+    if labels.ndim != 1:
+        raise ValueError("model must predict one label for each record.")
+    return labels
 
 
 def numbers_of(values: Any) -> NDArray[np.float64]:

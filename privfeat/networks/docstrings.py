@@ -121,7 +121,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         ``mobilenetv2_100``, public: see `load_timm_weights`. Or ``parameters_`` of a
         model of this library, of which a head of another size is replaced: they become
         public, what a private fit has cost for them stays what it was, and bytes are
-        mapped to [-1, 1].
+        mapped to [-1, 1]. Nothing here can see that they are of a fit without privacy:
+        its records must be public.
     max_group_size : int, optional
         For the privacy of users, together with ``groups`` in ``fit``: how many records
         of a user count, >= 1, others being dropped at random. The noise does not grow

@@ -50,7 +50,7 @@ PUBLIC = {
 }
 _NAMES, _COUNT = "feature_names_in_", "n_features_in_"
 # What a pipeline has beside its steps for its own work, a folder for example.
-_NOT_WRITTEN = frozenset({"steps", "memory", "verbose", "transform_input"})
+NOT_WRITTEN = frozenset({"steps", "memory", "verbose", "transform_input"})
 _FIELDS = {"name": str, "estimator": str, "params": dict, "fitted": dict}
 
 
@@ -96,7 +96,7 @@ def written_pipeline(pipeline: Any) -> Written:
             "one for all of its steps."
         )
     whole = json.loads(pipeline.privacy_.to_json()) if private else stated[0]
-    params = {"params": written_params(pipeline, _NOT_WRITTEN)}
+    params = {"params": written_params(pipeline, NOT_WRITTEN)}
     entry = {**params, **own.entry, "steps": entries, "privacy": whole}
     first = pipeline.steps[0][1]
     reads_tables = type(first).__name__ == COLUMNS
@@ -160,7 +160,7 @@ def made_pipeline(
         import_module(PIPELINES[document["estimator"]]), document["estimator"]
     )
     params = read_params(path, document["params"])
-    if params.keys() & _NOT_WRITTEN:  # a folder for private rows among them
+    if params.keys() & NOT_WRITTEN:  # a folder for private rows among them
         raise damaged(path, "the parameters do not fit the pipeline")
     try:
         pipeline = made(list(given.items()), **params)

@@ -9,7 +9,7 @@ from privfeat._version import __version__
 from privfeat.data.origin import made_by
 from privfeat.persistence.model_checks import as_table
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
-from privfeat.persistence.pipelines import is_pipeline, written_pipeline
+from privfeat.persistence.pipelines import NOT_WRITTEN, is_pipeline, written_pipeline
 from privfeat.persistence.saved_models import known_names
 from privfeat.persistence.written import (
     Written,
@@ -120,9 +120,11 @@ def written_before(
     features: Mapping[str, Any] | None = None,
     table: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what `save` writes of an estimator that is not fitted yet.
+    """Return the parameters and names that `save` writes, of an estimator not fitted.
 
-    Commands call it before they fit: what cannot be saved must cost nothing.
+    Parameters of the steps of a pipeline are checked as well; whether their classes can
+    be saved is not. Commands call it before they fit: what cannot be saved must cost
+    nothing.
 
     Raises
     ------
@@ -131,8 +133,9 @@ def written_before(
     """
     for _, step in getattr(estimator, "steps", ()):
         written_params(step)
+    apart = NOT_WRITTEN if hasattr(estimator, "steps") else frozenset()
     return {
-        "params": written_params(estimator, frozenset({"steps"})),
+        "params": written_params(estimator, apart),
         **_named(class_names, features, table),
     }
 

@@ -170,14 +170,18 @@ def _after(step: Step, width: int) -> tuple[int, bool]:
     """Return how many columns a step makes of so many, and whether they are sparse."""
     if step.private:
         return int(step.estimator.n_outputs(width)), False
-    if isinstance(step.estimator, PublicColumns):  # of which 0 may be no category
+    if isinstance(step.estimator, PublicColumns):
+        # not of a row of zeros: 0 may be no category
         return len(step.estimator.get_feature_names_out()), False
-    if step.reads_tables and not step.declared:  # hashes texts, which no number is
+    if step.reads_tables and not step.declared:  # hashes texts: a row of zeros is none
         return int(step.estimator.n_features), True
-    zeros = np.zeros((1, width))
-    fitted = step.estimator if step.declared else step.estimator.fit(zeros)
+    reads = get_tags(step.estimator).input_tags
+    row: Any = np.zeros((1, width))
+    if step.declared and not reads.two_d_array:
+        row = [{}] if reads.dict else [""]
+    fitted = step.estimator if step.declared else step.estimator.fit(row)
     with np.errstate(all="ignore"):  # a logarithm of zero
-        made = fitted.transform(zeros)
+        made = fitted.transform(row)
     return int(made.shape[1]), sparse.issparse(made)
 
 

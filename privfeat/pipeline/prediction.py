@@ -42,7 +42,13 @@ class PredictsBySteps(StepsView):
 
     @_last_has("predict")
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
-        """Return what the last step predicts of each record."""
+        """Return what the last step predicts of each record.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+            Or (n_samples, n_classes) of several labels.
+        """
         return np.asarray(self._asked("predict", X))
 
     @_last_has("predict_proba")
@@ -52,7 +58,13 @@ class PredictsBySteps(StepsView):
 
     @_last_has("decision_function")
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
-        """Return the scores of the last step."""
+        """Return the scores of the last step.
+
+        Returns
+        -------
+        scores : float array of shape (n_samples,)
+            Of two classes; of more (n_samples, n_classes).
+        """
         return np.asarray(self._asked("decision_function", X))
 
     @_last_has("transform")
@@ -69,10 +81,8 @@ class PredictsBySteps(StepsView):
         return float(last.score(rows, y, sample_weight=sample_weight))
 
     def _asked(self, method: str, X: Any) -> Any:
-        asked, rows = (
-            getattr(self._fitted()[-1].estimator, method),
-            self._before_last(X),
-        )
+        rows = self._before_last(X)
+        asked = getattr(self._fitted()[-1].estimator, method)
         if sparse.issparse(rows) or not number_of(rows):
             return asked(rows)
         with one_thread_a_product():

@@ -259,9 +259,14 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         Parameters
         ----------
         n_features : int
-            Number of columns of ``X``, which must be numbers.
+            Number of columns of ``X``; not used where the first step reads texts.
         multilabel : bool
             Whether ``y`` will be an indicator matrix.
+
+        Raises
+        ------
+        TypeError, ValueError, UnsupportedEventError
+            If ``fit`` would refuse a parameter or a step, whatever the records.
         """
         whole, steps = self._whole(), read_steps(self.steps)
         shared = self._shared(whole, steps, None)

@@ -16,9 +16,7 @@ from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.pipeline.steps import Step
-
-# pandas' marks of a missing value
-_ABSENT = ("NAType", "NaTType")
+from privfeat.preprocessing.values import ABSENT
 
 
 def rows_of(X: Any, first: Step) -> Any:
@@ -191,7 +189,7 @@ def _row(rows: Any, place: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if value is None or type(value).__name__ in _ABSENT:
+    if value is None or type(value).__name__ in ABSENT:
         return np.nan
     return float(value) if isinstance(value, Real | np.bool_) else value
 
@@ -209,7 +207,13 @@ def _floats(array: Any) -> Any:
 
 
 def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:
-    """Return what the first public steps make of records, and the steps after them."""
+    """Return what the first public steps make of records, and the steps after them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `by_record`, or if a number is not finite.
+    """
     first = next(place for place, step in enumerate(steps) if step.private)
     for step in steps[:first]:
         if step.takes_numbers:

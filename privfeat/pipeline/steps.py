@@ -18,7 +18,10 @@ from privfeat.preprocessing import PublicColumns
 # They learn in `fit`, and then make of each row what that row alone decides.
 _ONCE_FITTED = {
     "sklearn.preprocessing": {
-        *("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"),
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "RobustScaler",
+        "StandardScaler",
     },
 }
 # They take tables and texts; others that may get all rows at once take numbers.

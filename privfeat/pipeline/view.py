@@ -41,11 +41,11 @@ class StepsView(BaseEstimator):
     @property
     def named_steps(self) -> Bunch:
         """The fitted steps by their names; before ``fit``, those given."""
-        return Bunch(**dict(getattr(self, "steps_", None) or self._named()))
+        return Bunch(**dict(self._shown()))
 
     @property
-    def reads_tables(self) -> bool:
-        """Whether the first step takes rows as they are: texts and names with them."""
+    def first_step_reads(self) -> bool:
+        """Whether the first step is public, so that it, not a search, reads rows."""
         return bool(self._named()) and not hasattr(self._named()[0][1], "planned")
 
     def __len__(self) -> int:
@@ -56,12 +56,12 @@ class StepsView(BaseEstimator):
         """Return a step by its place or its name, fitted if the pipeline is."""
         if isinstance(step, str):
             return self.named_steps[step]
-        return (getattr(self, "steps_", None) or self._named())[step][1]
+        return self._shown()[step][1]
 
     @property
     def last_step(self) -> Any:
         """The last step, fitted if the pipeline is."""
-        found = getattr(self, "steps_", None) or self._named()
+        found = self._shown()
         return found[-1][1] if found else None
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -96,6 +96,10 @@ class StepsView(BaseEstimator):
             tags.target_tags = last.target_tags
             tags.input_tags = first.input_tags
         return tags
+
+    def _shown(self) -> list[tuple[str, Any]]:
+        """Return the fitted steps; before ``fit``, those given."""
+        return getattr(self, "steps_", None) or self._named()
 
     def _named(self) -> list[tuple[str, Any]]:
         """Return the steps where they are pairs; `fit` refuses others."""

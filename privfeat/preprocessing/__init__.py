@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from privfeat.preprocessing.pca import DPPCA
     from privfeat.preprocessing.quantiles import DPQuantiles
     from privfeat.preprocessing.standard_scaler import (
-        SCALING_SHARE,
         DPStandardScaler,
         after_scaling,
     )
@@ -26,13 +25,11 @@ _HOMES = {
     "DPClassCounts": "class_counts",
     "DPQuantiles": "quantiles",
     "DPStandardScaler": "standard_scaler",
-    "SCALING_SHARE": "standard_scaler",
     "after_scaling": "standard_scaler",
 }
 
 __all__ = [
     "DPPCA",
-    "SCALING_SHARE",
     "DPClassCounts",
     "DPQuantiles",
     "DPStandardScaler",

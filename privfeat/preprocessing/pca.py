@@ -64,8 +64,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     Gaussian mechanism with symmetric noise, [1]_ Algorithm 1; sensitivity
     ``clip_norm**2``, and ``sqrt(2)`` times that under replace-one
     (`privfeat.core.bounds.sensitivity.gram`), with ``groups`` ``max_group_size`` times
-    as much. Directions are computed of the release alone. A fit of privfeat computes
-    the same sum in the same way.
+    as much. Directions are computed from the release alone. `DPLeastSquares`
+    releases the same sum, under the same name.
 
     **How well.** The noise has a spectral norm of about ``s sqrt(2 n_features)`` for
     its standard deviation ``s`` on the diagonal: a direction is found if its eigenvalue
@@ -99,17 +99,30 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     center: Any = None
 
     _learned: ClassVar[tuple[str, ...]] = (
-        *("components_", "explained_variance_ratio_"),
+        "components_",
+        "explained_variance_ratio_",
         "mean_",
     )
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Return ``(X - mean_) components_^T``, (n_samples, n_components)."""
+        """Return ``(X - mean_) components_^T``, (n_samples, n_components).
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            As `DPStandardScaler.transform`.
+        """
         rows = self._rows(X, reset=False)
         return np.asarray((rows - self.mean_) @ self.components_.T)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Return rows of shape (n_samples, n_features) in the directions found."""
+        """Return rows of shape (n_samples, n_features) in the directions found.
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            As `transform`, of ``n_components`` columns.
+        """
         rows = self._outputs(X, len(self.components_))
         return np.asarray(rows @ self.components_ + self.mean_)
 

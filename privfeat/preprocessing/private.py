@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_choice, check_int
@@ -36,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 class PrivateStep(ShowsPrivacy, Parameters, ABC):
-    """What is learned of records by releases, and says before which: `planned`.
+    """An estimator that learns by releases, and tells them beforehand (`planned`).
 
     A subclass says what it releases (`_queries`) and draws it (`_learn`).
     """
@@ -210,8 +211,6 @@ class PrivateTransformer(TransformerMixin, PrivateStep):
     def _outputs(self, X: Any, width: int) -> Floats:
         """Return rows of what ``transform`` made, for its inverse."""
         check_is_fitted(self, self._learned[0])
-        from sklearn.utils import check_array
-
         rows: Floats = checked(check_array, X, dtype=np.float64)
         if rows.shape[1] != width:
             raise ValueError(

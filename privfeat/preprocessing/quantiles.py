@@ -102,6 +102,11 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         """Return the rank of each value: the part of the records up to it, in [0, 1].
 
         Within a cell it grows evenly. Shape (n_samples, n_features).
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            As `DPStandardScaler.transform`.
         """
         rows = self._rows(X, reset=False)
         edges = self._edges(rows.shape[1])
@@ -109,7 +114,13 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         return np.stack([np.interp(*column) for column in columns], axis=1)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Return the values of these ranks, (n_samples, n_features)."""
+        """Return the values of these ranks, (n_samples, n_features).
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            As `transform`.
+        """
         ranks = self._outputs(X, self.n_features_in_)
         return self._values(ranks)
 

@@ -23,8 +23,6 @@ from privfeat.preprocessing.private import (
 from privfeat.solvers.public import shrunk_towards
 
 MOMENTS = "moments"
-# Part of rho for a scaler before an estimator.
-SCALING_SHARE = 0.1
 # Squared scale of the means, for squares of scale 1; see the notes of the class.
 _MEAN_SHARE = {"add_remove": 1 / 2, "replace_one": 3 / 8}
 _DEFAULT_BOUNDS = (-1.0, 1.0)
@@ -121,13 +119,26 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         Returns
         -------
         features : float64 array of shape (n_samples, n_features)
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        TypeError, ValueError
+            For rows that are not finite numbers of ``n_features_in_`` columns.
         """
         rows = self._rows(X, reset=False)
         cut = np.clip(rows, *self._bounds(rows.shape[1]))
         return np.asarray((cut - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
-        """Return the values that became ``X``, of shape (n_samples, n_features)."""
+        """Return the values that became ``X``, of shape (n_samples, n_features).
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            As `transform`.
+        """
         rows = self._outputs(X, self.n_features_in_)
         return np.asarray(rows * self.scale_ + self.mean_)
 
@@ -209,8 +220,9 @@ def after_scaling(n_features: int) -> dict[str, Any]:
 
     Notes
     -----
-    Chosen once for all tables, and for a scaler that gets `SCALING_SHARE` of rho, by
-    simulation on eleven small ones, breast cancer among them.
+    Chosen once for all tables, and for a scaler that gets a tenth of rho (a
+    `PrivatePipeline` gives it a ninth), by simulation on eleven small ones, breast
+    cancer among them.
 
     Examples
     --------

@@ -34,7 +34,7 @@ _RULES = {
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 # pandas' marks of a missing value, which compare and convert like nothing else
-_ABSENT = ("NAType", "NaTType")
+ABSENT = ("NAType", "NaTType")
 
 
 def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ def _absent(column: Column, value: Any) -> bool:
         if not value or value.isspace():
             return True
         return bool(column.texts) and name_of(value) in column.texts
-    if value is None or type(value).__name__ in _ABSENT:
+    if value is None or type(value).__name__ in ABSENT:
         return True
     number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
     return number and (value != value or value in column.numbers)

@@ -219,7 +219,7 @@ def _rounded(value: float | None) -> str | None:
 def _event(statement: PrivacyStatement) -> str | None:
     """Return the releases for a reader's own accountant, if it has a form for them.
 
-    Of one fit without dp-accounting, which takes long to import.
+    That of one fit is written here: dp-accounting takes long to import.
     """
     if statement.selection is not None:
         try:

@@ -32,7 +32,7 @@ class LedgerSummary:
     charges : tuple of dict
         One for each charge, in order.
     holds_fit : bool
-        Whether one of them has the figures of the fit that is reported on.
+        Whether one of them is that of the fit that is reported on.
     holds_evaluation : bool
         The same of its private evaluation; True without one.
     """
@@ -102,13 +102,16 @@ def summarize(
 
 
 def _is_among(statement: PrivacyStatement, fits: Sequence[PrivacyStatement]) -> bool:
-    """Return whether a fit with these figures was charged.
+    """Return whether the fit with this statement was charged, by name and figures.
 
+    Fits of privfeat 0.1 and charges that a program made have no name; figures decide.
     After the charge its statement may say more: of a table, that the declaration is
     public; of a search, what its best run released.
     """
     told = _charged_part(statement)
-    return any(_charged_part(fit) == told for fit in fits)
+    return any(
+        fit.charge == statement.charge and _charged_part(fit) == told for fit in fits
+    )
 
 
 def _charged_part(statement: PrivacyStatement) -> PrivacyStatement:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from privfeat._types import STAYS_AT_HOME, Unit
-from privfeat.persistence.pipelines import PIPELINES, PUBLIC
+from privfeat.persistence.pipelines import NOT_WRITTEN, PIPELINES, PUBLIC
 from privfeat.persistence.saved_models import COLUMNS, home_of
 
 __all__ = ["recipe_of"]
@@ -91,7 +91,7 @@ def _code_of(estimator: Any) -> str:
     words = [
         f"{key}={value!r}"
         for key, value in estimator.get_params(deep=False).items()
-        if key not in (*STAYS_AT_HOME, "steps", "verbose", "memory", "transform_input")
+        if key not in (*STAYS_AT_HOME, *NOT_WRITTEN)
         and value is not None
         and repr(first.get(key)) != repr(value)
     ]

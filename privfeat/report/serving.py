@@ -44,6 +44,11 @@ class PageServer(ThreadingHTTPServer):
     ----------
     url : str
         Where the page is: whoever knows it, on this machine, may read the page.
+
+    Raises
+    ------
+    OSError
+        If the port is taken.
     """
 
     daemon_threads = True

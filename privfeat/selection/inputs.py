@@ -1,10 +1,11 @@
 """What a search accepts, and what it says before it runs."""
 
+import math
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -69,9 +70,27 @@ def classes_name(estimator: Any) -> str:
     return f"{named[-1][0]}__classes" if named else "classes"
 
 
-def reads_tables(estimator: Any) -> bool:
-    """Return whether it is a pipeline that takes texts and names as they are."""
-    return bool(getattr(estimator, "reads_tables", False))
+def reads_by_itself(estimator: Any) -> bool:
+    """Return whether it is a pipeline whose first step is public, and reads rows."""
+    return bool(getattr(estimator, "first_step_reads", False))
+
+
+def budget_of(rho: float) -> dict[str, float | None]:
+    """Return a budget as parameters; an infinite one is no privacy."""
+    if math.isfinite(rho):
+        return {"epsilon": None, "rho": rho}
+    return {"epsilon": math.inf, "rho": None}
+
+
+def budgeted(estimator: Any, classes: Any, **budget: Any) -> Any:
+    """Return a clone with a budget, and with classes that are the same in every fit."""
+    params = {
+        **{"noise_multiplier": None, "random_state": None, **budget},
+        "verbose": 0,  # a progress bar for each fit would show their number
+    }
+    known = estimator.get_params(deep=False)
+    mine = {name: value for name, value in params.items() if name in known}
+    return clone(estimator).set_params(**mine, **{classes_name(estimator): classes})
 
 
 def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
@@ -79,7 +98,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
     Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
     """
-    if not reads_tables(search.estimator):
+    if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
             validate_data, search, in_memory(X), y, dtype=FLOATS
         )

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from privfeat._blas import keeps_one_thread, one_thread_a_product
-from privfeat._messages import without_data, without_warnings
+from privfeat._messages import without_warnings
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
 from privfeat.core.accounting.plan import Query, ReleasePlan, ReleaseRecord
@@ -23,11 +22,10 @@ from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.sums.records import full_chunks
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
-from privfeat.persistence import is_ours
-from privfeat.selection.inputs import checked_plan, classes_name
+from privfeat.metrics.predictions import are_right
+from privfeat.selection.inputs import budget_of, budgeted, checked_plan
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -56,27 +54,12 @@ class HoldoutScore:
 
     def __call__(self, fitted: Any) -> float:
         """Return one release of the sum, under the plan of a run."""
-        exact = 0
-        if len(self._X):
-            # of others, a prediction by ranks or means of a call would mix its rows
-            alone = not (is_ours(fitted) and keeps_one_thread())
-            by_itself = is_ours(fitted) and getattr(fitted, "predicts_by_record", False)
-            chunks = [self._X] if by_itself else full_chunks(self._X, alone=alone)
-            with one_thread_a_product():
-                parts = [without_data(_predicted, fitted, chunk) for chunk in chunks]
-            correct = np.concatenate(parts)[: len(self._y)] == self._y
-            exact = 2 * int(np.count_nonzero(correct)) - len(self._y)
+        right = are_right(fitted, self._X, self._y)
+        exact = 2 * int(np.count_nonzero(right)) - len(self._y)
         mechanism = self._fit.mechanism(self._plan)
         # on a fine grid, where the exact mode adds next to nothing to the noise
         total = ExactSum(np.array(exact * 2**20, np.int64), 2.0**-20)
         return float(mechanism.release("score", total).value)
-
-
-def _predicted(fitted: Any, rows: NDArray[Any]) -> NDArray[Any]:
-    predicted = np.asarray(fitted.predict(rows))
-    if predicted.shape != (len(rows),):
-        raise ValueError("one prediction a row")
-    return predicted
 
 
 class PublicScore:
@@ -110,10 +93,8 @@ class Runner:
     run_mu: float
     keys: KeyStream
 
-    def _budget(self) -> dict[str, float | None]:
-        if math.isfinite(self.run_mu):
-            return {"epsilon": None, "rho": rho_from_mu(self.run_mu)}
-        return {"epsilon": math.inf, "rho": None}
+    def _budget(self) -> dict[str, Any]:
+        return budget_of(rho_from_mu(self.run_mu))
 
     def check(self, X: Any, y: NDArray[Any], n_features: int, score: Score) -> None:
         """Refuse, before anything is charged, what would end a run.
@@ -146,7 +127,7 @@ class Runner:
         """Return the plan of one score: as much noise as a fit has in total."""
         adjacency = self.estimator.adjacency
         query = Query("score", score_sensitivity(adjacency))
-        return plan_releases([query], **self._budget(), adjacency=adjacency)  # type: ignore[arg-type]
+        return plan_releases([query], **self._budget(), adjacency=adjacency)
 
     def best(
         self,
@@ -169,18 +150,8 @@ class Runner:
         return best
 
     def _candidate(self, params: dict[str, Any]) -> Any:
-        known = self.estimator.get_params(deep=False)
-        ours = {
-            "noise_multiplier": None,
-            "verbose": 0,  # a progress bar for each run would show their number
-        }
-        return clone(self.estimator).set_params(
-            **params,
-            **self._budget(),
-            **{name: value for name, value in ours.items() if name in known},
-            **{classes_name(self.estimator): self.classes},
-            random_state=None,
-        )
+        candidate = clone(self.estimator).set_params(**params)
+        return budgeted(candidate, self.classes, **self._budget())
 
     def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
         seed = self.keys.draw_integer() % 2**32

@@ -41,7 +41,7 @@ from privfeat.selection.inputs import (
     classes_name,
     in_memory,
     read_records,
-    reads_tables,
+    reads_by_itself,
     statement_of,
 )
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
@@ -254,7 +254,7 @@ class DPRandomizedSearch(
         with fit.charging(name=title):
             best = runner.best(features, labels, score, selection.runs)
         releases = best.estimator.privacy_.releases + score.records
-        self.privacy_ = replace(statement, releases=releases)
+        self.privacy_ = replace(fit.statement, releases=releases)
         for _, step in [("", best.estimator), *getattr(best.estimator, "steps_", ())]:
             if hasattr(step, "privacy_"):
                 step.privacy_ = self.privacy_
@@ -278,7 +278,7 @@ class DPRandomizedSearch(
 
     def _asked(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "best_estimator_")
-        if not (isinstance(X, LazyFeatures) or reads_tables(self.estimator)):
+        if not (isinstance(X, LazyFeatures) or reads_by_itself(self.estimator)):
             X = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
         return np.asarray(getattr(self.best_estimator_, method)(X))
 

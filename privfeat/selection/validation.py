@@ -11,16 +11,13 @@ from sklearn.base import BaseEstimator, clone
 from privfeat._checks import check_int, check_real
 from privfeat._messages import array_of, without_data
 from privfeat.core.accounting.calibration import plan_releases
-from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.bounds.replacement import class_counts
+from privfeat.core.accounting.plan import Query
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.private_fit import private_fit
 from privfeat.core.private_steps import private_steps
 from privfeat.core.shares import shares_of_rho
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import check_alone
-from privfeat.core.sums.totals import ExactSum
 from privfeat.estimation.inputs import (
     known_features,
     seed_of,
@@ -28,10 +25,13 @@ from privfeat.estimation.inputs import (
 )
 from privfeat.estimation.labels import encode_labels
 from privfeat.metrics.intervals import Estimate, Width, proportion
-from privfeat.metrics.predictions import codes_of, record_by_record
+from privfeat.metrics.predictions import are_right, codes_of
+from privfeat.selection.fold_scores import FoldScores
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import (
     assumed,
+    budget_of,
+    budgeted,
     check_estimator,
     check_public_rows,
     checked_plan,
@@ -41,6 +41,8 @@ from privfeat.selection.inputs import (
 
 # Part of rho of the scores, where the fits share the rest.
 SCORE_SHARE = 0.2
+# How often a fit may get no record: in 100 folds less often than any delta.
+_RARELY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def private_cross_val_score(
     estimator : private classifier, or PrivatePipeline that ends in one
         With its own budget not set: it is replaced. Its ``adjacency`` holds.
     X : table or array-like of shape (n_samples, n_features)
-        As ``estimator.fit`` takes it. Sensitive.
+        As ``estimator.fit`` takes it. Sensitive. At least `fewest_records` rows: 40 in
+        2 folds, 18 in 5.
     y : array-like of shape (n_samples,)
         Labels, one for each record. Sensitive.
     n_splits : int, default=5
@@ -115,7 +118,7 @@ def private_cross_val_score(
     Raises
     ------
     TypeError, ValueError, UnsupportedEventError, BudgetExceededError, LedgerError
-        As `DPRandomizedSearch.fit`; nothing was charged.
+        As `DPRandomizedSearch.fit`, or for too few records; nothing was charged.
 
     Notes
     -----
@@ -135,12 +138,16 @@ def private_cross_val_score(
 
     The fits are forgotten: what they released counts in the cost all the same.
 
+    **Empty folds.** One without records has a score out of noise like any other. If it
+    has all of them, its fit gets none, and fails after the charge. The coins do so once
+    in ``1e12`` folds of `fewest_records`, which the statement says are there.
+
     **Intervals** hold sampling and noise (`privfeat.metrics`), as if the folds were
     independent. They are of fits to ``1 - 1 / n_splits`` of the records, at the part of
     the budget that such a fit had here, which is less than that of a fit alone.
 
     **Public.** The estimator and its parameters but ``random_state``, the classes, the
-    number of features, ``n_splits``.
+    number of features, ``n_splits``; that there are `fewest_records`.
 
     **Not protected.** Timing; a seed that somebody guesses.
 
@@ -165,9 +172,14 @@ def private_cross_val_score(
     validated = PrivateCrossValidation(clone(estimator), ledger)
     rows, labels = read_records(validated, X, y)
     warn_of_unused_groups(X, None)
+    if len(labels) < fewest_records(n_splits):
+        raise ValueError(
+            f"X must have at least {fewest_records(n_splits)} records in {n_splits} "
+            "folds, so that no fit is without any, got fewer."
+        )
     given = estimator.get_params()[classes_name(estimator)]
     classes = np.asarray(encode_labels(labels, given).classes)
-    codes = codes_of("y", array_of(labels), classes)
+    codes_of("y", array_of(labels), classes)  # all are among the classes
     adjacency = estimator.adjacency
     arithmetic: Any = getattr(estimator, "arithmetic", "float64")
     keys = KeyStream(seed_of(random_state))
@@ -177,17 +189,19 @@ def private_cross_val_score(
     names = [f"fit{fold}" for fold in range(n_splits)]
     weights = dict.fromkeys(names, (1.0 - SCORE_SHARE) / n_splits)
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
-    fit = _budgeted(estimator, classes, whole, rhos[names[0]])
+    budget = {**budget_of(rhos[names[0]]), "delta": whole.delta}
+    fit = budgeted(estimator, classes, **budget)
     check_public_rows({}, estimator, X)
     n_features = getattr(validated, "n_features_in_", 1)  # texts have none
     plan = checked_plan(fit, rows, labels, n_features)
-    scores = _Scores(whole, rhos["scores"], arithmetic)
+    scores = FoldScores(whole, rhos["scores"], arithmetic)
     source = "read from y" if given is None else "given"
     public = [
         known_features(validated),
         f"the set of {len(classes)} classes ({source})",
         "the estimator, and all its constructor parameters but random_state",
         f"that there are {n_splits} folds",
+        f"that there are at least {fewest_records(n_splits)} records",
         "that all values are finite and all labels are among the classes",
         *assumed({}, estimator),
     ]
@@ -199,7 +213,7 @@ def private_cross_val_score(
         {**dict.fromkeys(names, plan), "scores": scores.plan},
         keys,
         public=tuple(public),
-        n_units=len(codes),
+        n_units=len(labels),
         forget=(),
         arithmetic=arithmetic,
         classes_read=given is None,
@@ -212,7 +226,7 @@ def private_cross_val_score(
             with begun.turn(names[place]) as part:
                 fitted.set_params(ledger=part)
                 fitted.fit(_chosen(rows, train), labels[train])
-            right = _is_right(fitted, _chosen(rows, test), codes[test], classes)
+            right = are_right(fitted, _chosen(rows, test), labels[test])
             cells[place] = np.count_nonzero(~right), np.count_nonzero(right)
         with begun.turn("scores") as part:
             noisy, stddev = scores.release(part, cells, _seed(keys))
@@ -227,56 +241,13 @@ def private_cross_val_score(
     )
 
 
-class _Scores:
-    """The last step: one release of the outcomes in all folds."""
+def fewest_records(n_splits: int) -> int:
+    """Return how many records must be there, lest all are dealt into one fold.
 
-    def __init__(self, whole: ReleasePlan, rho: float, arithmetic: Any) -> None:
-        self.ledger: Any = None
-        self.arithmetic = arithmetic
-        self.plan = plan_releases(
-            [Query("outcomes", class_counts(whole.adjacency))],
-            **_budget(whole, rho),
-            delta=whole.delta,
-            adjacency=whole.adjacency,
-        )
-
-    def release(
-        self, part: Any, cells: NDArray[np.int64], seed: int | None
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the noisy numbers, and the standard deviation of their noise."""
-        self.ledger = part
-        fit = private_fit(
-            self,
-            self.plan,
-            KeyStream(seed),
-            public=(),
-            n_units=0,
-            forget=(),
-            arithmetic=self.arithmetic,
-        )
-        # on a fine grid, where the exact mode adds next to nothing to the noise
-        exact_outcomes = ExactSum(cells * 2**20, 2.0**-20)
-        with fit.drawing() as mechanism:
-            found = mechanism.release("outcomes", exact_outcomes)
-        return found.value, float(found.noise_stddev)
-
-
-def _budget(whole: ReleasePlan, rho: float) -> dict[str, Any]:
-    return {"rho": rho} if whole.private else {"epsilon": math.inf}
-
-
-def _budgeted(estimator: Any, classes: Any, whole: ReleasePlan, rho: float) -> Any:
-    """Return a clone with its part of the budget, and the classes of all folds."""
-    known = estimator.get_params(deep=False)
-    params = {
-        **{"epsilon": None, "rho": None} | _budget(whole, rho),
-        "delta": whole.delta,
-        "noise_multiplier": None,
-        "verbose": 0,
-        "random_state": None,
-    }
-    mine = {name: value for name, value in params.items() if name in known}
-    return clone(estimator).set_params(**mine, **{classes_name(estimator): classes})
+    >>> fewest_records(2), fewest_records(5)
+    (40, 18)
+    """
+    return math.ceil(-math.log(_RARELY) / math.log(n_splits))
 
 
 def _seed(keys: KeyStream) -> int | None:
@@ -287,17 +258,3 @@ def _chosen(rows: Any, places: NDArray[np.int64]) -> Any:
     if hasattr(rows, "iloc"):
         return without_data(lambda: rows.iloc[places])
     return rows[places]
-
-
-def _is_right(
-    fitted: Any, rows: Any, codes: NDArray[np.intp], classes: NDArray[Any]
-) -> NDArray[np.bool_]:
-    """Return which records are predicted right, each by itself."""
-    if not len(codes):
-        return np.zeros(0, bool)
-
-    def shorten(predicted: Any) -> NDArray[np.float64]:
-        return np.asarray(codes_of("predictions", predicted, classes), np.float64)
-
-    predicted = record_by_record(fitted, "predict", rows, shorten)
-    return np.asarray(predicted == codes)

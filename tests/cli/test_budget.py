@@ -42,7 +42,9 @@ def left_in(out):
 def test_fit_charges_the_ledger(fit, run, path, tmp_path):
     assert fit(1)[0] == 0
     (charge,) = PrivacyLedger(path, dataset="tiny").history
-    assert charge.statement == persistence.load(tmp_path / "model").privacy_
+    loaded = persistence.load(tmp_path / "model").privacy_
+    assert charge.statement == loaded
+    assert charge.statement.charge == loaded.charge is not None
     _, out, _ = run("budget", "show", path)
     assert "spent   epsilon = 1, rho = 0.0359258 in 1 fit\n" in out
     _, out, _ = run("budget", "history", path, "--dataset", "tiny")

@@ -61,7 +61,7 @@ def test_report_writes_page_and_card(run, charged, features, tmp_path):
         "type of the numbers",
     ):
         assert part in text
-    assert "No fit with the figures of this one" not in text
+    assert "This fit is not among those that were charged" not in text
     assert "DPLeastSquares(" in text
     assert f"{persistence.load(model).privacy_.mu:.6g}" in text
     card_text = card.read_text(encoding="utf-8")
@@ -108,12 +108,16 @@ def test_report_of_a_fit_that_its_ledger_lacks_says_so(run, charged, model, tmp_
     page = tmp_path / "report.html"
     names = ("--ledger", charged[1], "--dataset", "tiny")
     assert run("report", charged[0], "--out", page, *names)[0] == 0
-    assert "No fit with the figures of this one" not in page.read_text(encoding="utf-8")
+    assert "This fit is not among those that were charged" not in page.read_text(
+        encoding="utf-8"
+    )
     other = tmp_path / "other.ledger"
     PrivacyLedger(other, dataset="tiny", epsilon=30.0, delta=1e-6)
     names = ("--ledger", other, "--dataset", "tiny")
     assert run("report", model, "--out", page, *names)[0] == 0
-    assert "No fit with the figures of this one" in page.read_text(encoding="utf-8")
+    assert "This fit is not among those that were charged" in page.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_report_refuses_a_ledger_without_its_data_set(fails, model, tmp_path):

@@ -44,6 +44,10 @@ def test_train_starts_from_a_saved_network(folder, capsys):
     assert command(folder, *public) == 0
     assert "No privacy" in capsys.readouterr().out
     assert command(folder, *more) == 0
+    assert "weights are of a network without privacy" in capsys.readouterr().err
+    more[1] = f"weights={folder / 'model'}"
+    assert command(folder, *more, "--out", str(folder / "third")) == 0
+    assert "without privacy" not in capsys.readouterr().err
     first, second = load(folder / "public"), load(folder / "model")
     assert first.privacy_.epsilon == np.inf > second.privacy_.epsilon
     for name, leaf in first.parameters_.items():

@@ -12,7 +12,8 @@ class Hub(BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked.append(("GET", self.path, b"", dict(self.headers)))
         self._answer(
-            {"id": "me/flowers", "private": self.server.private, "siblings": []}
+            {"id": "me/flowers", "private": self.server.private}
+            | {"siblings": [{"rfilename": name} for name in self.server.names]}
             | {"sha": "0" * 40, "modelId": "me/flowers", "tags": []}
         )
 
@@ -52,10 +53,13 @@ class Hub(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def stand_in(*, private=True):
-    """Give a server on this machine; ``private`` is what its repository is."""
+def stand_in(*, private=True, names=()):
+    """Give a server on this machine; ``private`` is what its repository is.
+
+    ``names`` are those of the files that it has.
+    """
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.asked, server.private = [], private
+    server.asked, server.private, server.names = [], private, names
     server.url = f"http://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

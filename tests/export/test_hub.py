@@ -45,6 +45,13 @@ def committed(server):
     }
 
 
+def deleted(server):
+    """Return the names of the files that the one commit takes away."""
+    (body,) = (body for _, path, body, _ in server.asked if "/commit/" in path)
+    lines = [json.loads(line) for line in body.splitlines()]
+    return [ln["value"]["path"] for ln in lines if ln["key"] == "deletedFile"]
+
+
 def test_push_to_hub_sends_the_model_and_its_card_in_one_commit(folder, card):
     with stand_in() as server:
         upload = push(folder, card, server)
@@ -58,6 +65,16 @@ def test_push_to_hub_sends_the_model_and_its_card_in_one_commit(folder, card):
     sent = b"".join(body for _, _, body, _ in server.asked)
     for secret in (b"secret", b"predictions", str(folder).encode()):
         assert secret not in sent
+
+
+def test_push_to_hub_takes_away_what_an_earlier_model_had(folder, card, evaluate):
+    earlier = ("arrays-0.npz", "evaluation.json", "config.json", "model.json")
+    for more, gone in ((False, ["arrays-0.npz", "evaluation.json"]), (True, None)):
+        if more:
+            evaluate(load(folder), folder, epsilon=1.0)
+        with stand_in(names=earlier) as server:
+            push(folder, card, server)
+        assert deleted(server) == (gone or ["arrays-0.npz"])
 
 
 @pytest.mark.parametrize("private", [True, False])

@@ -114,7 +114,7 @@ def test_remove_keeps_origin_splits_and_users(run, files, tmp_path):
         assert "must hold a row that is no near-duplicate" in err
 
 
-def test_rows_that_the_records_of_a_fit_chose_are_not_public(run, files, tmp_path):
+def test_rows_that_records_chose_are_public_in_no_fit(run, files, tmp_path):
     clean = tmp_path / "clean.h5"
     assert run("overlap", *files, "--remove", clean)[0] == 0
     train = open_features(files[0])["train"].X
@@ -123,14 +123,10 @@ def test_rows_that_the_records_of_a_fit_chose_are_not_public(run, files, tmp_pat
         with pytest.raises(ValueError, match="public must not be chosen by"):
             check_apart(rows, train)
     check_apart(whole, train)
-    check_apart(chosen, whole.X)  # of these, other records chose them
-    twice = tmp_path / "twice.h5"  # and without those of a test file, say
-    other = tmp_path / "other.h5"
-    write_features(other, {"test": (-whole.X[:3], whole.y[:3])})
-    assert run("overlap", other, clean, "--remove", twice)[0] == 0
-    for X in (train, open_features(other)["test"].X):
+    # the same records in memory, or in another file, have no name of their own
+    for same in (train[:], whole.X):
         with pytest.raises(ValueError, match="public must not be chosen by"):
-            check_apart(open_features(twice)["train"], X)
+            check_apart(chosen, same)
 
 
 def test_no_command_calls_rows_public_that_records_chose(
@@ -160,23 +156,6 @@ def test_no_command_calls_rows_public_that_records_chose(
             assert privfeat_main(command.split()) != 0
             assert "must not be chosen by private records" in capsys.readouterr().err
     assert not (tmp_path / "all" / "model").exists()
-
-
-def test_shards_that_are_joined_choose_as_before(run, files, tmp_path):
-    """The records that chose may be called by the name of another file."""
-    a, b, joined = tmp_path / "1.h5", tmp_path / "2.h5", tmp_path / "12.h5"
-    train = open_features(files[0])["train"]
-    for path, part in ((a, slice(0, 9)), (b, slice(9, None))):
-        write_features(path, {"train": (train.X[part], train.y[part])})
-    join_features(joined, [a, b])
-    by_joined, by_shard = tmp_path / "c1.h5", tmp_path / "c2.h5"
-    assert run("overlap", joined, files[1], "--remove", by_joined)[0] == 0
-    assert run("overlap", a, files[1], "--remove", by_shard)[0] == 0
-    for chosen, private in ((by_joined, a), (by_joined, b), (by_shard, joined)):
-        with pytest.raises(ValueError, match="public must not be chosen by"):
-            check_apart(
-                open_features(chosen)["train"], open_features(private)["train"].X
-            )
 
 
 def test_public_temperature_refuses_rows_that_records_chose(

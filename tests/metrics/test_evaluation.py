@@ -134,6 +134,7 @@ def test_ledger_is_charged_before_noise_is_drawn(model, tmp_path, plant):
     charge = ledger.history[1]
     assert (charge.estimator, charge.status) == ("PrivateEvaluation", "fitted")
     assert charge.statement == found.privacy
+    assert charge.statement.charge == found.privacy.charge is not None
     with pytest.raises(BudgetExceededError):
         private_evaluation(model, X, y, epsilon=0.9, ledger=ledger)
     assert len(ledger.history) == 2

@@ -20,7 +20,7 @@ from privfeat import (
     PrivacyLedger,
     compose,
 )
-from privfeat.core.ledger.charging import finish
+from privfeat.core.ledger.runs import finish
 from tests.pitfalls.conftest import prices
 from tests.pitfalls.killed import KilledError, noise_before_a_kill
 

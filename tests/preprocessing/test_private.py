@@ -112,7 +112,10 @@ def test_ledger_is_charged_once_and_refuses_what_is_spent(step, records, ledger)
     with pytest.raises(BudgetExceededError):
         one.fit(*records)
     assert len(ledger.history) == 1
-    assert fitted_values(one).keys() == before.keys()
+    after = fitted_values(one)
+    assert after.keys() == before.keys()
+    for name, value in after.items():
+        assert np.array_equal(value, before[name])
 
 
 def test_bad_records_are_refused_before_the_charge(step, records, ledger):

@@ -33,6 +33,22 @@ def test_summary_holds_the_budget_and_every_charge(ledger):
     assert not summarize(ledger, state()).holds_fit
 
 
+def test_summary_tells_of_a_fit_that_was_made_again_without_its_ledger(ledger):
+    clf = DPLeastSquares(epsilon=1.0, classes=[0, 1], ledger=ledger)
+    charged = clf.fit([[1.0], [2.0]], [0, 1]).privacy_
+    again = clf.set_params(ledger=None).fit([[1.0], [2.0]], [0, 1]).privacy_
+    assert again == charged
+    assert summarize(ledger, charged).holds_fit
+    assert not summarize(ledger, again).holds_fit
+    assert not summarize(ledger, charged, again).holds_evaluation
+
+
+def test_a_charge_without_a_name_is_known_by_its_figures(ledger):
+    stated = state()
+    ledger.charge(stated, estimator="Other")
+    assert summarize(ledger, stated).holds_fit
+
+
 def test_summary_tells_of_an_evaluation_that_was_charged_elsewhere(ledger):
     clf = DPLeastSquares(epsilon=1.0, classes=[0, 1], ledger=ledger)
     statement = clf.fit([[1.0], [2.0]], [0, 1]).privacy_

@@ -18,6 +18,8 @@ def test_search_is_charged_once_for_all_its_runs(make, data, ledger, five_runs, 
     assert charge.status == "fitted"
     assert charge.statement.epsilon == search.privacy_.epsilon == 2.0
     assert charge.statement.selection == search.privacy_.selection
+    assert charge.statement.charge == search.privacy_.charge is not None
+    assert search.best_estimator_.privacy_.charge == search.privacy_.charge
     assert ledger.spent.epsilon == 2.0
     assert search.best_estimator_.ledger is None
 

@@ -33,7 +33,7 @@ def test_scores_are_correct_less_incorrect_predictions():
 
 
 def test_a_prediction_that_is_not_one_of_each_record_is_refused():
-    with pytest.raises(ValueError, match="must be readable as arrays"):
+    with pytest.raises(ValueError, match="must predict one label"):
         score(np.zeros((4, 2)), np.zeros(4, int), lambda rows: np.zeros((len(rows), 2)))
 
 

@@ -150,6 +150,8 @@ def test_rows_are_scored_alone_where_a_product_may_have_threads(plant, kept, n_r
     shapes = []
 
     class Spied:
+        coef_ = None  # as linear ones have
+
         def predict(self, X):
             shapes.append(X.shape)
             return np.zeros(len(X), int)

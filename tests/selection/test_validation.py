@@ -19,6 +19,7 @@ from privfeat import (
 from privfeat.audit import recording
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection import private_cross_val_score
+from privfeat.selection.validation import fewest_records
 from tests.linear.replaying import check_sensitivity
 from tests.pipeline.conftest import columns, scaled
 
@@ -42,6 +43,7 @@ def test_all_fits_and_scores_are_one_charge(tmp_path, data):
     (charge,) = ledger.history
     assert (charge.estimator, charge.status) == ("PrivateCrossValidation", "fitted")
     assert charge.statement == found.privacy
+    assert charge.statement.charge == found.privacy.charge is not None
     with pytest.raises(BudgetExceededError):
         private_cross_val_score(clf(), *data, epsilon=3.0, ledger=ledger)
     assert len(ledger.history) == 1
@@ -102,6 +104,28 @@ def test_an_empty_fold_tells_nothing(data, plant):
     assert found.scores.low[1] == 0.0
     assert found.scores.high[1] == 1.0
     assert "fold 1: unknown (0 to 1)" in str(found)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_too_few_records_are_refused_before_the_charge(tmp_path, data, adjacency):
+    X, y = (part[:40] for part in data)
+    budget = {"epsilon": 3.0, "delta": 1e-5, "adjacency": adjacency}
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", **budget)
+    options = {"n_splits": 2, "ledger": ledger}
+    model = clf(adjacency=adjacency)
+    with pytest.raises(ValueError, match="at least 40 records in 2 folds") as refused:
+        private_cross_val_score(model, X[1:], y[1:], **options)
+    assert "39" not in str(refused.value)
+    assert ledger.history == []
+    found = private_cross_val_score(model, X, y, **options)
+    assert "that there are at least 40 records" in found.privacy.public
+
+
+@pytest.mark.parametrize("n_splits", [2, 3, 5, 99, 100])
+def test_all_records_share_a_fold_less_often_than_any_delta(n_splits):
+    fewest = fewest_records(n_splits)
+    assert n_splits * n_splits**-fewest <= 1e-10
+    assert n_splits ** (1 - fewest) > 1e-12  # of one less it is not rare
 
 
 def test_a_pipeline_is_fitted_in_every_fold(columns):

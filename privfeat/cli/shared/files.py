@@ -112,16 +112,13 @@ def open_public(
             f"--{name} must not be the training split, share a shard with it, or be "
             f"made of the same images, got {argument}. No statement covers public rows."
         )
-    check_whole(f"--{name}", argument, rows, private)
+    check_whole(f"--{name}", argument, rows)
     return rows
 
 
-def check_whole(option: str, argument: str, rows: Any, private: Any = None) -> None:
-    """Refuse public rows that private records chose; those of any fit, if unknown."""
-    from privfeat.data.sharing import chosen_by
-
-    makers = getattr(rows.X, "chosen_by", ())
-    if makers if private is None else chosen_by(rows.X, private.X):
+def check_whole(option: str, argument: str, rows: Any) -> None:
+    """Refuse public rows that private records chose, those of any fit."""
+    if getattr(rows.X, "chosen_by", ()):
         raise CommandError(
             f"{option} must not be chosen by private records, got {argument}, from "
             "which their near-duplicates were taken. Which rows are missing tells of "

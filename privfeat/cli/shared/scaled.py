@@ -20,8 +20,8 @@ _REFUSED = ("noise_multiplier", "budget_split", "public")
 def add_scale(parser: ArgumentParser) -> None:
     """Add ``--scale``."""
     what = (
-        "with --columns: scale columns by their public bounds, or, for a ninth of the "
-        "budget, also by private means and variances (default public)"
+        "with --columns: scale columns by their public bounds, or, for a ninth of "
+        "rho, also by private means and variances (default public)"
     )
     parser.add_argument(
         "--scale", choices=("public", "private"), default="public", help=what

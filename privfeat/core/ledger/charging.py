@@ -1,41 +1,19 @@
-"""How a fit is charged, once, in however many runs.
-
-A fit that was interrupted may go on under its charge. A copy of its folder, or an
-older state of it, must not go on as well: noise would be drawn for the same steps
-twice. So every checkpoint has a **token**, a random name, and the ledger keeps the
-token of the newest one.
-
-**Why one charge pays for one fit.** A run writes a checkpoint while it holds the lock
-of the ledger, and only if the ledger has the token of the run's last checkpoint. Then
-the ledger takes the new token. What a run draws between two checkpoints stays in its
-process until the second is written. So of several runs that started from one
-checkpoint the first to write another goes on, and all others end without a release.
-
-- Nor does a run finish with another token than the ledger has. Where that cannot be
-  noted the fit is not lost: a fit with checkpoints writes one after its last draw
-  (`networks/training/resuming`), so that no other run can.
-- A run that is killed, or fails, before the checkpoint is written: the ledger and the
-  folder have the old token, and the fit goes on.
-- A run that is killed between checkpoint and ledger: the checkpoint holds its own token
-  and the one that it replaces, which the ledger still has, and the fit goes on. Here
-  alone a copy of the folder with the checkpoint before could go on instead, and draw
-  the steps of this one checkpoint again: the owner must throw one of the two away.
-"""
+"""How a fit is charged: once, before it starts, for all processes that fit."""
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
 
 from privfeat._warnings import warn, warnings_shown
 from privfeat.core.accounting.folds import uncovered_choice
-from privfeat.core.ledger import rows
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
-from privfeat.core.ledger.store import Transaction, damaged
+from privfeat.core.ledger.runs import Tokens, check_running, finish
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.sums.processes import current_team
+from privfeat.core.sums.processes import Team, current_team
 from privfeat.exceptions import LedgerError, PrivacyError
-
-Tokens = Collection[str | None]  # None is that of a fit without a checkpoint
 
 
 @contextmanager
@@ -46,13 +24,14 @@ def charged(
     estimator: str,
     number: int | None = None,
     tokens: Tokens = (None,),
-) -> Iterator[int | None]:
+) -> Iterator[tuple[int | None, PrivacyStatement]]:
     """Charge the fit that the body makes, before the body starts.
 
-    The body is given the number of the charge, which stands if the body fails. A fit
-    that goes on after an interruption passes its ``number`` and is not charged again.
-    ``tokens`` are those of its newest checkpoint whenever they are read: they change
-    with it. Without a ledger nothing is charged.
+    The body is given the number of the charge, in the first process alone, and the
+    statement with the random name of the charge. The charge stands if the body fails. A
+    fit that goes on after an interruption passes its ``number`` and is not charged
+    again. ``tokens`` are those of its newest checkpoint whenever they are read: they
+    change with it (`privfeat.core.ledger.runs`). Without a ledger nothing is charged.
 
     In folds where one record can move others the charge would be too small: a fit with
     a ledger is refused, and one without warns. Of several processes that fit together
@@ -70,9 +49,10 @@ def charged(
             )
         said = "The fit had begun: its budget is spent."
         with _noted(said, BaseException), warnings_shown():
-            yield None
+            yield None, statement
         return
     refusal: Exception | None = None
+    name: str | None = uuid.uuid4().hex
     # Others may wait here for the first one, which may have charged already.
     unsure = "Whether it was charged, the history of its ledger says."
     with _noted(unsure, KeyboardInterrupt):
@@ -85,9 +65,10 @@ def charged(
         elif team.index == 0:
             try:
                 if number is None:
-                    number = ledger.charge(statement, estimator=estimator)
+                    named = replace(statement, charge=name)
+                    number = ledger.charge(named, estimator=estimator)
                 else:
-                    check_running(
+                    name = check_running(
                         ledger, number, tokens, statement=statement, estimator=estimator
                     )
             except Exception as error:  # noqa: BLE001 - the others wait to hear of it
@@ -95,12 +76,19 @@ def charged(
         refused = any(team.each(refusal is not None))
     if refused:
         raise refusal or PrivacyError("another process could not charge the ledger.")
-    named = "" if number is None else f", as number {number} of its ledger"
-    said = f"The fit was charged{named}: its budget is spent."
+    known = "" if number is None else f", as number {number} of its ledger"
+    said = f"The fit was charged{known}: its budget is spent."
     with _noted(said, BaseException), warnings_shown():
-        yield number
+        yield number, replace(statement, charge=_of_first(team, name))
         if number is not None:  # the first process has it
             _finish(ledger, number, tokens)
+
+
+def _of_first(team: Team, name: str | None) -> str | None:
+    """Return the name that the first process has: None of an older release's charge."""
+    bits = np.frombuffer(bytes.fromhex(name or "00" * 16), np.int64)
+    bits = team.from_first(bits, "name of the charge")
+    return bits.tobytes().hex() if np.any(bits) else None
 
 
 def _finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
@@ -123,76 +111,3 @@ def _noted(sentence: str, errors: type[BaseException]) -> Iterator[None]:
     except errors as error:
         error.add_note(sentence)
         raise
-
-
-def check_running(
-    ledger: PrivacyLedger,
-    number: int,
-    tokens: Tokens,
-    *,
-    statement: PrivacyStatement,
-    estimator: str,
-) -> None:
-    """Raise PrivacyError unless the fit of charge ``number`` may go on.
-
-    The charge must be of ``statement`` and ``estimator``, and the ``tokens`` those of
-    its newest checkpoint.
-    """
-    charge = {charge.number: charge for charge in ledger.history}.get(number)
-    if charge is None or (charge.estimator, charge.statement) != (estimator, statement):
-        raise PrivacyError(
-            f"charge {number} of {ledger.budget.dataset!r} must be that of the "
-            "interrupted fit, got another. Start the fit anew."
-        )
-    _check_newest(ledger, charge, tokens)
-
-
-@contextmanager
-def newest_checkpoint(
-    ledger: PrivacyLedger, number: int, tokens: Tokens
-) -> Iterator[list[str | None]]:
-    """Let the body write the newest checkpoint of a charged fit, and no other run.
-
-    Yields the tokens of the new checkpoint. If the body fails nothing has changed. It
-    is a PrivacyError if another run has gone on from one of the checkpoints before.
-    """
-    with ledger._store.transaction(write=True) as found:
-        charge = _newest(found, ledger, number, tokens)
-        token = uuid.uuid4().hex
-        rows.mark_fitted(found, ledger.budget, number, token)
-        yield [token, charge.token]
-
-
-def finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
-    """Note that a charged fit is finished; what it costs does not change.
-
-    It is a PrivacyError unless the ``tokens`` are those of its newest checkpoint.
-    """
-    with ledger._store.transaction(write=True) as found:
-        _newest(found, ledger, number, tokens)
-        rows.mark_fitted(found, ledger.budget, number)
-
-
-def _newest(
-    found: Transaction, ledger: PrivacyLedger, number: int, tokens: Tokens
-) -> rows.Charge:
-    charges = rows.find_charges(found, ledger.budget)
-    if number > len(charges):  # an older state of it was put back
-        raise damaged(f"of {ledger.budget.dataset!r}", f"charge {number} is gone")
-    _check_newest(ledger, charges[number - 1], tokens)
-    return charges[number - 1]
-
-
-def _check_newest(ledger: PrivacyLedger, charge: rows.Charge, tokens: Tokens) -> None:
-    name = f"charge {charge.number} of {ledger.budget.dataset!r}"
-    if charge.fitted is not None:
-        raise PrivacyError(
-            f"{name} must be of a fit that was interrupted, got one that is finished: "
-            "to go on would be a second fit. Start it anew."
-        )
-    if charge.token not in tokens:
-        raise PrivacyError(
-            f"{name} must be of a fit that goes on from its newest checkpoint, got an "
-            "older one: another run, of a copy of checkpoint_dir, has gone on. Use the "
-            "folder of that run, or start anew in an empty one."
-        )

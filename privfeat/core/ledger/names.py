@@ -5,6 +5,7 @@ what may be spent of them. So a new name that looks like another is refused, and
 that is near another is, unless the caller says that its records are others.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -12,6 +13,12 @@ from typing import Any
 
 from privfeat._warnings import STDERR
 from privfeat.core.ledger.budget import Budget
+
+# Of files that hold records; "north.east" has none.
+_ENDINGS = re.compile(
+    r"(?<=.)(\.(arrow|bz2|csv|dat|feather|gz|h5|hdf5|json|jsonl|npy|npz|parquet|sqlite"
+    r"|tar|tsv|txt|xls|xlsx|xz|zip|zst))+\s*$"
+)
 
 
 def check_new_name(dataset: str, others: Iterable[str], *, new_dataset: bool) -> None:
@@ -51,11 +58,13 @@ def check_who(who: Any) -> str | None:
 def is_near(name: str, other: str) -> bool:
     """Return whether one name may be the other, mistyped.
 
-    Without spaces, signs, capitals and accents they are equal, or one letter apart (one
-    more, less, another, or two swapped) where both have four or more, and two apart
-    where they have eight or more.
+    Without spaces, signs, capitals, accents and the ending of a file they are equal, or
+    one letter apart (one more, less, another, or two swapped) where both have four or
+    more, and two apart where they have eight or more.
 
     >>> is_near("chest x-rays", "Chest_xrays"), is_near("digits", "digtis")
+    (True, True)
+    >>> is_near("patients", "patients.csv"), is_near("patients.h5", "patients.csv.gz")
     (True, True)
     >>> is_near("digits", "digits, validation"), is_near("a1", "a2")
     (False, False)
@@ -98,8 +107,11 @@ def _check_plain(what: str, name: str) -> None:
 
 
 def _letters(name: str) -> str:
-    """Return the letters and digits without case and accents; all if there are none."""
-    folded = unicodedata.normalize("NFKD", name.casefold())
+    """Return the letters and digits without case and accents; all if there are none.
+
+    Nor with the endings of a file: one opened by its name is of the same records.
+    """
+    folded = _ENDINGS.sub("", unicodedata.normalize("NFKD", name.casefold()))
     return "".join(filter(str.isalnum, folded)) or _as_seen(name)
 
 

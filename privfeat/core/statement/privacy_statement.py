@@ -1,7 +1,8 @@
 """What is said of a fit: the privacy statement, a value object."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+import re
+from dataclasses import asdict, dataclass, field, fields
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,6 +60,9 @@ class PrivacyStatement:
     arithmetic : {"float64", "exact"}
         Continuous noise in float64, or discrete noise on whole numbers, whose stddev is
         at least the stated one (``privfeat.core.noise.exact``).
+    charge : str or None
+        Random name of the charge in its ledger, by which the two are known to belong
+        together; None without a ledger. Statements that differ in it alone are equal.
 
     Raises
     ------
@@ -81,6 +85,7 @@ class PrivacyStatement:
     selection: Selection | None = None
     unit: Unit = "record"
     arithmetic: Arithmetic = "float64"
+    charge: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         check_real("epsilon", self.epsilon, low=0.0)
@@ -93,6 +98,8 @@ class PrivacyStatement:
         check_choice("arithmetic", self.arithmetic, ARITHMETICS)
         check_choice("unit", self.unit, UNITS)
         check_bool("seeded", self.seeded)
+        if self.charge is not None and not re.fullmatch("[0-9a-f]{32}", self.charge):
+            raise ValueError(f"charge must be 32 hex digits, got {self.charge!r}.")
         _check_tuple("version", (self.version,), str)
         _check_tuple("public", self.public, str)
         _check_tuple("releases", self.releases, ReleaseRecord)
@@ -157,10 +164,9 @@ class PrivacyStatement:
 
     def to_json(self) -> str:
         """Return the statement as JSON, as ``statement.schema.json`` describes it."""
-        fields = asdict(self)
-        if self.selection is None:
-            del fields["selection"]
-        return serialization.dumps(fields)
+        left_out = [n for n in ("selection", "charge") if getattr(self, n) is None]
+        kept = {n: value for n, value in asdict(self).items() if n not in left_out}
+        return serialization.dumps(kept)
 
     @classmethod
     def from_json(cls, text: str) -> "PrivacyStatement":

@@ -47,6 +47,7 @@ def words(
     selection: Selection | None,
     unit: Unit,
     arithmetic: Arithmetic,
+    charge: str | None,
 ) -> str:
     """Return a statement as lines of text; costs are rounded up.
 
@@ -87,5 +88,7 @@ def words(
         lines.append(
             "  SEEDED: not private against anyone who knows or guesses the seed."
         )
+    if charge is not None:
+        lines.append(f"  charged to a ledger: {charge}")
     lines.append(f"  privfeat {version}")
     return "\n".join(lines)

@@ -64,8 +64,8 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from privfeat._checks import check_int
-from privfeat.core.ledger.charging import newest_checkpoint
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.runs import newest_checkpoint
 from privfeat.exceptions import PrivacyError
 from privfeat.networks.training.loop import TrainState
 

@@ -93,6 +93,8 @@ def run_to_end(
         told = partial(announced, estimator, fit.statement, **options)
         telling = agreed(team, "say what the fit costs", told)
         with fit.drawing(**charge) as mechanism, telling:
+            if checkpoints is not None:  # which now has the name of the charge
+                checkpoints.fitted["privacy_"] = fit.statement.to_json()
             mechanism.count_as_drawn(GRADIENT, state.step)
             every = estimator.checkpoint_every
             if is_kept:

@@ -130,6 +130,10 @@ class Second(Team):
     def each(self, value):
         return [next(self.asked), int(value)]
 
+    def from_first(self, values, what):
+        assert values.any()  # a name of its own, which does not count
+        return np.array([1, 2**56 - 1])
+
 
 @pytest.fixture
 def as_second(plant):
@@ -143,9 +147,12 @@ def as_second(plant):
 def test_charged_lets_the_first_process_charge_for_all(ledger, fit, as_second):
     as_second(1, 0)  # it has a ledger, and could charge it
     bodies = []
-    with charged(ledger, fit, estimator="DPFC"):
+    with charged(ledger, fit, estimator="DPFC") as found:
         bodies.append("ran")
     assert bodies == ["ran"]
+    number, statement = found
+    assert number is None
+    assert statement.charge == "0100000000000000ffffffffffffff00"  # as the first has it
     assert ledger.history == []
 
 
@@ -206,14 +213,35 @@ def test_charged_refuses_a_ledger_that_some_processes_lack(
 
 
 def interrupt(ledger, fit):
-    with pytest.raises(MemoryError), charged(ledger, fit, estimator="DPFC") as number:
+    with pytest.raises(MemoryError), charged(ledger, fit, estimator="DPFC") as found:
         raise MemoryError
-    return number
+    return found[0]
+
+
+def test_charged_gives_each_charge_a_random_name_that_its_ledger_holds(ledger, fit):
+    names = []
+    for _ in range(2):
+        with charged(ledger, fit, estimator="DPFC") as (_, said):
+            names.append(said.charge)
+    assert [charge.statement.charge for charge in ledger.history] == names
+    assert len({*names, None}) == 3
+
+
+def test_charged_goes_on_under_the_name_of_the_charge(ledger, fit):
+    number = interrupt(ledger, fit)
+    with charged(ledger, fit, estimator="DPFC", number=number) as (_, said):
+        assert ledger.history[0].statement.charge == said.charge is not None
+
+
+def test_charged_goes_on_with_a_charge_of_an_older_release(ledger, fit):
+    number = ledger.charge(fit, estimator="DPFC")
+    with charged(ledger, fit, estimator="DPFC", number=number) as (same, said):
+        assert (same, said.charge) == (number, None)
 
 
 def test_charged_goes_on_without_a_second_charge(ledger, fit):
     number = interrupt(ledger, fit)
-    with charged(ledger, fit, estimator="DPFC", number=number) as same:
+    with charged(ledger, fit, estimator="DPFC", number=number) as (same, _):
         assert same == number == 1
     assert [charge.status for charge in ledger.history] == ["fitted"]
 

@@ -22,6 +22,10 @@ WORDS = st.text("abc", max_size=12)
         ("a", "a!"),
         ("scans-2023", "scans-2024"),
         ("!?", "!?"),
+        ("patients", "patients.csv"),
+        ("Patients.CSV", "patients.parquet"),
+        ("patient", "patients.csv.gz"),
+        (".csv", "csv"),
     ],
 )
 def test_is_near_finds_slips(one, other):
@@ -39,6 +43,9 @@ def test_is_near_finds_slips(one, other):
         ("digits", "dgist"),
         ("digits", "digits, validation"),
         ("!?", "?!"),
+        ("north.east", "north"),
+        ("csv", "h5"),
+        (".csv", ".json"),
     ],
 )
 def test_is_near_leaves_other_names_alone(one, other):

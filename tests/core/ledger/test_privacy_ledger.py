@@ -12,8 +12,8 @@ from dp_accounting import DpEvent
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
 from privfeat.core.accounting.run_count import RunCount
-from privfeat.core.ledger.charging import finish
 from privfeat.core.ledger.opening import find_datasets
+from privfeat.core.ledger.runs import finish
 from privfeat.core.ledger.store import CHARGES
 from privfeat.core.statement.composition import compose
 from privfeat.core.statement.privacy_statement import PrivacyStatement

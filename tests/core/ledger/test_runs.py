@@ -3,12 +3,8 @@
 import pytest
 
 from privfeat import PrivacyError
-from privfeat.core.ledger.charging import (
-    charged,
-    check_running,
-    finish,
-    newest_checkpoint,
-)
+from privfeat.core.ledger.charging import charged
+from privfeat.core.ledger.runs import check_running, finish, newest_checkpoint
 from tests.core.ledgers import make_statement
 
 
@@ -113,7 +109,7 @@ def test_a_run_that_another_has_overtaken_does_not_finish(ledger, fit):
 
 def test_a_run_finishes_with_the_token_of_its_last_checkpoint(ledger, fit):
     mine = [None]
-    with charged(ledger, fit, estimator="d", tokens=mine) as number:
+    with charged(ledger, fit, estimator="d", tokens=mine) as (number, _):
         mine[:] = write(ledger, number, mine)[:1]
     assert [one.status for one in ledger.history] == ["fitted"]
 

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import math
 import re
 from importlib import resources
 
@@ -28,6 +29,18 @@ def test_statement_fits_its_schema(plan, schema, seeded):
     jsonschema.validate(json.loads(state(plan, seeded=seeded).to_json()), schema)
 
 
+def test_name_of_a_charge_is_read_back_and_changes_no_cost(plan, schema):
+    plain = state(plan)
+    named = dataclasses.replace(plain, charge="0f" * 16)
+    jsonschema.validate(json.loads(named.to_json()), schema)
+    assert PrivacyStatement.from_json(named.to_json()).charge == "0f" * 16
+    assert named == plain
+    assert "charge" not in json.loads(plain.to_json())
+    told = f"charged to a ledger: {named.charge}" in str(named)
+    assert told == math.isfinite(plain.epsilon)
+    assert "charged" not in str(plain)
+
+
 def test_schema_names_every_field(schema):
     names = {field.name for field in dataclasses.fields(PrivacyStatement)}
     assert set(schema["properties"]) == names | {"statement_version"}
@@ -43,6 +56,9 @@ def test_schema_names_every_field(schema):
         {"rho": -0.5},
         {"mu": -0.5},
         {"seeded": "no"},
+        {"charge": "1"},
+        {"charge": 1},
+        {"charge": ""},
         {"statement_version": 2},
         {"more": 1},
         {"releases": [{"name": "gram"}]},

@@ -48,7 +48,9 @@ def test_a_finished_folder_answers_no_fit(tmp_path, records, drawn):
         with pytest.raises(ValueError, match="must not hold a finished fit"):
             first.fit(*data)
     assert drawn == []
-    assert len(ledger.history) == 1
+    (charge,) = ledger.history
+    restored = make_charged(tmp_path / "kept", ledger).restore()
+    assert restored.privacy_.charge == charge.statement.charge is not None
     for name, leaf in before.items():
         assert np.array_equal(first.parameters_[name], leaf)
 

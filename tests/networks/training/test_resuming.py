@@ -18,7 +18,7 @@ from privfeat import (
     PrivacyWarning,
 )
 from privfeat.audit.recorder import recording
-from privfeat.core.ledger.charging import finish
+from privfeat.core.ledger.runs import finish
 from privfeat.networks.training.resuming import _parameters_as_text
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
@@ -138,7 +138,9 @@ def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     clf = make_charged(tmp_path / "kept", ledger).fit(*records)
     kept = ["fitted"] if n_draws == 5 else ["asked", "fitted"]
     assert [charge.status for charge in ledger.history] == kept
-    assert ledger.history[-1].statement == clf.privacy_
+    (*_, last) = ledger.history
+    assert last.statement == clf.privacy_
+    assert last.statement.charge == clf.privacy_.charge is not None
 
 
 def test_of_two_copies_one_goes_on(
