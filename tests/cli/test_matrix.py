@@ -20,7 +20,7 @@ from privfeat.preprocessing import DPStandardScaler
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 STEPS = {"n_iter": 1, "expected_batch_size": 10}
-FEW = ("--n-fits", 6, "--n-users", 20, "--n-samples", 20)
+FEW = ("--n-fits", 6, "--n-users", 20, "--n-samples", 30)
 
 
 def table():
