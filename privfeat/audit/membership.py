@@ -60,12 +60,13 @@ def membership(
     epsilon: float | None = None,
     delta: float | None = None,
 ) -> MembershipResult:
-    """Attack a fitted classifier with a threshold on the margin of the label.
+    """Attack a fitted model with a threshold on the margin of the label.
 
     Parameters
     ----------
     model : object
-        Fitted, with ``decision_function`` and ``classes_``.
+        Fitted, with ``decision_function`` and ``classes_``, or a regressor: there the
+        threshold is on the absolute error.
     members, others : (X, y)
         Records of the fit, and records of the same distribution that took no part.
     fpr : float

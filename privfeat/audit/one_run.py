@@ -12,7 +12,11 @@ from privfeat._messages import array_of
 from privfeat.audit.canaries import Canaries, make_canaries
 from privfeat.audit.copies import fit_copy
 from privfeat.audit.random_numbers import make_rng
-from privfeat.audit.scores import gradient_products
+from privfeat.audit.scores import (
+    gradient_products,
+    predicts_numbers,
+    target_levels,
+)
 
 
 @dataclass(frozen=True)
@@ -129,13 +133,13 @@ def audit_one_run(
     if canary_norm is None:
         canary_norm = float(np.linalg.norm(rows, axis=1).max())
     norm = check_positive("canary_norm", canary_norm)
-    given = getattr(estimator, "classes", None)
+    labelled, avoid = _directions(estimator, rows, labels)
     canaries = make_canaries(
         n_canaries,
         rows.shape[1],
-        np.unique(labels) if given is None else np.asarray(given),
+        labelled,
         norm=norm,
-        avoid=np.array([rows[labels == c].mean(axis=0) for c in np.unique(labels)]),
+        avoid=avoid,
         rng=make_rng(seed),
     )
     data = _with_canaries(estimator, rows, labels, groups, canaries)
@@ -164,6 +168,22 @@ def audit_one_run(
         n_correct=int(canaries.included[guessed].sum()),
         **claim,
     )
+
+
+def _directions(
+    estimator: Any, rows: NDArray[np.float64], labels: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the labels of canaries, and what other records leave in coefficients.
+
+    Of a regressor: the ends of its targets, and the mean of rows times targets.
+    """
+    if predicts_numbers(estimator):
+        ends = target_levels(estimator, 2)
+        moved = (labels - ends.mean()) @ rows
+        return ends, moved[None] / len(rows)
+    given, seen = getattr(estimator, "classes", None), np.unique(labels)
+    means = np.array([rows[labels == c].mean(axis=0) for c in seen])
+    return seen if given is None else np.asarray(given), means
 
 
 def _with_canaries(

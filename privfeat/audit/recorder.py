@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.core.noise.observation import observe
+from privfeat.core.noise.observation import observe, stated_name
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
@@ -15,7 +15,10 @@ from privfeat.exceptions import PrivacyError
 
 @dataclass(frozen=True)
 class Recorded:
-    """One release with the exact sum it was drawn from. Sensitive."""
+    """One release with the exact sum it was drawn from. Sensitive.
+
+    ``name`` is that of the statement: ``STEP.NAME`` in a pipeline.
+    """
 
     name: str
     exact: NDArray[np.float64]
@@ -48,7 +51,8 @@ class Recorder:
             if len(self.calls) >= len(self.answers):
                 raise PrivacyError("neighbouring data must give as many releases.")
             release = self.answers[len(self.calls)].release
-        self.calls.append(Recorded(release.name, exact.value.copy(), release))
+        name = stated_name(release.name)
+        self.calls.append(Recorded(name, exact.value.copy(), release))
         return release
 
 

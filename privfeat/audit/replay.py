@@ -6,7 +6,7 @@ declared sensitivity alone, and nothing that it stores may differ at all.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._messages import array_of
-from privfeat.audit.copies import fit_copy, parameters_of
+from privfeat.audit.copies import changed_attributes, fit_copy, parameters_of
 from privfeat.audit.mirrored import mirrored
 from privfeat.audit.random_numbers import make_rng, seed_from
 from privfeat.audit.recorder import Recorded, recording
@@ -252,17 +252,6 @@ def movements(
     return tuple(found)
 
 
-def changed_attributes(one: Any, two: Any) -> list[str]:
-    """Return the names of fitted attributes in which two estimators differ."""
-    first, second = (
-        {name: value for name, value in vars(fitted).items() if name.endswith("_")}
-        for fitted in (one, two)
-    )
-    both = first.keys() & second.keys()
-    changed = {name for name in both if not _same(first[name], second[name])}
-    return sorted(changed | (first.keys() ^ second.keys()))
-
-
 def _choose(
     n_rows: int, record: int | None, user: Any, users: NDArray[Any] | None
 ) -> NDArray[np.bool_]:
@@ -286,13 +275,3 @@ def _choose(
 def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
     distance = float(np.linalg.norm(one - two)) if one.shape == two.shape else math.inf
     return distance if math.isfinite(distance) else math.inf
-
-
-def _same(one: Any, two: Any) -> bool:
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        return one.keys() == two.keys() and all(_same(one[k], two[k]) for k in one)
-    try:
-        np.testing.assert_array_equal(one, two)
-    except AssertionError:
-        return False
-    return True

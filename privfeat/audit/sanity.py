@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from privfeat._checks import check_choice, check_int
 from privfeat._extras import require
-from privfeat.audit.copies import fit_copy
-from privfeat.audit.random_numbers import Generator, make_rng, seed_from
-from privfeat.audit.sanity_limits import allowed_rate, chance_limit, mean_limit
+from privfeat.audit.copies import values_of_fits
+from privfeat.audit.random_numbers import Generator
+from privfeat.audit.sanity_limits import chance_limit, mean_limit
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,9 @@ def random_label_test(
     ----------
     estimator : object
         Unfitted, with its noise, and left so; needs ``fit`` and ``predict``. Clones
-        without a ledger are fitted, whose ``classes`` and ``random_state`` are set.
+        without a ledger are fitted, whose ``classes`` and ``random_state`` are set. Of
+        a regressor a class is a target, evenly within ``target_bounds``, and the
+        nearest one to a prediction is predicted.
     n_samples, n_classes : int
         With no more samples than features, a fit without privacy remembers all of them.
     n_features : int or tuple of int
@@ -156,7 +158,7 @@ def random_label_test(
         y = rng.integers(n_classes, size=n_samples)[users]
         return float(np.mean(np.asarray(fit(X, y, users).predict(X)) == y))
 
-    values, allowed = _repeat(
+    values, allowed = values_of_fits(
         accuracy, estimator, n_fits, n_classes, per_user=per_user, mu=mu, seed=seed
     )
     if allowed > 1.0 / n_classes or per_user > 1:
@@ -176,6 +178,7 @@ def pattern_test(
     side: int = 14,
     patch: int = 7,
     channels: int | None = None,
+    n_features: int | None = None,
     n_classes: int = 10,
     n_fits: int = 10,
     mu: float | None = None,
@@ -201,6 +204,9 @@ def pattern_test(
     channels : int, optional
         Grey images of shape (side, side, channels), all channels alike, for a network
         of images. None: rows of ``side**2`` numbers.
+    n_features : int, optional
+        Without ``channels``: width of the rows, at least ``side**2``, whose other
+        numbers are 0.
 
     Notes
     -----
@@ -216,13 +222,16 @@ def pattern_test(
     check_int("patch", patch, low=1, high=side)
     if channels is not None:
         check_int("channels", channels, low=1)
+    given = side**2 if n_features is None else n_features
+    width = check_int("n_features", given, low=side**2)
     one_user = spread == "one_user"
     per_user = _records_per_user(estimator, records_per_user)
     users = np.repeat(np.arange(n_users), per_user)
 
     def rows(images: NDArray[Any]) -> NDArray[np.float64]:
         if channels is None:
-            return images.reshape(len(images), -1)
+            flat = images.reshape(len(images), -1)
+            return np.pad(flat, ((0, 0), (0, width - side**2)))
         return np.repeat(images[..., None], channels, axis=-1)
 
     def learned(rng: Generator, fit: Callable[..., Any]) -> float:
@@ -245,7 +254,7 @@ def pattern_test(
             found += int(np.mean(predicted == label) > 0.5)
         return found / n_patterns
 
-    values, allowed = _repeat(
+    values, allowed = values_of_fits(
         learned, estimator, n_fits, n_classes, per_user=per_user, mu=mu, seed=seed
     )
     return SanityResult(
@@ -260,37 +269,3 @@ def pattern_test(
 def _records_per_user(estimator: Any, given: int | None) -> int:
     default = 1 if getattr(estimator, "max_group_size", None) is None else 10
     return check_int("records_per_user", default if given is None else given, low=1)
-
-
-def _repeat(
-    trial: Callable[[Generator, Callable[..., Any]], float],
-    estimator: Any,
-    n_fits: int,
-    n_classes: int,
-    *,
-    per_user: int,
-    mu: float | None,
-    seed: int | None,
-) -> tuple[tuple[float, ...], float]:
-    """Return the value of each trial, and the mean that the stated costs allow.
-
-    ``trial(rng, fit)`` draws data, calls ``fit(X, y, users)`` and values the model.
-    """
-    check_int("n_fits", n_fits, low=1)
-    check_int("n_classes", n_classes, low=2)
-    rng, allowed = make_rng(seed), []
-    grouped = getattr(estimator, "max_group_size", None) is not None
-
-    def fit(X: NDArray[Any], y: NDArray[Any], users: NDArray[Any]) -> Any:
-        model = fit_copy(
-            estimator,
-            X,
-            y,
-            users if grouped else None,
-            classes=range(n_classes),
-            random_state=seed_from(rng),  # with one seed all fits would share noise
-        )
-        allowed.append(allowed_rate(model, mu, per_user, 1.0 / n_classes))
-        return model
-
-    return tuple(trial(rng, fit) for _ in range(n_fits)), max(allowed)

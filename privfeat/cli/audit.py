@@ -57,17 +57,23 @@ def run(args: Namespace) -> None:
     import numpy as np
 
     from privfeat import audit
+    from privfeat.audit.scores import target_levels
     from privfeat.estimation.parameters import described
 
     # what comes before it takes half a minute
     require("a one-run audit", "jax_privacy", extra="audit")
     basis = estimators.load_tested(args)
     X, y, n_classes = _data(args, basis)
-    params = estimators.parameters(args) | {"classes": range(n_classes)}
+    params = estimators.parameters(args)
+    if n_classes is not None:
+        params |= {"classes": range(n_classes)}
     estimator = estimators.make_estimator(basis, params)
+    if n_classes is None and args.public is None:
+        y = target_levels(estimator, 2)[y]
     print(_NOTICE)
     source = "synthetic rows" if args.public is None else Path(args.public).name
-    data = f"{source}: {' x '.join(map(str, X.shape))}, {n_classes} classes"
+    told = "targets" if n_classes is None else f"{n_classes} classes"
+    data = f"{source}: {' x '.join(map(str, X.shape))}, {told}"
     print(f"{type(estimator).__name__} on {data}\n")
     size = getattr(estimator, "max_group_size", None)
     users = None if size is None else np.arange(len(X)) // size
@@ -124,16 +130,25 @@ def _membership(estimator: Any, X: Any, y: Any, users: Any) -> Any:
     return audit.membership(model, data[:2], (X[half:], y[half:]))
 
 
-def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int]:
-    """Return rows, labels and the number of classes; ``basis`` may be a model."""
+def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int | None]:
+    """Return rows, labels and the number of classes; ``basis`` may be a model.
+
+    Of a regressor there are no classes: synthetic labels are which end a target has.
+    """
     import numpy as np
 
+    from privfeat.audit.scores import predicts_numbers
+
+    numbers = predicts_numbers(basis)
+    if numbers and args.n_classes is not None:
+        raise CommandError("--n-classes must not be given for a regressor.")
     if args.public is None:
         shape = estimators.shape_of_image(args, basis)
         shape = shape or (getattr(basis, "n_features_in_", 200),)
         shape = (args.n_features,) if args.n_features else shape
         n_classes = args.n_classes or len(getattr(basis, "classes_", range(10)))
-        return _synthetic(args.n_samples or 1000, shape, n_classes)
+        X, y = _synthetic(args.n_samples or 1000, shape, 2 if numbers else n_classes)
+        return X, y, None if numbers else n_classes
     if args.n_samples is not None or args.n_features is not None:
         raise CommandError("--n-samples and --n-features must not go with --public.")
     split = files.open_split(args.public, preferred="train", one_label=True)
@@ -145,17 +160,21 @@ def _data(args: Namespace, basis: Any) -> tuple[Any, Any, int]:
             "part of it."
         )
     n_classes = args.n_classes or len(split.class_names or ())
-    if not n_classes > 1:
+    if numbers and split.class_names is not None:
+        raise CommandError(
+            f"{args.public} must hold numbers to predict, not classes, for a regressor."
+        )
+    if not (numbers or n_classes > 1):
         raise CommandError(f"{args.public} names no classes. Pass --n-classes.")
     # Files may be sorted by class, and halves are compared.
     order = np.argsort(np.arange(len(labels)) % 2, kind="stable")
     X = np.asarray(split.X.read(0, len(labels)))
-    return X[order], np.asarray(labels)[order], n_classes
+    return X[order], np.asarray(labels)[order], None if numbers else n_classes
 
 
 def _synthetic(
     n_samples: int, shape: tuple[int, ...], n_classes: int
-) -> tuple[Any, Any, int]:
+) -> tuple[Any, Any]:
     """Return a Gaussian cluster for each class."""
     from privfeat._checks import check_int
     from privfeat.audit.random_numbers import make_rng
@@ -167,4 +186,4 @@ def _synthetic(
     rng = make_rng(None)
     y = rng.integers(n_classes, size=n_samples)
     centers = rng.normal(size=(n_classes, *shape))
-    return centers[y] + rng.normal(size=(n_samples, *shape)), y, n_classes
+    return centers[y] + rng.normal(size=(n_samples, *shape)), y

@@ -1,8 +1,9 @@
 """``privfeat evaluate``: measure a saved model on private test records, for a budget.
 
-Print accuracy, recall, and with scores ROC and calibration, each with an interval that
-holds the noise and the sampling, and what they cost the test records. Write them beside
-the model, where `report` finds them. For example
+Print accuracy, recall, and with scores ROC and calibration, or of a regressor R squared
+and mean errors, each with an interval that holds the noise and the sampling, and what
+they cost the test records. Write them beside the model, where `report` finds them.
+For example
 
     privfeat evaluate --model results/model --test private.h5:test --epsilon 0.5
     --ledger private.ledger --dataset test-photos
@@ -14,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from privfeat._types import ADJACENCIES
-from privfeat.cli.shared import files, options, terminal
-from privfeat.cli.shared.saved import load_for_rows
+from privfeat.cli.shared import files, options, tables, terminal
+from privfeat.cli.shared.saved import last_of, load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 from privfeat.cli.shared.users import users_of
@@ -34,7 +35,10 @@ def add_parser(verbs: Any) -> None:
     add("--test", metavar="FILE[:SPLIT]", required=True, help=rows)
     unseen = "the rows are in a split train, but not one that DIR was fitted on"
     add("--unseen", action="store_true", help=unseen)
-    bounds = "of a regressor: lowest and highest target, known to everyone"
+    bounds = (
+        "of a regressor: lowest and highest target, known to everyone (default: those "
+        "that the model or its table was given)"
+    )
     add("--target-bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help=bounds)
     alone = "spend all on accuracy, recall and confusion: no ROC, no calibration"
     add("--no-scores", action="store_true", help=alone)
@@ -95,7 +99,7 @@ def run(args: Namespace) -> None:
             epsilon=args.epsilon,
             delta=args.delta,
             adjacency=args.adjacency,
-            target_bounds=args.target_bounds and tuple(args.target_bounds),
+            target_bounds=_target_bounds(args, model),
             scores=not args.no_scores,
             confidence=args.confidence,
             ledger=files.open_ledger(args),
@@ -116,6 +120,19 @@ def run(args: Namespace) -> None:
         )
     if told is None:
         print(f"{path} written")
+
+
+def _target_bounds(args: Namespace, model: Any) -> tuple[float, float] | None:
+    """Return the bounds of the target that are given, or that a regressor knows."""
+    if args.target_bounds is not None:
+        return (args.target_bounds[0], args.target_bounds[1])
+    declared = tables.declared_of(args.model)
+    if hasattr(model, "classes_"):
+        return None
+    if declared is not None and declared.target is not None:
+        return declared.target_bounds
+    own: tuple[float, float] | None = getattr(last_of(model), "target_bounds", None)
+    return own
 
 
 def _table(found: Any, names: list[str] | None) -> str:

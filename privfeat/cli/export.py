@@ -23,8 +23,11 @@ def add_parser(verbs: Any) -> None:
     add = parser.add_argument
     model = "a folder that `fit`, `train` or `privfeat.save` wrote"
     add("model", metavar="DIR", help=model)
-    add("--onnx", metavar="FILE.onnx", help="linear models; replaced if it exists")
-    width = "of --onnx: take rows of float32, and compute in float64 all the same"
+    add("--onnx", metavar="FILE.onnx", help="replaced if it exists")
+    width = (
+        "of --onnx: take rows of float32, and compute in float64 all the same; of a "
+        "network of images, take floats in place of bytes"
+    )
     add("--float32", action="store_true", help=width)
     arrays = "models and networks; replaced if it exists"
     add("--safetensors", metavar="FILE.safetensors", help=arrays)
@@ -52,7 +55,7 @@ def run(args: Namespace) -> None:
 
     names = persistence.load_class_names(args.model)
     if args.onnx is not None:
-        dtype: Any = "float32" if args.float32 else "float64"
+        dtype: Any = "float32" if args.float32 else None
         model = with_columns(args.model)
         export.export_onnx(model, args.onnx, class_names=names, dtype=dtype)
         print(f"{args.onnx} written")

@@ -1,6 +1,6 @@
-"""``privfeat fit``: train a private classifier and save it.
+"""``privfeat fit``: train a private classifier or regressor and save it.
 
-Train a private classifier on a feature file or a table, save it, print its privacy
+Train a private model on a feature file or a table, save it, print its privacy
 statement. Without a budget option, epsilon is 1. For example
 
     privfeat fit --estimator DPFC --train patients.csv --columns columns.toml
@@ -35,8 +35,8 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = options.verb(verbs, run, options.fitted(), job.options())
     add = parser.add_argument
-    which = "DPFC suits nearly everything"
-    add("--estimator", choices=options.ESTIMATORS, required=True, help=which)
+    which = "DPFC suits nearly everything, but for numbers"
+    add("--estimator", choices=options.LINEAR, required=True, help=which)
     rows = "private rows (split train if there are several)"
     add("--train", metavar="FILE[:SPLIT]", required=True, help=rows)
     rows = "public rows to measure the accuracy on (split test if several)"
@@ -62,14 +62,14 @@ def run(args: Namespace) -> None:
         settings = scaled.settings(args, declared)
         params = settings | params
         train = files.open_rows(args.train, "train", declared)
-        n_classes = _count_classes(args, train)
+        known = _known(args, train, declared)
         test = _open_test(args, train, declared)
         if args.public is not None:
             params["public"] = _open_public(args, train, declared)
         if args.prior is not None:
-            params["prior"] = _open_prior(args, train, n_classes)
+            params["prior"] = _open_prior(args, train)
         groups = users_of(args, train, args.train)
-        params |= {"classes": range(n_classes), "ledger": files.open_ledger(args)}
+        params = known | params | {"ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
         if args.scale == "private":
             estimator = scaled.make_pipeline(args.estimator, params, declared)
@@ -84,11 +84,11 @@ def run(args: Namespace) -> None:
         terminal.progress(args, f"fitting {args.estimator} on {args.train} ...")
         with job.all_of_job(args) as first:
             if first:
-                _report_gaps(args, train, test)
+                _report_gaps(args, train, test, known)
             estimator.fit(train.X, train.y, groups=groups)
         if declared is not None:
-            known = (*estimator.privacy_.public, tables.DECLARED)
-            estimator.privacy_ = replace(estimator.privacy_, public=known)
+            facts = (*estimator.privacy_.public, tables.DECLARED)
+            estimator.privacy_ = replace(estimator.privacy_, public=facts)
         if not first:
             return
         tested = None if test is None else (test.X, test.y, args.test)
@@ -107,15 +107,46 @@ def run(args: Namespace) -> None:
         )
 
 
-def _report_gaps(args: Namespace, train: "Rows", test: "Rows | None") -> None:
+def _report_gaps(
+    args: Namespace, train: "Rows", test: "Rows | None", known: dict[str, Any]
+) -> None:
     """Warn of classes that the splits do not share, before anything is charged."""
     from privfeat.data.gaps import find_gaps
 
+    if "classes" not in known:
+        return
     splits: dict[str, Any] = {f"--train {args.train}": train}
     if test is not None:
         splits[f"--test {args.test}"] = test
     for sentence in find_gaps(splits, everywhere=False):
         terminal.warn(f"{sentence} (About records: no statement covers it.)")
+
+
+def _known(
+    args: Namespace, train: "Rows", declared: "Declared | None"
+) -> dict[str, Any]:
+    """Return the classes, or the bounds of the target, which no label must tell."""
+    bounds = None if declared is None else declared.target_bounds
+    regressor = args.estimator in options.REGRESSORS
+    if declared is not None and regressor != (bounds is not None):
+        needs = "numeric or integer" if regressor else "a category or boolean"
+        raise CommandError(
+            f"--target must be declared {needs} for {args.estimator}, got "
+            f"{args.target!r}. Numbers are for {', '.join(options.REGRESSORS)}."
+        )
+    if not regressor:
+        return {"classes": range(_count_classes(args, train))}
+    given = options.given(args, ("n_classes", "max_labels", "prior", "public"))
+    for name in given:
+        raise CommandError(
+            f"{options.name_of(name)} must not be given with a regressor."
+        )
+    if declared is None and (train.class_names is not None or train.y.ndim != 1):
+        raise CommandError(
+            f"{args.train} must hold one number a row for {args.estimator}, not names "
+            "of classes. Pass an --estimator of classes, or a table with --columns."
+        )
+    return {} if bounds is None else {"target_bounds": bounds}
 
 
 def _count_classes(args: Namespace, train: "Rows") -> int:
@@ -171,8 +202,9 @@ def _open_public(args: Namespace, train: "Rows", declared: "Declared | None") ->
     return public.X if isinstance(public, tables.TableRows) else public
 
 
-def _open_prior(args: Namespace, train: "Rows", n_classes: int) -> Any:
+def _open_prior(args: Namespace, train: "Rows") -> Any:
     """Return a row of features for each class, in the order of the classes."""
+    n_classes = _count_classes(args, train)
     if args.columns is not None:
         raise CommandError("--prior must go with features, got --columns of a table.")
     rows = files.open_public(args, "prior", files.origin(args.train), train)

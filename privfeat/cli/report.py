@@ -108,7 +108,7 @@ def run(args: Namespace) -> None:
     ledger, audit = None, _audit(args.audit)
     if args.ledger is not None:  # a data set may be named without one
         ledger = files.open_ledger(args)
-    measured, recall = _measured(args, estimator, made)
+    measured, recall, errors = _measured(args, estimator, made)
     origin = None if network or table is not None else _provenance(args, made)
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
@@ -127,6 +127,7 @@ def run(args: Namespace) -> None:
         provenance=_of_network(estimator) if network else origin,
         calibration=measured,
         recall=recall,
+        errors=errors,
         test_name=Path(args.test).name if args.test else "",
         evaluation=evaluated,
         evaluated_on=on,
@@ -174,19 +175,19 @@ def _evaluated(model: str) -> "tuple[Evaluation, str] | None":
 
 def _measured(
     args: Namespace, estimator: Any, made: dict[str, Any]
-) -> "tuple[CalibrationReport, Estimate] | tuple[None, None]":
-    """Return calibration and recall on public records."""
+) -> "tuple[CalibrationReport | None, Estimate | None, dict[str, float] | None]":
+    """Return calibration and recall, or errors, on public records."""
     if args.test is None:
-        return None, None
+        return None, None, None
     from privfeat.analysis.metrics import calibration_report
-    from privfeat.report.evaluation import exact_recall
+    from privfeat.report.evaluation import exact_errors, exact_recall
 
-    if not estimators.has_one_label(estimator):
-        raise CommandError("--test is for classifiers with one label a record.")
     X, y, _ = tested_records(args, estimator, made, public=True)
+    if not estimators.is_classifier(estimator):
+        return None, None, exact_errors(y, estimator.predict(X))
     found, classes = estimator.predict_proba(X), estimator.classes_
     measured = calibration_report(y, found, classes=classes)
-    return measured, exact_recall(y, found, classes)
+    return measured, exact_recall(y, found, classes), None
 
 
 def _checksums(folder: Path, *names: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ et al. 2018). A correct fit fails at most once in 1,000 runs. For example
     privfeat sanity --estimator DPLeastSquares --epsilon 1
 """
 
+import math
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
@@ -55,6 +56,16 @@ def run(args: Namespace) -> None:
         side, channels = min(shape[:2]), shape[2]
         of_labels["n_features"] = (side, side, channels)
         of_images |= {"side": side, "patch": side // 2, "channels": channels}
+    elif hasattr(basis, "steps"):  # whose first step may know each column
+        width = int(basis.n_features_in_)
+        side = min(14, math.isqrt(width))
+        if side < 2:
+            raise CommandError(
+                "--model must take rows of at least 4 numbers to be tested, got a "
+                f"pipeline for {width}. Name its last step: --estimator."
+            )
+        of_labels["n_features"] = width
+        of_images |= {"side": side, "patch": side // 2, "n_features": width}
     labels: Any = partial(audit.random_label_test, **rates, **of_labels)
     pattern: Any = partial(audit.pattern_test, **rates, **of_images)
     results = []

@@ -64,7 +64,7 @@ def add_parser(verbs: Any) -> None:
     add("--n", type=int, required=True, help="number of records, roughly: it is public")
     number = "number of classes, known to everyone; needed if FILE names none"
     add("--n-classes", type=int, help=number)
-    add("--estimator", choices=options.ESTIMATORS, default="DPFC", help="default DPFC")
+    add("--estimator", choices=options.LINEAR, default="DPFC", help="default DPFC")
     add("--epsilon", type=float, default=1.0, help="the budget (default 1)")
     add("--delta", type=float, default=1e-5, help="default 1e-5")
     add("--adjacency", choices=ADJACENCIES, default="add_remove", help="as for `fit`")
@@ -122,8 +122,14 @@ def _of_features(args: Namespace) -> _Plan:
         )
     declared = tables.declared_by(args)
     train = files.open_rows(args.train, "train", declared, one_label=True)
+    regressor = args.estimator in options.REGRESSORS
     n_classes = len(train.class_names or ()) or args.n_classes
-    if n_classes is None:
+    if regressor and (declared is None or args.calibration is not None):
+        raise CommandError(
+            f"--estimator {args.estimator} needs a table with --columns, and has no "
+            "confidence for --calibration."
+        )
+    if n_classes is None and not regressor:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
     made = files.origin(args.train)
     for name in options.given(args, ("test", "calibration")):
@@ -134,11 +140,15 @@ def _of_features(args: Namespace) -> _Plan:
     if args.groups is not None:
         fitted.append("--groups" if args.groups else "--no-groups")
     own = {} if declared is None else declared.settings  # as `fit` has them
+    if declared is not None and declared.target_bounds is not None:
+        own |= {"target_bounds": declared.target_bounds}
     named = {one.partition("=")[0] for one in args.set}
     settings = [f"{name}={value}" for name, value in own.items() if name not in named]
     tested = [*estimator, *_users(args)]
     tested += [word for one in settings for word in ("--set", one)]
     sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
+    if regressor:
+        sizes = ["--n", args.n, *words_of(args, "columns", "target")]
     return _Plan(sizes, tested, tested, fit, [*estimator, *fitted], args.test)
 
 

@@ -26,6 +26,7 @@ from typing import Any
 from privfeat._types import Arithmetic, Unit
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.observation import in_step
 from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.private_fit import PrivateFit, warn_of_weak_choices
 from privfeat.core.shares import joined_plans
@@ -126,7 +127,8 @@ class PrivateSteps:
         part = self._parts[name]
         part.is_open = True
         try:
-            yield part
+            with in_step(name):
+                yield part
         finally:
             part.is_open = False
         if not part.taken:

@@ -1,4 +1,4 @@
-"""An ONNX graph that is built node by node, in float64."""
+"""An ONNX graph that is built node by node."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # Of 2023; onnxruntime has it since 1.16, and newer ones keep it.
 OPSET, ML_OPSET, IR_VERSION = 18, 3, 9
 OUTPUTS = ("label", "probabilities", "scores", "prediction")
-DOUBLE, INT64 = 11, 7  # of TensorProto
+FLOAT, INT64, DOUBLE = 1, 7, 11  # of TensorProto
 
 
 class Graph:
@@ -30,8 +30,8 @@ class Graph:
         self._inputs: list[ValueInfoProto] = []
         self._outputs: list[ValueInfoProto] = []
 
-    def take(self, name: str, dtype: str, width: int) -> str:
-        """Return an input of rows: of shape (n_samples, width).
+    def take(self, name: str, dtype: str, *shape: int) -> str:
+        """Return an input of records: of shape (n_samples, *shape).
 
         Raises
         ------
@@ -43,7 +43,7 @@ class Graph:
                 f"inputs of a graph must not be named {', '.join(OUTPUTS)}, begin with "
                 f"/ or be empty, got {name!r}. Rename the column."
             )
-        self._inputs.append(_value(name, dtype, ["n_samples", width]))
+        self._inputs.append(_value(name, dtype, ["n_samples", *shape]))
         return name
 
     def op(self, kind: str, *values: str | ArrayLike, **attributes: Any) -> str:
@@ -115,6 +115,7 @@ def _value(name: str, dtype: str, shape: list[Any]) -> "ValueInfoProto":
         "float32": TensorProto.FLOAT,
         "float64": TensorProto.DOUBLE,
         "int64": TensorProto.INT64,
+        "uint8": TensorProto.UINT8,
         "bool": TensorProto.BOOL,
         "str": TensorProto.STRING,
     }

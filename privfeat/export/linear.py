@@ -22,14 +22,11 @@ def add_linear(
     are NaN. Their result is looked up at a place that does not exist, so that the
     runtime fails.
     """
-    refused = graph.op("Or", refused, graph.op("Not", _all_finite(graph, rows)))
+    refused = graph.op("Or", refused, graph.op("Not", all_finite(graph, rows)))
     scores = linear_scores(graph, rows, model)
     if model.classes is None:
         low, high = model.bounds
-        clipped = graph.op("Clip", scores, low, high)
-        nothing = graph.op("Gather", [0.0], _or_none(graph, refused, 0, 1))
-        found = graph.op("Where", refused, np.nan, graph.op("Add", clipped, nothing))
-        graph.give("prediction", graph.op("Squeeze", found, [1]), "float64")
+        give_numbers(graph, refused, graph.op("Clip", scores, low, high), 1)
         return
     n_classes = len(model.classes)
     if model.multilabel:
@@ -39,16 +36,9 @@ def add_linear(
         graph.give("label", label, "int64", n_classes)
     else:
         found = class_probabilities(graph, scores, model, n_classes)
-        if temperature != 1.0:
-            floor = graph.op("Log", graph.op("Max", found, 1e-12))
-            scaled = graph.op("Div", floor, temperature)
-            found = graph.op("Softmax", scaled, axis=1)
+        found = with_temperature(graph, found, temperature)
         chosen = best_classes(graph, scores, n_classes)
-        none = _or_none(graph, refused, chosen, n_classes)
-        classes = _plain(model.classes)
-        label = graph.op("Squeeze", graph.op("Gather", classes, none), [1])
-        kind = "str" if classes.dtype.kind in "UO" else classes.dtype.name
-        graph.give("label", label, kind)
+        give_label(graph, refused, chosen, model.classes)
     found = graph.op("Where", refused, np.nan, found)
     graph.give("probabilities", found, "float64", n_classes)
     shown = graph.op("Where", refused, np.nan, scores)
@@ -56,6 +46,33 @@ def add_linear(
         graph.give("scores", graph.op("Squeeze", shown, [1]), "float64")
     else:
         graph.give("scores", shown, "float64", n_classes)
+
+
+def give_numbers(graph: Graph, refused: str, found: str, n_outputs: int) -> None:
+    """Make predicted numbers, of shape (n_samples, n_outputs), the output."""
+    nothing = graph.op("Gather", [0.0], _or_none(graph, refused, 0, 1))
+    found = graph.op("Where", refused, np.nan, graph.op("Add", found, nothing))
+    if n_outputs == 1:
+        graph.give("prediction", graph.op("Squeeze", found, [1]), "float64")
+    else:
+        graph.give("prediction", found, "float64", n_outputs)
+
+
+def give_label(graph: Graph, refused: str, chosen: str, known: NDArray[Any]) -> None:
+    """Make the classes at these places, of shape (n_samples, 1), an output."""
+    none = _or_none(graph, refused, chosen, len(known))
+    classes = _plain(known)
+    label = graph.op("Squeeze", graph.op("Gather", classes, none), [1])
+    kind = "str" if classes.dtype.kind in "UO" else classes.dtype.name
+    graph.give("label", label, kind)
+
+
+def with_temperature(graph: Graph, found: str, temperature: float) -> str:
+    """Return probabilities as `TemperatureScaling` has them."""
+    if temperature == 1.0:
+        return found
+    floor = graph.op("Log", graph.op("Max", found, 1e-12))
+    return graph.op("Softmax", graph.op("Div", floor, temperature), axis=1)
 
 
 def linear_scores(graph: Graph, rows: str, model: LinearPredictor) -> str:
@@ -131,7 +148,7 @@ def project_on_simplex(graph: Graph, scores: str, n_classes: int) -> str:
     return graph.op("Max", graph.op("Sub", scores, threshold), 0.0)
 
 
-def _all_finite(graph: Graph, rows: str) -> str:
+def all_finite(graph: Graph, rows: str) -> str:
     """Return whether all values of a row are finite, of shape (n_samples, 1)."""
     below = graph.op("Less", graph.op("Abs", rows), np.inf)  # false for NaN
     finite = graph.op("Cast", below, to=INT64)

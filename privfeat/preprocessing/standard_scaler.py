@@ -128,7 +128,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
             For rows that are not finite numbers of ``n_features_in_`` columns.
         """
         rows = self._rows(X, reset=False)
-        cut = np.clip(rows, *self._bounds(rows.shape[1]))
+        cut = np.clip(rows, *self.bounds_of(rows.shape[1]))
         return np.asarray((cut - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
@@ -142,7 +142,8 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         rows = self._outputs(X, self.n_features_in_)
         return np.asarray(rows * self.scale_ + self.mean_)
 
-    def _bounds(self, n_features: int) -> tuple[Floats, Floats]:
+    def bounds_of(self, n_features: int) -> tuple[Floats, Floats]:
+        """Return the least and the largest value of each column: public."""
         given = _DEFAULT_BOUNDS if self.bounds is None else self.bounds
         return column_bounds(given, n_features)
 
@@ -152,7 +153,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return (n_features / 9.0) ** 0.25, math.sqrt(share), (1.0 + share) / 2.0
 
     def _queries(self, n_features: int) -> list[Query]:
-        self._bounds(n_features)
+        self.bounds_of(n_features)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         scales = self._scales(n_features)
         bound = replacement.column_moments(n_features, *scales, self.adjacency)
@@ -181,7 +182,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         counted: NDArray[np.bool_],
     ) -> None:
         n_features = records.shape[1]
-        low, high = self._bounds(n_features)
+        low, high = self.bounds_of(n_features)
         *scales, shift = self._scales(n_features)
         values = placed(records, low, high)
         found = [

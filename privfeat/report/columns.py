@@ -23,7 +23,7 @@ _UNSEEN = {"refuse": "refused", "neutral": "counts as none of them"}
 
 
 def columns_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return a row for each declared column, its class column first.
+    """Return a row for each declared column, what is predicted first.
 
     Parameters
     ----------
@@ -41,12 +41,13 @@ def columns_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
     return [_row(name, columns[name], name == target) for name in names]
 
 
-def _row(name: str, said: Mapping[str, Any], is_class: bool) -> dict[str, str]:
+def _row(name: str, said: Mapping[str, Any], is_target: bool) -> dict[str, str]:
     kind = said["kind"]
+    predicted = "target" if "bounds" in said else "class"
     ends = " to ".join(map(str, said.get("bounds", ())))
     values = ", ".join(map(str, said.get("categories", ())))
     row = {
-        "column": f"{name} (the class)" if is_class else name,
+        "column": f"{name} (the {predicted})" if is_target else name,
         "kind": _KINDS[kind] + _TREATMENTS.get(said.get("treatment", ""), ""),
         "may be": " ".join(part for part in (ends, said.get("unit", "")) if part)
         or values,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-__all__ = ["exact_recall", "metrics_of", "recall_rows", "tables_of"]
+__all__ = ["exact_errors", "exact_recall", "metrics_of", "recall_rows", "tables_of"]
 
 # The figures that are one number, in words, and as the Hugging Face hub calls them.
 _FIGURES = {
@@ -78,6 +78,29 @@ def exact_recall(
     n_right, n_all = (is_class & right).sum(axis=1), is_class.sum(axis=1)
     free = (0.0, 0.0, 0.0)
     return proportion(n_right, n_all - n_right, free, Width.of(0.95))
+
+
+def exact_errors(y: ArrayLike, predicted: ArrayLike) -> dict[str, float]:
+    """Return the figures of a regressor on public records, by their names.
+
+    Parameters
+    ----------
+    y, predicted : array-like of shape (n_samples,)
+        Targets and predictions, in the unit of the target.
+
+    Examples
+    --------
+    >>> exact_errors([0.0, 2.0], [0.0, 1.0])["R squared"]
+    0.5
+    """
+    from sklearn import metrics
+
+    return {
+        "records": np.size(y),
+        "R squared": float(metrics.r2_score(y, predicted)),
+        "mean absolute error": float(metrics.mean_absolute_error(y, predicted)),
+        "mean squared error": float(metrics.mean_squared_error(y, predicted)),
+    }
 
 
 def metrics_of(found: "Evaluation") -> list[dict[str, Any]]:

@@ -63,6 +63,8 @@ class FitReport:
         On test records, which are public; ``test_name`` says where they are from.
     recall : Estimate
         Of each class on the same records.
+    errors : mapping of str to float
+        Of a regressor instead, on the same records: figures by their names.
     evaluation : ClassifierEvaluation or RegressorEvaluation
         Of private test records; ``evaluated_on`` is what they are called.
     ledger : LedgerSummary
@@ -94,6 +96,7 @@ class FitReport:
     class_names: Sequence[str] = ()
     calibration: "CalibrationReport | None" = None
     recall: "Estimate | None" = None
+    errors: Mapping[str, float] | None = None
     test_name: str = ""
     evaluation: "Evaluation | None" = None
     evaluated_on: str = ""

@@ -14,7 +14,7 @@ from privfeat import (
     DPNewton,
 )
 from privfeat.audit import recording, replay, replay_neighbours
-from privfeat.audit.replay import changed_attributes
+from privfeat.audit.copies import changed_attributes
 from privfeat.audit.scores import columns_of
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError

@@ -94,7 +94,10 @@ def test_evaluate_of_a_regressor_needs_bounds(run, fails, tmp_path):
     write_features(path, {"test": (X, y)})
     reg = privfeat.DPLeastSquaresRegressor(epsilon=8, target_bounds=(-4, 4))
     privfeat.save(reg.fit(X, y), folder)
-    assert "target_bounds must be" in fails(*evaluate(folder, path))
+    unbounded = tmp_path / "unbounded"
+    with pytest.warns(privfeat.PrivacyWarning, match="target_bounds=None"):
+        privfeat.save(privfeat.DPLeastSquaresRegressor(epsilon=8).fit(X, y), unbounded)
+    assert "target_bounds must be" in fails(*evaluate(unbounded, path))
     asked = evaluate(folder, path, "--target-bounds", "-4", "4", "--epsilon", 4)
     status, out, _ = run(*asked)
     assert status == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat import load, open_features
+from tests.cli.patients import fit, rows_of
 from tests.export.conftest import write_card
 
 CARD = "---\nlicense: mit\n---\n# Flowers\n"
@@ -35,6 +36,27 @@ def test_export_writes_a_graph_of_the_columns_of_a_table(run, patients, tmp_path
     names = {given.name for given in session_of(out).get_inputs()}
     assert {"age", "clinic"} <= names
     assert not names & {"outcome", "patient"}
+
+
+def test_export_writes_a_graph_of_private_scaling_of_a_table(run, patients, tmp_path):
+    pytest.importorskip("onnx", reason="pip install 'privfeat[onnx]'")
+    model, out = tmp_path / "model", tmp_path / "model.onnx"
+    words = ("--scale", "private", "--quiet", "--out", model)
+    assert run(*fit(patients, *words))[0] == 0
+    assert run("export", model, "--onnx", out)[0] == 0
+    predicted = tmp_path / "p.csv"
+    words = ("--model", model, "--features", patients / "test.csv", "--proba")
+    assert run("predict", *words, "--out", predicted)[0] == 0
+    want = np.genfromtxt(predicted, delimiter=",", skip_header=1, usecols=(3, 4, 5))
+    _, age, smoker, clinic, _ = zip(*rows_of(100, 1), strict=True)
+    truth = {"yes": 1.0, "no": 0.0, "": np.nan}
+    given = {
+        "age": np.array(age, np.float64)[:, None],
+        "smoker": np.array([[truth[one]] for one in smoker]),
+        "clinic": np.array(clinic, dtype=object)[:, None],
+    }
+    (found,) = session_of(out).run(["probabilities"], given)
+    np.testing.assert_allclose(found, want, atol=1e-9)
 
 
 def test_export_writes_safetensors(run, model, tmp_path):

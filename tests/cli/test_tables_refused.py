@@ -51,7 +51,8 @@ def test_fit_refuses_values_that_are_not_declared(fails, folder, tmp_path, row, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--target", "age"], "'age' of --target must be declared a category or bool"),
+        (["--target", "age"], "--target must be declared a category or boolean for DP"),
+        (["--target", "patient"], "'patient' of --target must be declared a category"),
         (["--target", "sex"], "--target must be declared in --columns, got 'sex'"),
         (["--users", "sex"], "train.csv must have a column 'sex', got none"),
         (["--users", "outcome"], "--users must be another column than --target"),
@@ -75,7 +76,7 @@ def test_fit_refuses_a_target_that_a_row_may_lack(fails, folder, tmp_path):
     for said in ('missing = "neutral"', 'unseen = "neutral"'):
         (tmp_path / "columns.toml").write_text(f"{COLUMNS}{said}\n")
         words = ("--columns", tmp_path / "columns.toml", "--out", tmp_path / "model")
-        assert "must have a class in each row" in fails(*fit(folder, *words))
+        assert "must have a value in each row" in fails(*fit(folder, *words))
 
 
 @pytest.mark.usefixtures("fit_is_forbidden")

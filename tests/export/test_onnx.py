@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import Normalizer
 
 from privfeat import (
     DPFC,
@@ -14,12 +15,14 @@ from privfeat import (
     DPNearestMean,
     DPNewton,
     PrivacyLedger,
+    PrivatePipeline,
     TemperatureScaling,
 )
 from privfeat._types import STAYS_AT_HOME
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyWarning
 from privfeat.export import export_onnx
+from privfeat.preprocessing import DPPCA, DPStandardScaler
 
 onnx = pytest.importorskip("onnx", reason="pip install 'privfeat[onnx]'")
 ort = pytest.importorskip("onnxruntime", reason="pip install 'privfeat[dev]'")
@@ -232,13 +235,47 @@ def test_export_onnx_refuses_a_wrong_number_of_class_names(fit, path):
         export_onnx(fit(DPFC), path, class_names=["a"])
 
 
-@pytest.mark.slow
-def test_export_onnx_refuses_a_network_with_a_reason(path):
-    pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
-    from tests.export.conftest import tiny_network
+def test_export_onnx_of_a_linear_model_refuses_bytes(fit, path):
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        export_onnx(fit(DPFC), path, dtype="uint8")
 
-    with pytest.raises(TypeError, match="networks must be exported by export_safe"):
-        export_onnx(tiny_network(), path)
+
+@pytest.fixture
+def piped(rows):
+    """Return a function that fits private steps to rows, and a classifier at last."""
+
+    def fitted(*steps):
+        named = [(type(step).__name__, step) for step in steps]
+        clf = DPLeastSquares(classes=range(3), row_scaling="clip", clip_norm=2.0)
+        model = PrivatePipeline([*named, ("clf", clf)], epsilon=9.0)
+        return model.fit(rows, np.arange(len(rows)) % 3)
+
+    return fitted
+
+
+@pytest.mark.parametrize("kind", ["scaler", "pca", "both"])
+def test_graph_of_private_steps_predicts_as_they_do(kind, piped, rows, path):
+    """Rows outside of the bounds of the scaler are among them."""
+    steps = {
+        "scaler": [DPStandardScaler(bounds=(-1.5, 2.0))],
+        "pca": [DPPCA(n_components=2)],
+        "both": [DPStandardScaler(bounds=(-1.5, 2.0)), DPPCA(n_components=3)],
+    }
+    assert_same(piped(*steps[kind]), rows, path)
+
+
+def test_graph_of_private_steps_fails_for_a_row_that_is_not_finite(piped, rows, path):
+    """The scaler cuts infinity, but ``predict`` refuses it."""
+    export_onnx(piped(DPStandardScaler(bounds=(-1.5, 2.0))), path)
+    planted = rows.copy()
+    planted[3, 1] = np.inf
+    with pytest.raises(Exception, match="out of data bounds"):
+        quiet_session(path).run(None, {"X": planted})
+
+
+def test_export_onnx_refuses_other_public_steps(piped, path):
+    with pytest.raises(TypeError, match="got Normalizer"):
+        export_onnx(piped(Normalizer()), path)
 
 
 def test_export_onnx_replaces_a_file_whole(fit, path):

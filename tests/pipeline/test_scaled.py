@@ -140,22 +140,17 @@ def test_no_sum_of_any_step_moves_beyond_its_bound_under_equal_releases(kind, co
 
 
 def of_steps(statement, calls, other_calls):
-    """Yield each step's statement, with names as it drew them, and its calls."""
+    """Yield each step's statement, and its calls."""
     from dataclasses import replace
 
-    place = 0
     for step in ("scale", "clf"):
         mine = [r for r in statement.releases if r.name.startswith(f"{step}.")]
-        plain = [replace(r, name=r.name.removeprefix(f"{step}.")) for r in mine]
-        names = {release.name for release in plain}
-        count = 0
-        while place + count < len(calls) and calls[place + count].name in names:
-            count += 1
-        stop = place + count
-        part = replace(statement, releases=tuple(plain))
-        yield step, part, (calls[place:stop], other_calls[place:stop])
-        place = stop
-    assert place == len(calls) == len(other_calls)
+        part = replace(statement, releases=tuple(mine))
+        parts = [
+            [call for call in found if call.name.startswith(f"{step}.")]
+            for found in (calls, other_calls)
+        ]
+        yield step, part, parts
 
 
 def test_seeded_steps_have_different_noise(columns):

@@ -70,6 +70,9 @@ def run(args: Namespace) -> None:
         _print_batches(args)
         return
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
+    if args.classes is None:
+        _plan_regressor(args, budget, declared)
+        return
     sizes = (args.n, args.d, args.classes)
     found = plan(*sizes, **budget, data_factor=args.data_factor)
     best, reason = found.recommended, found.reason
@@ -101,7 +104,43 @@ def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
     if declared is None and args.d is None and args.public is not None:
         raise CommandError("--d must be given with --public: how many features.")
     if declared is not None:
-        args.d, args.classes = declared.n_features, len(declared.class_names)
+        names = declared.class_names
+        args.d, args.classes = (
+            declared.n_features,
+            None if names is None else len(names),
+        )
+
+
+def _plan_regressor(
+    args: Namespace, budget: dict[str, Any], declared: "tables.Declared | None"
+) -> None:
+    """Print the noise of a regressor of a table."""
+    from privfeat.analysis.planning import delta_warnings
+    from privfeat.cli.shared.estimators import make_estimator
+
+    if declared is None or args.public is not None:
+        raise CommandError("--public must not be given for a target of numbers.")
+    (name,) = options.REGRESSORS
+    given = {**declared.settings, "target_bounds": declared.target_bounds, **budget}
+    plan = make_estimator(name, given).planned(args.d)
+    print(
+        f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
+        f"{args.n:,} records, {args.d} features, a number to predict"
+    )
+    for warning in delta_warnings(args.delta, args.n):
+        print(f"warning: {warning}")
+    print("\nnoise of every release (exact):")
+    _print_releases(name, plan.releases, args.n)
+    print(f"\nuse {name}: the estimator of numbers")
+
+
+def _print_releases(name: str, releases: Any, n_samples: int) -> None:
+    for release in releases:
+        query, stddev = release.query, release.noise_stddev
+        print(
+            f"  {name:15} {query.count:4d} x {query.name:13} stddev "
+            f"{stddev:10.4g}, stddev / n {stddev / n_samples:.2g}"
+        )
 
 
 def _open_public(
@@ -128,12 +167,7 @@ def _print_noise(found: "Outlook") -> None:
         print(f"warning: {warning}")
     print("\nnoise of every release (exact):")
     for row in found.estimators:
-        for release in row.releases:
-            query, stddev = release.query, release.noise_stddev
-            print(
-                f"  {row.estimator:15} {query.count:4d} x {query.name:13} stddev "
-                f"{stddev:10.4g}, stddev / n {stddev / found.n_samples:.2g}"
-            )
+        _print_releases(row.estimator, row.releases, found.n_samples)
     print(_LOSSES)
     for row, more in zip(found.estimators, found.more_data, strict=True):
         print(

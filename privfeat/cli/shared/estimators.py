@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from privfeat.cli.shared import options
+from privfeat.cli.shared.saved import last_of
 from privfeat.cli.shared.terminal import CommandError
 
 
@@ -65,7 +66,8 @@ def as_options(text: str, args: Namespace) -> str:
 def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
     """Return an unfitted copy of an estimator, or of a linear one by its name.
 
-    A budget among ``params`` takes the place of that of the estimator.
+    A budget among ``params`` takes the place of that of the estimator. Of a pipeline
+    ``classes`` and ``target_bounds`` are those of the last step.
     """
     from sklearn.base import clone
 
@@ -73,6 +75,13 @@ def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
 
     basis = getattr(linear, basis)() if isinstance(basis, str) else basis
     known = set(basis.get_params(deep=False))
+    if hasattr(basis, "steps"):
+        last = basis.steps[-1][0]
+        params = {
+            f"{last}__{name}" if name in ("classes", "target_bounds") else name: value
+            for name, value in params.items()
+        }
+        known = {name for name in basis.get_params() if name in known or "__" in name}
     for name in sorted(set(params) - known):
         raise CommandError(
             f"{type(basis).__name__} has no parameter {name!r}, only "
@@ -85,23 +94,38 @@ def make_estimator(basis: Any, params: dict[str, Any]) -> Any:
 
 
 def load_tested(args: Namespace) -> Any:
-    """Return the saved model that is tested, a network, or the name of an estimator."""
-    if args.network is not None:
-        from privfeat import DPSGDClassifier
+    """Return the estimator that is tested: of a saved model, or a new one by its name.
 
+    Of a pipeline what learns: all of a `PrivatePipeline`, after declared columns, and
+    the last step of one of scikit-learn, whose others learn nothing.
+    """
+    from privfeat import DPSGDClassifier, linear
+
+    if args.network is not None:
         return DPSGDClassifier(model=args.network)
     if args.saved is None:
-        return args.estimator
+        return getattr(linear, args.estimator)()
+    from sklearn.base import clone
+
     from privfeat import persistence
+    from privfeat.persistence.saved_models import COLUMNS, PIPELINE
 
     model = persistence.load(args.saved)
-    if hasattr(model, "steps"):
+    if hasattr(model, "steps") and type(model).__name__ != PIPELINE:
+        model = model.steps[-1][1]
+    elif hasattr(model, "steps") and type(model.steps[0][1]).__name__ == COLUMNS:
+        width = model.steps_[1][1].n_features_in_
+        model = clone(model).set_params(steps=model.steps[1:])
+        model.n_features_in_ = width
+    if hasattr(model, "steps") and not hasattr(model, "n_features_in_"):
         raise CommandError(
-            "--model must be one estimator to be tested, got a pipeline. Name its last "
-            "step: --estimator."
+            "--model must take rows of numbers to be tested, got a pipeline that takes "
+            "texts. Name its last step: --estimator."
         )
-    if not has_one_label(model):
-        raise CommandError("--model is for classifiers with one label a record.")
+    last = last_of(model)
+    numbers = 1 if hasattr(last, "classes_") else getattr(last, "n_outputs_", 1)
+    if getattr(last, "multilabel_", False) or numbers > 1:
+        raise CommandError("--model is for models with one label a record.")
     return model
 
 
@@ -113,6 +137,6 @@ def shape_of_image(args: Namespace, basis: Any) -> tuple[int, ...]:
     return shape
 
 
-def has_one_label(model: Any) -> bool:
-    """Return whether a model is a classifier of one label a record."""
-    return hasattr(model, "predict_proba") and not getattr(model, "multilabel_", False)
+def is_classifier(model: Any) -> bool:
+    """Return whether a model predicts classes, and not numbers."""
+    return hasattr(model, "predict_proba")

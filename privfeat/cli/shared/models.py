@@ -46,7 +46,7 @@ def save_model(
     features: Mapping[str, Any] | None = None,
     table: Mapping[str, Any] | None = None,
 ) -> None:
-    """Save a model; print its accuracy on ``test`` and its statement unless quiet.
+    """Save a model; print its score on ``test`` and its statement unless quiet.
 
     ``test`` is features or images, labels, and what to call them; ``features`` is how
     features were made, and ``table`` what is declared of the table that they are of.
@@ -61,8 +61,9 @@ def save_model(
     if test is not None:
         X, y, name = test
         whole = " (rows with all labels right)" if y.ndim == 2 else ""
+        figure = "accuracy" if hasattr(model, "classes_") else "R squared"
         print(
-            f"test accuracy {model.score(X, y):.4f}{whole} on {name}\n"
+            f"test {figure} {model.score(X, y):.4f}{whole} on {name}\n"
             "  computed on the test labels: these must be public, or be accounted for "
             "separately; the statement below does not cover them"
         )

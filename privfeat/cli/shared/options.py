@@ -16,6 +16,8 @@ from typing import Any
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, ARITHMETICS
 
 ESTIMATORS = ("DPLeastSquares", "DPNewton", "DPFC", "DPAdamLinear", "DPNearestMean")
+REGRESSORS = ("DPLeastSquaresRegressor",)
+LINEAR = (*ESTIMATORS, *REGRESSORS)
 BUDGETS = ("epsilon", "rho", "noise_multiplier")
 PRIVACY = (*BUDGETS, "delta", "adjacency", "accounting", "arithmetic", "random_state")
 _TRAINING = ("model", "epochs", "expected_batch_size", "learning_rate", "clip_norm")
@@ -189,7 +191,7 @@ def tested() -> ArgumentParser:
     """Return what a verb has that tests an estimator, by its name or of a model."""
     parent = ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])
     what = parent.add_mutually_exclusive_group(required=True)
-    what.add_argument("--estimator", choices=ESTIMATORS, help="what to test")
+    what.add_argument("--estimator", choices=LINEAR, help="what to test")
     model = "test fits with the parameters of a saved model, which may be a network"
     what.add_argument("--model", dest="saved", metavar="DIR", help=model)
     network = "test a network that `train` knows by this name, before it is trained"

@@ -23,6 +23,12 @@ def load_for_rows(path: str) -> Any:
     return Pipeline(steps[1:])
 
 
+def last_of(model: Any) -> Any:
+    """Return the last step of a pipeline, fitted if the pipeline is; else the model."""
+    steps = getattr(model, "steps_", getattr(model, "steps", None))
+    return model if steps is None else steps[-1][1]
+
+
 def with_columns(path: str) -> Any:
     """Return a saved model for the world outside, which has its tables as they are.
 
@@ -30,9 +36,13 @@ def with_columns(path: str) -> Any:
     returned with them, as a pipeline.
     """
     from privfeat import persistence
+    from privfeat.persistence.saved_models import COLUMNS, PIPELINE
 
     model, table = persistence.load(path), persistence.load_table(path)
-    if table is None or hasattr(model, "steps"):
+    private = type(model).__name__ == PIPELINE
+    if table is None or (hasattr(model, "steps") and not private):
+        return model
+    if private and type(model.steps_[0][1]).__name__ == COLUMNS:
         return model
     from sklearn.pipeline import make_pipeline
 
@@ -41,4 +51,8 @@ def with_columns(path: str) -> Any:
     declared = {
         name: said for name, said in table["columns"].items() if name != table["target"]
     }
-    return make_pipeline(PublicColumns(declared), model)
+    if not private:
+        return make_pipeline(PublicColumns(declared), model)
+    first = (COLUMNS, PublicColumns(declared))
+    model.steps, model.steps_ = [first, *model.steps], [first, *model.steps_]
+    return model

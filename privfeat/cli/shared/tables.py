@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from privfeat.preprocessing.declaration import Column
 
 
+# Kinds of a target that a regressor predicts.
+_NUMBERS = ("numeric", "integer")
 # What a statement of a fit on a table assumes beside what others do.
 DECLARED = (
     "the declaration of the columns: their names and kinds, bounds, categories, and "
@@ -29,7 +31,8 @@ class Declared:
     columns : dict of str to dict
         The declaration of `privfeat.preprocessing.PublicColumns`, also of the target.
     target, users : str or None
-        The columns of the classes, and of the users of rows.
+        The columns of the classes, or of the numbers to predict, and of the users of
+        rows.
     strict : bool
         Whether a table may have no other columns.
     """
@@ -76,10 +79,18 @@ class Declared:
         return list(low), list(high)
 
     @property
-    def class_names(self) -> list[str]:
-        """The classes, in the order of their numbers."""
+    def class_names(self) -> list[str] | None:
+        """The classes, in the order of their numbers; None of a target of numbers."""
         target = self._target
+        if target.kind in _NUMBERS:
+            return None
         return list(target.categories) or ["false", "true"]
+
+    @property
+    def target_bounds(self) -> tuple[float, float] | None:
+        """Least and largest target, where it is a number; None of classes."""
+        target = self._target
+        return target.bounds if target.kind in _NUMBERS else None
 
     @property
     def _target(self) -> "Column":
@@ -87,22 +98,26 @@ class Declared:
 
         name = self.target
         if name is None:
-            raise CommandError("a table needs --target, the column of the classes.")
+            raise CommandError(
+                "a table needs --target, the column of the classes, or of the numbers "
+                "to predict."
+            )
         if name not in self.columns:
             raise CommandError(f"--target must be declared in --columns, got {name!r}.")
         declared = {name: self.columns[name]}
-        if declared[name].get("kind") not in ("category", "boolean"):
+        if declared[name].get("kind") not in ("category", "boolean", *_NUMBERS):
             raise CommandError(
-                f"column {name!r} of --target must be declared a category or boolean: "
-                "classes are what is known to be possible, not what the data have."
+                f"column {name!r} of --target must be declared a category or boolean, "
+                "or, for a regressor, numeric or integer: what is known to be "
+                "possible, not what the data have."
             )
         (target,) = parse_columns(declared)
         kept = target.missing in ("refuse", "fill") and target.unseen != NO_CATEGORY
         if not kept:
             raise CommandError(
-                f"column {name!r} of --target must have a class in each row: declare "
-                "missing and unseen as refuse, or as one of its categories. Leave rows "
-                "without a class out of the table."
+                f"column {name!r} of --target must have a value in each row: declare "
+                "missing and unseen as refuse, or as one that it may have. Leave rows "
+                "without a value out of the table."
             )
         return target
 
@@ -134,7 +149,7 @@ class Declared:
         from privfeat.preprocessing.public_columns import check_names, features_of
         from privfeat.preprocessing.values import numbers_of
 
-        features, class_names = self.features, self.class_names if labelled else []
+        features, class_names = self.features, self.class_names if labelled else None
         target = self._target if labelled else None
         users = self.users if labelled else None
         names = list(read_schema(path))
@@ -150,7 +165,8 @@ class Declared:
         for part in read_table(path, wanted):
             X.append(features_of(features, part))
             if target is not None:
-                y.append(numbers_of(target, part[target.name])[0].astype(np.int64))
+                found = numbers_of(target, part[target.name])[0]
+                y.append(found if class_names is None else found.astype(np.int64))
             if users is not None:
                 groups.append(part[users])
         if not sum(map(len, X)):
@@ -172,18 +188,18 @@ class TableRows:
     ----------
     path : str
     X : float64 array of shape (n_samples, n_features)
-    y : int64 array of shape (n_samples,) or None
-        Number of each row's class.
+    y : array of shape (n_samples,) or None
+        Number of each row's class, or its target as float64.
     groups : array of shape (n_samples,) or None
         The user of each row.
-    class_names : list of str
+    class_names : list of str or None
     """
 
     path: str
     X: "NDArray[np.float64]"
     y: Any
     groups: Any
-    class_names: list[str]
+    class_names: list[str] | None
 
     @property
     def labels(self) -> Any:
@@ -226,7 +242,7 @@ def declared_by(args: Namespace) -> Declared | None:
     from privfeat.preprocessing.public_columns import find_unequal
 
     found = Declared(read_columns(args.columns), target, users)
-    _ = found.class_names
+    _ = found.class_names  # raises of a target that is none
     if (sentence := find_unequal(found.features)) is not None:
         warn(sentence)
     if users is not None and users == target:
@@ -268,7 +284,8 @@ def add_columns(parser: ArgumentParser, *, users: bool = True) -> None:
         "file declares; `privfeat columns` drafts it"
     )
     add("--columns", metavar="FILE.toml", help=what)
-    add("--target", metavar="COLUMN", help="with --columns: the column of the classes")
+    which = "with --columns: the column of the classes, or of numbers to predict"
+    add("--target", metavar="COLUMN", help=which)
     whose = "with --columns: protect all rows of a user together, by this column"
     if users:
         add("--users", metavar="COLUMN", help=whose)

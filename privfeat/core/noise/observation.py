@@ -1,6 +1,6 @@
 """What audits may do to a fit: see its exact sums, change releases, leave records out.
 
-Nothing here is used by a fit of a user.
+Nothing here is used by a fit of a user, but for the names of its steps.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +17,7 @@ Observer = Callable[[ExactSum, Release], Release]
 Sampler = Callable[[int], Bool[np.ndarray, " n"]]
 
 OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
+_step: ContextVar[str] = ContextVar("step", default="")
 _left_out: ContextVar[Bool[np.ndarray, " n"] | None] = ContextVar(
     "left_out", default=None
 )
@@ -35,6 +36,21 @@ def observe(observer: Observer) -> Iterator[None]:
         yield
     finally:
         OBSERVER.reset(token)
+
+
+@contextmanager
+def in_step(name: str) -> Iterator[None]:
+    """Say that the fits inside are of this step, for names that audits compare."""
+    token = _step.set(f"{_step.get()}{name}.")
+    try:
+        yield
+    finally:
+        _step.reset(token)
+
+
+def stated_name(name: str) -> str:
+    """Return what a statement calls a release of this name: ``STEP.NAME`` in a step."""
+    return f"{_step.get()}{name}"
 
 
 def not_left_out(sampler: Sampler | None) -> Sampler | None:

@@ -90,7 +90,8 @@ class Network:
     def outline(self) -> "Network":
         """Return the same network with shapes in place of initial parameters."""
         found = copy(self)
-        found.initial = jax.eval_shape(lambda: self.initial)
+        shapes = jax.eval_shape(lambda: self.initial)  # in the order of their names
+        found.initial = {name: shapes[name] for name in self.initial}
         found._leaves = [
             (path, variable.replace(found.initial[name]))
             for name, (path, variable) in zip(self.initial, self._leaves, strict=True)
