@@ -1,68 +1,35 @@
 """Cross-validation whose scores are private: its fits and its scores are one charge."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from privfeat._checks import check_int, check_real
-from privfeat._messages import array_of, without_data
+from privfeat._types import Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.bounds.replacement import class_counts
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
-from privfeat.core.private_fit import private_fit
 from privfeat.core.private_steps import private_steps
 from privfeat.core.shares import shares_of_rho
-from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import check_alone
-from privfeat.core.sums.totals import ExactSum
-from privfeat.estimation.inputs import (
-    known_features,
-    seed_of,
-    warn_of_unused_groups,
-)
-from privfeat.estimation.labels import encode_labels
-from privfeat.metrics.intervals import Estimate, Width, proportion
-from privfeat.metrics.predictions import codes_of, record_by_record
+from privfeat.estimation.inputs import check_users, known_features, seed_of
+from privfeat.metrics.intervals import Width
 from privfeat.selection.folds import HashKFold
-from privfeat.selection.inputs import (
-    check_estimator,
-    classes_name,
-    declared_steps,
-    read_records,
+from privfeat.selection.inputs import check_validated, declared_steps, read_records
+from privfeat.selection.scoring import (
+    Accuracies,
+    CrossValidation,
+    Errors,
+    chosen,
+    planned_scores,
 )
 
 # Part of rho of the scores, where the fits share the rest.
 SCORE_SHARE = 0.2
-
-
-@dataclass(frozen=True)
-class CrossValidation:
-    """What cross-validation found; every figure is released.
-
-    Attributes
-    ----------
-    scores : Estimate of arrays of shape (n_splits,)
-        Accuracy in each fold, with its interval; NaN where the noise hides it.
-    accuracy : Estimate
-        Accuracy in all folds together, with its interval.
-    privacy : PrivacyStatement
-        The cost of all fits and scores.
-    """
-
-    scores: Estimate
-    accuracy: Estimate
-    privacy: PrivacyStatement
-
-    def __str__(self) -> str:
-        """Return the figures and their cost, for people."""
-        folds = [f"  fold {i}: {one}" for i, one in enumerate(self.scores.each())]
-        return "\n".join([f"accuracy: {self.accuracy}", *folds, str(self.privacy)])
 
 
 class PrivateCrossValidation(BaseEstimator):
@@ -77,6 +44,8 @@ def private_cross_val_score(
     X: Any,
     y: ArrayLike,
     *,
+    groups: ArrayLike | None = None,
+    max_group_size: int | None = None,
     n_splits: int = 5,
     epsilon: float | None = None,
     delta: float = 1e-5,
@@ -84,16 +53,23 @@ def private_cross_val_score(
     ledger: PrivacyLedger | None = None,
     random_state: Any = None,
 ) -> CrossValidation:
-    """Return private accuracies of an estimator in folds of the records.
+    """Return private accuracies, or R squared, of an estimator in folds of the records.
 
     Parameters
     ----------
-    estimator : private classifier, or PrivatePipeline that ends in one
-        With its own budget not set: it is replaced. Its ``adjacency`` holds.
+    estimator : private classifier or regressor, or PrivatePipeline that ends in one
+        With its own budget not set: it is replaced. Its ``adjacency`` holds. A
+        regressor has ``target_bounds``.
     X : table or array-like of shape (n_samples, n_features)
         As ``estimator.fit`` takes it. Sensitive.
     y : array-like of shape (n_samples,)
-        Labels, one for each record. Sensitive.
+        Labels or targets, one for each record. Sensitive.
+    groups : array-like of shape (n_samples,), optional
+        The user of each record, a whole number or a text. All records of a user are
+        then protected together, and are in one fold.
+    max_group_size : int, optional
+        With ``groups``: at most so many records of a user count, in each fit and in the
+        scores.
     n_splits : int, default=5
         Number of folds, in [2, 100]: each is predicted by a fit to all others.
     epsilon : float, optional
@@ -118,24 +94,33 @@ def private_cross_val_score(
     Notes
     -----
     **Guarantee.** Each record is dealt into a fold by a secret coin of its own
-    (`HashKFold`). The fits get four fifths of rho, in equal parts, and all scores
-    together the rest, as one release of ``outcomes``: the numbers of records that were
-    predicted right, and wrong, in each fold. A record is in one fold, so in one of
-    these ``2 n_splits`` cells; the sensitivity of the vector is 1, and ``sqrt(2)``
-    under replace-one (`privfeat.core.bounds.replacement.class_counts`).
+    (`HashKFold`), and with ``groups`` each user. The fits get four fifths of rho, in
+    equal parts, and all scores together the rest, as one release. Of a classifier these
+    are ``outcomes``: the numbers of records that were predicted right, and wrong, in
+    each fold. A record is in one fold, so in one of these ``2 n_splits`` cells; the
+    sensitivity of the vector is 1, and ``sqrt(2)`` under replace-one
+    (`privfeat.core.bounds.replacement.class_counts`). Of a regressor, ``errors``: in
+    each fold the eight sums of `private_evaluation`, to which a record adds in one
+    fold: their sensitivity is that of one fold (`replacement.box_sums`). With
+    ``groups`` both are ``max_group_size`` times as large.
 
-    *Proof.* Fix the coins. Then the training set of a fold is a rule for each record by
-    itself, so neighbouring records become neighbouring training sets, or equal ones,
-    and a fit costs what it costs there. Given the fits, a prediction follows from its
-    own record, and the vector is one Gaussian release. All compose adaptively as in
+    *Proof.* Fix the coins. Then the training set of a fold is a rule for each record,
+    or each user, by itself, so neighbouring data sets become neighbouring training
+    sets, or equal ones, and a fit costs what it costs there. Given the fits, a
+    prediction follows from its own record, and which records of a user count from that
+    user and a key. Neighbours differ in the sums of one fold: a record that takes the
+    place of another has its coin, and a user its name, as `HashKFold` says. Of a user
+    at most ``max_group_size`` records count, and the triangle inequality bounds what
+    they add. The vector is one Gaussian release. All compose adaptively as in
     ``privfeat.core.private_steps``, and the guarantee is an average over the coins,
     which come from no record.
 
     The fits are forgotten: what they released counts in the cost all the same.
 
     **Intervals** hold sampling and noise (`privfeat.metrics`), as if the folds were
-    independent. They are of fits to ``1 - 1 / n_splits`` of the records, at the part of
-    the budget that such a fit had here, which is less than that of a fit alone.
+    independent; with ``groups`` the variance of sampling is multiplied by
+    ``max_group_size``. They are of fits to ``1 - 1 / n_splits`` of the records, at the
+    part of the budget that such a fit had here, which is less than that of a fit alone.
 
     **Public.** The estimator and its parameters but ``random_state``, the classes, the
     number of features, ``n_splits``.
@@ -156,16 +141,22 @@ def private_cross_val_score(
     8.0
     """
     check_alone("private_cross_val_score")
-    check_estimator(estimator)
+    check_validated(estimator)
     n_splits = check_int("n_splits", n_splits, low=2, high=100)
     check_real("confidence", confidence, low=0.5, high=1.0, include_high=False)
-    width = Width.of(confidence)
+    if max_group_size is not None:
+        check_int("max_group_size", max_group_size, low=1)
     validated = PrivateCrossValidation(clone(estimator), ledger)
     rows, labels = read_records(validated, X, y)
-    warn_of_unused_groups(X, None)
-    given = estimator.get_params()[classes_name(estimator)]
-    classes = np.asarray(encode_labels(labels, given).classes)
-    codes = codes_of("y", array_of(labels), classes)
+    users = check_users(groups, max_group_size, len(labels), X)
+    most = 1 if users is None else users.max_group_size
+    width = Width.of(confidence, most)
+    unit: Unit = "record" if users is None else "user"
+    scored: Accuracies | Errors = (
+        Accuracies(estimator, labels)
+        if is_classifier(estimator)
+        else Errors(estimator, labels, confidence)
+    )
     adjacency = estimator.adjacency
     arithmetic: Any = getattr(estimator, "arithmetic", "float64")
     keys = KeyStream(seed_of(random_state))
@@ -175,125 +166,74 @@ def private_cross_val_score(
     names = [f"fit{fold}" for fold in range(n_splits)]
     weights = dict.fromkeys(names, (1.0 - SCORE_SHARE) / n_splits)
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
-    fit = _budgeted(estimator, classes, whole, rhos[names[0]])
+    fit = _budgeted(estimator, scored.params, whole, rhos[names[0]], max_group_size)
     plan = fit.planned(getattr(validated, "n_features_in_", 1))  # texts have none
-    scores = _Scores(whole, rhos["scores"], arithmetic)
-    source = "read from y" if given is None else "given"
+    query = scored.query(adjacency)
+    query = query if users is None else query.per_user(most)
+    scores = planned_scores(query, arithmetic, _budget(whole, rhos["scores"]), whole)
     public = [
         known_features(validated),
-        f"the set of {len(classes)} classes ({source})",
+        *scored.public,
         "the estimator, and all its constructor parameters but random_state",
         f"that there are {n_splits} folds",
-        "that all values are finite and all labels are among the classes",
         *declared_steps(estimator),
     ]
+    if users is not None:
+        public.append(f"that of a user's records at most {most} count")
     if adjacency == "replace_one":
-        public.append("the number of records")
+        public.append(f"the number of {unit}s")
     begun = private_steps(
         validated,
         whole,
         {**dict.fromkeys(names, plan), "scores": scores.plan},
         keys,
         public=tuple(public),
-        n_units=len(codes),
+        n_units=len(labels) if users is None else users.n_users,
         forget=(),
+        unit=unit,
         arithmetic=arithmetic,
-        classes_read=given is None,
+        classes_read=scored.read,
     )
-    cells = np.zeros((n_splits, 2), np.int64)
+    ids = None if users is None else users.ids
+    counted = np.ones(len(labels), bool)
+    if users is not None:
+        counted = users.kept_records(keys.draw_integer())
+    sums = []
     with begun.charging():
-        folds = HashKFold(n_splits).split(rows)
-        for place, (train, test) in enumerate(folds):
+        folds = HashKFold(n_splits).split(rows, groups=ids)
+        for name, (train, test) in zip(names, folds, strict=True):
             fitted = clone(fit).set_params(random_state=_seed(keys))
-            with begun.turn(names[place]) as part:
+            of_users = {} if ids is None else {"groups": ids[train]}
+            with begun.turn(name) as part:
                 fitted.set_params(ledger=part)
-                fitted.fit(_chosen(rows, train), labels[train])
-            right = _is_right(fitted, _chosen(rows, test), codes[test], classes)
-            cells[place] = np.count_nonzero(~right), np.count_nonzero(right)
+                fitted.fit(chosen(rows, train), labels[train], **of_users)
+            given = chosen(rows, test), scored.targets[test], counted[test]
+            sums.append(scored.exact(fitted, *given))
         with begun.turn("scores") as part:
-            noisy, stddev = scores.release(part, cells, _seed(keys))
-    no, yes = noisy.T
-    variance = stddev**2
-    return CrossValidation(
-        proportion(yes, no, (variance, variance, 0.0), width),
-        proportion(
-            yes.sum(), no.sum(), (n_splits * variance, n_splits * variance, 0.0), width
-        ),
-        begun.statement,
-    )
-
-
-class _Scores:
-    """The last step: one release of the outcomes in all folds."""
-
-    def __init__(self, whole: ReleasePlan, rho: float, arithmetic: Any) -> None:
-        self.ledger: Any = None
-        self.arithmetic = arithmetic
-        self.plan = plan_releases(
-            [Query("outcomes", class_counts(whole.adjacency))],
-            **_budget(whole, rho),
-            delta=whole.delta,
-            adjacency=whole.adjacency,
-        )
-
-    def release(
-        self, part: Any, cells: NDArray[np.int64], seed: int | None
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the noisy numbers, and the standard deviation of their noise."""
-        self.ledger = part
-        fit = private_fit(
-            self,
-            self.plan,
-            KeyStream(seed),
-            public=(),
-            n_units=0,
-            forget=(),
-            arithmetic=self.arithmetic,
-        )
-        # on a fine grid, where the exact mode adds next to nothing to the noise
-        exact_outcomes = ExactSum(cells * 2**20, 2.0**-20)
-        with fit.drawing() as mechanism:
-            found = mechanism.release("outcomes", exact_outcomes)
-        return found.value, float(found.noise_stddev)
+            noisy, stddev = scores.release(part, sums, unit, _seed(keys))
+    return scored.found(noisy, stddev, width, begun.statement)
 
 
 def _budget(whole: ReleasePlan, rho: float) -> dict[str, Any]:
     return {"rho": rho} if whole.private else {"epsilon": math.inf}
 
 
-def _budgeted(estimator: Any, classes: Any, whole: ReleasePlan, rho: float) -> Any:
-    """Return a clone with its part of the budget, and the classes of all folds."""
+def _budgeted(
+    estimator: Any, params: Any, whole: ReleasePlan, rho: float, most: int | None
+) -> Any:
+    """Return a clone with its part of the budget, and what all folds share."""
     known = estimator.get_params(deep=False)
-    params = {
+    own = {
         **{"epsilon": None, "rho": None} | _budget(whole, rho),
         "delta": whole.delta,
         "noise_multiplier": None,
         "verbose": 0,
         "random_state": None,
+        "max_group_size": most,
     }
-    mine = {name: value for name, value in params.items() if name in known}
-    return clone(estimator).set_params(**mine, **{classes_name(estimator): classes})
+    mine = {name: value for name, value in own.items() if name in known}
+    return clone(estimator).set_params(**mine, **params)
 
 
 def _seed(keys: KeyStream) -> int | None:
     return keys.draw_integer() if keys.seeded else None
-
-
-def _chosen(rows: Any, places: NDArray[np.int64]) -> Any:
-    if hasattr(rows, "iloc"):
-        return without_data(lambda: rows.iloc[places])
-    return rows[places]
-
-
-def _is_right(
-    fitted: Any, rows: Any, codes: NDArray[np.intp], classes: NDArray[Any]
-) -> NDArray[np.bool_]:
-    """Return which records are predicted right, each by itself."""
-    if not len(codes):
-        return np.zeros(0, bool)
-
-    def shorten(predicted: Any) -> NDArray[np.float64]:
-        return np.asarray(codes_of("predictions", predicted, classes), np.float64)
-
-    predicted = record_by_record(fitted, "predict", rows, shorten)
-    return np.asarray(predicted == codes)
