@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfeat.core.noise.release import Release
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -58,7 +59,21 @@ def regressor_evaluation(
     cluster: int,
     privacy: PrivacyStatement,
 ) -> RegressorEvaluation:
-    """Return what a release of `tables.exact_errors` says.
+    """Return what a release of `tables.exact_errors` says."""
+    return evaluation_of_sums(
+        errors.value, errors.noise_stddev, target_bounds, confidence, cluster, privacy
+    )
+
+
+def evaluation_of_sums(
+    noisy_sums: NDArray[np.float64],
+    noise_stddev: float,
+    target_bounds: tuple[float, float],
+    confidence: float,
+    cluster: int,
+    privacy: PrivacyStatement,
+) -> RegressorEvaluation:
+    """Return what released sums of `tables.exact_errors` say, perhaps of several.
 
     All intervals are by the delta method: to first order in the noise of the sums, of
     known variance, and with the variance of what one record adds. Of R squared
@@ -67,8 +82,8 @@ def regressor_evaluation(
     """
     width = Width.of(confidence, cluster)
     factors = np.array(ERROR_FACTORS)
-    n, absolute, squared, fourth, t1, t2, t3, t4 = (errors.value / factors).tolist()
-    noise = (errors.noise_stddev / factors) ** 2
+    n, absolute, squared, fourth, t1, t2, t3, t4 = (noisy_sums / factors).tolist()
+    noise = (noise_stddev / factors) ** 2
     of_n, of_absolute, of_squared, _, of_t1, of_t2, *_ = noise.tolist()
     scale = target_bounds[1] - target_bounds[0]
     counted = records(n, of_n, width)

@@ -2,8 +2,9 @@
 
 from privfeat.selection.cost import search_cost
 from privfeat.selection.folds import HashKFold
+from privfeat.selection.scoring import CrossValidation
 from privfeat.selection.search import DPRandomizedSearch
-from privfeat.selection.validation import CrossValidation, private_cross_val_score
+from privfeat.selection.validation import private_cross_val_score
 
 __all__ = [
     "CrossValidation",

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -40,8 +40,7 @@ _ASSUMED = {
 
 def check_estimator(estimator: Any) -> None:
     """Raise TypeError unless a private classifier can be given a budget by ``rho``."""
-    is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
-    params = estimator.get_params() if is_object else {}
+    params = _params_of(estimator)
     needed = {*BUDGET, classes_name(estimator)} - {"noise_multiplier"}
     if not needed <= set(params) or not is_classifier(estimator):
         pipeline = (
@@ -52,6 +51,25 @@ def check_estimator(estimator: Any) -> None:
             f"{', '.join(BUDGET)} and classes, got {type(estimator).__name__}."
             f"{pipeline}"
         )
+    _check_free(estimator, params)
+
+
+def check_validated(estimator: Any) -> None:
+    """Raise TypeError unless it is a private classifier, or regressor, for folds."""
+    params = _params_of(estimator)
+    private = {*BUDGET} - {"noise_multiplier"} <= set(params)
+    if not (private and is_regressor(estimator)):
+        check_estimator(estimator)
+    _check_free(estimator, params)
+
+
+def _params_of(estimator: Any) -> dict[str, Any]:
+    is_object = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    return dict(estimator.get_params()) if is_object else {}
+
+
+def _check_free(estimator: Any, params: Mapping[str, Any]) -> None:
+    """Raise unless ledger and users are left to what fits it several times."""
     if params.get("ledger") is not None:
         raise ValueError(
             "ledger must be None in the estimator of a search, which is charged as a "
@@ -59,8 +77,9 @@ def check_estimator(estimator: Any) -> None:
         )
     if params.get("max_group_size") is not None:
         raise UnsupportedEventError(
-            "max_group_size must be None in a search, which protects records, not "
-            f"users, got {estimator.max_group_size!r}."
+            "max_group_size must be None in the estimator of a search, which protects "
+            f"records, not users, got {estimator.max_group_size!r}. To "
+            "private_cross_val_score pass it with groups."
         )
 
 
@@ -82,15 +101,15 @@ def budget_of(rho: float) -> dict[str, Any]:
     return {"epsilon": math.inf, "rho": None}
 
 
-def budgeted(estimator: Any, classes: Any, **budget: Any) -> Any:
-    """Return a clone with a budget, and with classes that are the same in every fit."""
+def budgeted(estimator: Any, shared: Mapping[str, Any], **budget: Any) -> Any:
+    """Return a clone with a budget, and with what is the same in every fit: classes."""
     params = {
         **{"noise_multiplier": None, "random_state": None, **budget},
         "verbose": 0,  # a progress bar for each fit would show their number
     }
     known = estimator.get_params(deep=False)
     mine = {name: value for name, value in params.items() if name in known}
-    return clone(estimator).set_params(**mine, **{classes_name(estimator): classes})
+    return clone(estimator).set_params(**mine, **shared)
 
 
 def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:

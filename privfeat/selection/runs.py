@@ -25,7 +25,7 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics.predictions import are_right
-from privfeat.selection.inputs import budget_of, budgeted, checked_plan
+from privfeat.selection.inputs import budget_of, budgeted, checked_plan, classes_name
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -151,7 +151,8 @@ class Runner:
 
     def _candidate(self, params: dict[str, Any]) -> Any:
         candidate = clone(self.estimator).set_params(**params)
-        return budgeted(candidate, self.classes, **self._budget())
+        shared = {classes_name(self.estimator): self.classes}
+        return budgeted(candidate, shared, **self._budget())
 
     def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
         seed = self.keys.draw_integer() % 2**32

@@ -192,7 +192,7 @@ class ByPlace:
     def __init__(self, n_splits):
         self.n_splits = n_splits
 
-    def split(self, X):
+    def split(self, X, groups=None):
         folds = np.arange(len(X)) % self.n_splits
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -201,7 +201,7 @@ class ByPlace:
 class AllInTheFirst(ByPlace):
     """Half of the records are in fold 0, and none in fold 1."""
 
-    def split(self, X):
+    def split(self, X, groups=None):
         yield np.arange(len(X) // 2), np.arange(len(X) // 2, len(X))
         yield np.arange(len(X)), np.arange(0)
 
@@ -238,16 +238,13 @@ def parts(statement, calls, other_calls):
     """Yield the statement of each fit, and of the scores, with what each drew."""
     from dataclasses import replace
 
-    place = 0
     for name in ("fit0", "fit1", "fit2", "scores"):
         mine = [r for r in statement.releases if r.name.split(".")[0] == name]
-        plain = [replace(r, name=r.name.partition(".")[2]) for r in mine]
-        names, start = [], place
-        while place < len(calls) and calls[place].name in {r.name for r in plain}:
-            if names and calls[place].name == plain[0].name != names[-1]:
-                break  # the next fit
-            names.append(calls[place].name)
-            place += 1
-        part = replace(statement, releases=tuple(plain))
-        yield part, calls[start:place], other_calls[start:place]
-    assert place == len(calls) == len(other_calls)
+        part = replace(statement, releases=tuple(mine))
+        yield (
+            part,
+            *(
+                [call for call in found if call.name.split(".")[0] == name]
+                for found in (calls, other_calls)
+            ),
+        )
