@@ -75,6 +75,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return FORMULA.sub(in_mathml, text) if uri in WITH_FORMULAS else text
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Let the empty corner of a table be no heading, which would name nothing."""
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
+
+
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """Let the search of a page find its worker beside it, not on another server."""
     here = posixpath.dirname(page.url) or "."

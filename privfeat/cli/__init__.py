@@ -88,9 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             if args.debug:
                 raise
             noted: list[str] = getattr(error, "__notes__", [])
-            spent = [n for n in noted if n.endswith("its budget is spent.")]
+            ends = ("its budget is spent.", terminal.NOTHING_CHARGED)
+            cost = [note for note in noted if note.endswith(ends)]
             told = estimators.as_options(describe(error), args)
-            print("privfeat: error:", told, *spent, file=STDERR)
+            print("privfeat: error:", told, *cost, file=STDERR)
             return 1
     return 0
 

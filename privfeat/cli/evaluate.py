@@ -74,7 +74,8 @@ def run(args: Namespace) -> None:
         )
     model = load_for_rows(args.model)
     made = persistence.load_origin(args.model)
-    X, y, split = tested_records(args, model, made, public=False)
+    with terminal.before_the_charge(args):
+        X, y, split = tested_records(args, model, made, public=False)
     if split is None and args.groups:
         raise CommandError(
             f"--groups must not be given for a folder of images, got {args.test!r}: it "

@@ -103,7 +103,8 @@ def run(args: Namespace) -> None:
     elif train.class_names is not None:
         print(
             f"The class names are those of {args.train}. If they come from private "
-            "records,\nsuch as their folders, a rare one shows."
+            "records,\nsuch as their folders, a rare one shows; if from --class-names, "
+            "nothing does."
         )
 
 

@@ -12,9 +12,10 @@ from privfeat.preprocessing.declaration import parse_columns
 
 _BLANK = '"?"'
 _HEAD = """\
-# What everyone may know of each column. Drafted from names and types alone: fill in
-# each "?" from what is known without the data (a form, a code book, a unit), never from
-# the least, largest or possible values that the data happen to have.
+# What everyone may know of each column. Drafted from names, and from types if the file
+# has them. Say the kind of each column and what that kind needs, from what is known
+# without the data (a form, a code book, a unit): never from the least, largest or
+# possible values that the data happen to have.
 """
 _KINDS = "numeric, integer, boolean, category, date or ignored"
 _BOUNDS = f"bounds = [{_BLANK}, {_BLANK}]"
@@ -67,7 +68,10 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     try:
         found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be a TOML file: {error}.") from error
+        raise ValueError(
+            f"{path} must be a TOML file: {error}. A name with a blank, a bracket or "
+            'an umlaut stands in quotes: ["size (cm)"].'
+        ) from error
     columns: dict[str, dict[str, Any]] = plain_columns(found)
     try:
         parse_columns(columns)

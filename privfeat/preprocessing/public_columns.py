@@ -14,7 +14,7 @@ from privfeat._messages import array_of, refuse_masked, without_data
 from privfeat._warnings import warn
 from privfeat.data.tables import arrow_values
 from privfeat.preprocessing.declaration import Column, parse_columns
-from privfeat.preprocessing.values import outputs_of
+from privfeat.preprocessing.values import Refusals, outputs_of
 
 # From here on the larger of two raw columns decides what a linear model can learn.
 _UNEQUAL = 3.0
@@ -199,9 +199,17 @@ class PublicColumns(TransformerMixin, BaseEstimator):
 def features_of(
     declared: tuple[Column, ...], values: Mapping[str, NDArray[Any]]
 ) -> NDArray[np.float64]:
-    """Return the features of rows, from the values of each column that is used."""
-    used = [column for column in declared if column.outputs]
-    return np.hstack([outputs_of(column, values[column.name]) for column in used])
+    """Return the features of rows, from the values of each column that is used.
+
+    One error names all columns that have a value that is refused.
+    """
+    refusals, found = Refusals(), []
+    for column in declared:
+        if column.outputs:
+            with refusals.kept():
+                found.append(outputs_of(column, values[column.name]))
+    refusals.raised()
+    return np.hstack(found)
 
 
 def clip_norm_of(declared: tuple[Column, ...]) -> float:

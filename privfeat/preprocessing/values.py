@@ -5,7 +5,8 @@ a row becomes follows from that row and the declaration alone.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -33,8 +34,34 @@ _RULES = {
     "category": "texts or numbers",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
+_OTHER = {"boolean": "a category of the two words that it has"}
 # pandas' marks of a missing value, which compare and convert like nothing else
 ABSENT = ("NAType", "NaTType")
+
+
+class Refusals:
+    """What tables were refused for, so that one error names all such columns.
+
+    It keeps messages, which hold no value, and not the errors: these know their frames.
+    """
+
+    def __init__(self) -> None:
+        self._messages: dict[str, None] = {}  # in order, each once
+        self._type: type[TypeError | ValueError] = ValueError
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Go on after the body, whatever it refuses."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            self._type = type(error) if not self._messages else self._type
+            self._messages.update(dict.fromkeys(str(error).splitlines()))
+
+    def raised(self) -> None:
+        """Raise one error for all that was refused, if anything was."""
+        if self._messages:
+            raise self._type("\n".join(self._messages))
 
 
 def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -115,13 +142,15 @@ def _read(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     if refused is KeyError:
         raise ValueError(
             f"column {column.name!r} must hold the categories that are declared, got "
-            "another. Add it to them, or declare unseen as neutral or one of them."
+            "another. Declare unseen as neutral or one of them, or add those that the "
+            "code book has and the declaration lacks."
         )
     if refused is not None:
         raise TypeError(
             f"column {column.name!r} of kind {column.kind} must hold "
-            f"{_RULES[column.kind]}, got something else. Correct the table, list it "
-            "in missing_values, or declare another kind."
+            f"{_RULES[column.kind]}, got something else. Correct the table, declare "
+            f"{_OTHER.get(column.kind, 'another kind')}, or list in missing_values "
+            "what the code book has for a missing value."
         )
     return numbers
 

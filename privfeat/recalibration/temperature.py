@@ -67,7 +67,7 @@ class TemperatureScaling(
     epsilon, delta : float
         Budget for the records of ``fit``, if they are private; epsilon 1 by default.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
-    n_steps : int, default=6
+    n_iter : int, default=6
         Halvings of the range ``[1/16, 16]`` of temperatures; in [1, 20]. Each is a
         release.
     ledger : PrivacyLedger, optional
@@ -85,7 +85,7 @@ class TemperatureScaling(
 
     Notes
     -----
-    **Guarantee.** ``n_steps`` adaptive releases of the query ``confidence_gap``: the
+    **Guarantee.** ``n_iter`` adaptive releases of the query ``confidence_gap``: the
     sum over records of the confidence at a temperature, minus 1 where the prediction is
     correct; sensitivity 1, and under replace-one 2 minus one over the number of classes
     (`privfeat.core.sums.confidence.confidence_gap`). What is computed of a record must
@@ -125,7 +125,7 @@ class TemperatureScaling(
     epsilon: float | None = None
     delta: float = 1e-5
     adjacency: Adjacency = "add_remove"
-    n_steps: int = 6
+    n_iter: int = 6
     ledger: PrivacyLedger | None = None
     random_state: Any = None
 
@@ -214,10 +214,10 @@ class TemperatureScaling(
         return np.asarray(self.estimator.predict(X))
 
     def _plan(self) -> ReleasePlan:
-        n_steps = check_int("n_steps", self.n_steps, low=1, high=20)
+        n_iter = check_int("n_iter", self.n_iter, low=1, high=20)
         gap = confidence_gap(self.adjacency, len(self.estimator.classes_))
         return plan_releases(
-            [Query("confidence_gap", gap, count=n_steps)],
+            [Query("confidence_gap", gap, count=n_iter)],
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=self.adjacency,
@@ -256,7 +256,7 @@ class TemperatureScaling(
         correct = log_p.argmax(axis=1) == codes
         n_classes = len(self.estimator.classes_)
         low, high = LOG_RANGE
-        for _ in range(int(self.n_steps)):
+        for _ in range(int(self.n_iter)):
             middle = 0.5 * (low + high)
             confidence = softmax(log_p / 2.0**middle, axis=1).max(axis=1)
             gap = mechanism.release(

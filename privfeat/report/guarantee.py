@@ -123,7 +123,7 @@ def in_words(statement: PrivacyStatement) -> list[str]:
         f"unlikely, give or take a probability of {rounded_up(statement.delta, 3)}.",
         f"An attacker who infers from the model whether {unit} took part, and is wrong "
         f"about 1 in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
-        "those who did.",
+        "those who did. (By guessing, 1.)",
         "This holds for attackers who know all other records, and for anything made of "
         "the model, predictions included.",
         *([_WEAK] if best > 50.0 else []),

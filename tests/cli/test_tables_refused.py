@@ -1,11 +1,12 @@
 """What commands refuse of tables and declarations, and the draft of one."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
-from privfeat import persistence
+from privfeat import PrivacyLedger, persistence
 from privfeat.cli.shared.tables import Declared
 from privfeat.cli.shared.terminal import CommandError
 from tests.cli.patients import COLUMNS, HEADER, SECRET, fit, rows_of, write
@@ -46,6 +47,23 @@ def test_fit_refuses_values_that_are_not_declared(fails, folder, tmp_path, row, 
     assert words in message
     assert SECRET not in message
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_fit_names_all_columns_with_refused_values(fails, folder, tmp_path, capsys):
+    """One message, in the order of the columns; and with a ledger, what it cost."""
+    bad = [["p", SECRET + "x", "", SECRET, "ill"], ["p", 30, SECRET, "Bonn", SECRET]]
+    write(folder / "bad.csv", [*rows_of(5, 0), *bad])
+    ledger = tmp_path / "a.ledger"
+    PrivacyLedger(ledger, dataset="a", epsilon=30, delta=1e-5)
+    capsys.readouterr()
+    out = ("--out", tmp_path / "model", "--ledger", ledger, "--dataset", "a")
+    message = fails(*fit(folder, *out, train="bad.csv"))
+    named = re.findall(r"column '(\w+)'", message)
+    assert named == ["age", "smoker", "clinic", "outcome"]
+    assert message.rstrip().endswith("Nothing was charged.")
+    assert SECRET not in message
+    assert PrivacyLedger(ledger, dataset="a").history == []
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -248,3 +249,13 @@ def test_a_table_of_arrow_is_read_by_its_names(batch):
         assert columns.feature_names_in_.tolist() == ["clinic", "age", "dose"]
     with pytest.raises(ValueError, match="'age' once, as it is declared"):
         PublicColumns(declared).transform(table.select(["clinic", "dose"]))
+
+
+def test_one_error_names_all_columns_with_refused_values():
+    bad = TABLE.astype(object)
+    bad.loc[bad.index[0], ["age", "smoker"]] = "secret 1234567"
+    with pytest.raises(TypeError) as caught:
+        PublicColumns(COLUMNS).transform(bad)
+    assert re.findall(r"^column '(\w+)'", str(caught.value), re.M) == ["age", "smoker"]
+    assert "1234567" not in str(caught.value)
+    assert caught.value.__context__ is None

@@ -36,7 +36,7 @@ def test_a_classifier_that_mixes_rows_moves_no_sum_by_more_than_one():
     sums = []
     for kept in (slice(0, None), slice(1, None)):
         with recording() as recorder:
-            model = TemperatureScaling(Neighbours(), epsilon=1.0, n_steps=1)
+            model = TemperatureScaling(Neighbours(), epsilon=1.0, n_iter=1)
             model.fit(X[kept], y[kept])
         sums.append(float(recorder.calls[0].exact))
     assert abs(sums[0] - sums[1]) <= 1.0

@@ -63,7 +63,7 @@ def test_private_temperature_repairs_calibration(sharp):
 
 def test_statement_tells_what_was_released(sharp):
     X, y = draw(50, 4)
-    scaled = TemperatureScaling(sharp, epsilon=0.5, delta=1e-6, n_steps=4).fit(X, y)
+    scaled = TemperatureScaling(sharp, epsilon=0.5, delta=1e-6, n_iter=4).fit(X, y)
     statement = scaled.privacy_
     assert (statement.epsilon, statement.delta) == (0.5, 1e-6)
     (release,) = statement.releases
@@ -113,7 +113,7 @@ def test_noise_is_that_of_the_statement(sharp):
     X, y = np.zeros((2, 4)), np.array([0, 1])
     with pytest.warns(PrivacyWarning, match="random_state"):
         found = [
-            TemperatureScaling(sharp, epsilon=0.01, n_steps=1, random_state=seed)
+            TemperatureScaling(sharp, epsilon=0.01, n_iter=1, random_state=seed)
             .fit(X, y)
             .temperature_
             for seed in range(60)
@@ -146,7 +146,7 @@ def test_one_record_of_a_list_does_not_change_the_type_of_the_others(sharp, plan
 def test_two_fits_differ(sharp):
     X, y = draw(20, 6)
     found = {
-        TemperatureScaling(sharp, epsilon=0.05, n_steps=12).fit(X, y).temperature_
+        TemperatureScaling(sharp, epsilon=0.05, n_iter=12).fit(X, y).temperature_
         for _ in range(8)
     }
     assert len(found) > 4
@@ -155,7 +155,7 @@ def test_two_fits_differ(sharp):
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 def test_no_privacy_finds_where_confidence_is_accuracy(sharp):
     X, y = draw(5000, 7)
-    model = TemperatureScaling(sharp, epsilon=math.inf, n_steps=16)
+    model = TemperatureScaling(sharp, epsilon=math.inf, n_iter=16)
     report = report_of(model.fit(X, y), X, y)
     assert report.confidence.mean() == pytest.approx(report.accuracy, abs=1e-3)
 
@@ -234,8 +234,8 @@ def test_ledger_refuses_what_is_too_much(sharp, ledger):
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"delta": 1.5}, "delta must be"),
-        ({"n_steps": 0}, "n_steps must be"),
-        ({"n_steps": 2.5}, "n_steps must be"),
+        ({"n_iter": 0}, "n_iter must be"),
+        ({"n_iter": 2.5}, "n_iter must be"),
         ({"adjacency": "swap"}, "adjacency must be"),
         ({"random_state": "a"}, "random_state must be"),
     ],

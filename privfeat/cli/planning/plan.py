@@ -87,7 +87,8 @@ def run(args: Namespace) -> None:
         _print_trials(trials, args)
         best = max(trials, key=lambda trial: trial.accuracy).estimator
         reason = "the best on the public features"
-    _print_batches(args)
+    if declared is None or args.batch is not None:  # few train networks on tables
+        _print_batches(args)
     if public is None and hopeless(found):
         reason = f"{reason}, though no estimator learns much from so little"
     print(f"\nuse {best}: {reason}")

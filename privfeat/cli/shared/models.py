@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from privfeat.cli.shared.files import output_folder
-from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.terminal import NOTHING_CHARGED, CommandError
 
 
 @contextmanager
 def model_folder(args: Namespace) -> Iterator[list[Any]]:
     """Make the folder of ``--out``, where it holds no model that must be kept.
 
-    On Ctrl-C say whether budget was spent; the body adds the estimator that it fits to
-    the list.
+    On Ctrl-C say whether budget was spent, and of what fails before the fit that it was
+    not; the body adds the estimator that it fits to the list.
     """
     if (Path(args.out) / "model.json").exists() and not args.overwrite:
         raise CommandError(
@@ -35,6 +35,10 @@ def model_folder(args: Namespace) -> Iterator[list[Any]]:
             # set when a fit is charged, or would be
             spent = any(hasattr(estimator, "privacy_") for estimator in begun)
             error.add_note("Its budget is spent." if spent else "No budget was spent.")
+        raise
+    except Exception as error:
+        if not begun and args.ledger is not None:
+            error.add_note(NOTHING_CHARGED)
         raise
 
 

@@ -147,7 +147,7 @@ class Declared:
 
         from privfeat.data.tables import read_schema, read_table
         from privfeat.preprocessing.public_columns import check_names, features_of
-        from privfeat.preprocessing.values import numbers_of
+        from privfeat.preprocessing.values import Refusals, numbers_of
 
         features, class_names = self.features, self.class_names if labelled else None
         target = self._target if labelled else None
@@ -162,13 +162,17 @@ class Declared:
         wanted = [column.name for column in features if column.outputs]
         wanted += apart if labelled else []
         X, y, groups = [], [], []
+        refusals = Refusals()
         for part in read_table(path, wanted):
-            X.append(features_of(features, part))
+            with refusals.kept():
+                X.append(features_of(features, part))
             if target is not None:
-                found = numbers_of(target, part[target.name])[0]
-                y.append(found if class_names is None else found.astype(np.int64))
+                with refusals.kept():
+                    found = numbers_of(target, part[target.name])[0]
+                    y.append(found if class_names is None else found.astype(np.int64))
             if users is not None:
                 groups.append(part[users])
+        refusals.raised()
         if not sum(map(len, X)):
             raise CommandError(f"{path} must have at least 1 row, got none.")
         return TableRows(

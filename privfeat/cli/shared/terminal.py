@@ -1,8 +1,12 @@
 """What a command says to the person who started it."""
 
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from privfeat._warnings import STDERR
+
+NOTHING_CHARGED = "Nothing was charged."
 
 
 class CommandError(Exception):
@@ -23,3 +27,14 @@ def progress(args: Namespace, text: str) -> None:
 def warn(sentence: str) -> None:
     """Print a warning to the person who started the command."""
     print(f"privfeat: warning: {sentence}", file=STDERR)
+
+
+@contextmanager
+def before_the_charge(args: Namespace) -> Iterator[None]:
+    """Note of what fails in the body that nothing was charged, if there is a ledger."""
+    try:
+        yield
+    except Exception as error:
+        if args.ledger is not None:
+            error.add_note(NOTHING_CHARGED)
+        raise

@@ -125,7 +125,8 @@ class PrivacyLedger:
             if value is not None and asked != getattr(budget, name):
                 raise ValueError(
                     f"{name} must be {getattr(budget, name)!r}, as in the budget of "
-                    f"{dataset!r}, which cannot be changed, got {value!r}."
+                    f"{dataset!r}, which cannot be changed, got {value!r}. Leave it "
+                    "out, or create a budget for another dataset."
                 )
         self.budget = budget
 

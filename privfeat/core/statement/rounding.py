@@ -4,7 +4,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 
 def rounded_up(value: float, digits: int = 6) -> str:
-    """Return a cost of so many digits that is not less.
+    """Return a cost of so many digits, at most 15, that is not less.
 
     Examples
     --------
@@ -15,7 +15,7 @@ def rounded_up(value: float, digits: int = 6) -> str:
 
 
 def rounded_down(value: float, digits: int = 6) -> str:
-    """Return a number of so many digits that, typed in again, is not more."""
+    """Return a number of at most 15 digits that, typed in again, is not more."""
     return _of_digits(value, digits, ROUND_FLOOR)
 
 

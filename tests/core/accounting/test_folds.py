@@ -142,7 +142,7 @@ def test_every_caller_is_looked_at():
     ("function", "learned"),
     [
         *((None, False), (np.tanh, False)),
-        *((np.mean, True), (np.matvec, True)),  # a ufunc of whole axes
+        *((np.mean, True), (np.matmul, True)),  # a ufunc of whole axes
         (np.frompyfunc(abs, 1, 1), True),  # may remember what it was given
         (lambda X: X, True),
     ],

@@ -1,0 +1,41 @@
+"""The commands of the guide for a ledger on PostgreSQL, on a server of the test."""
+
+import shlex
+import subprocess
+from urllib.parse import urlsplit
+
+import pytest
+
+from privfeat import PrivacyLedger
+from privfeat.data import write_features
+from tests.cli.tiny import CLASS_NAMES, make_split
+from tests.pages.blocks import GUIDES, blocks_of, run_command
+from tests.postgres import find_program, postgres_server
+
+pytestmark = pytest.mark.postgres
+
+
+def test_guide_lets_a_colleague_charge(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").mkdir()
+    splits = {"train": make_split(240, 0)}
+    write_features("quickstart/digits.h5", splits, class_names=CLASS_NAMES)
+    blocks = [b for b in blocks_of(GUIDES / "ledger.md") if b.section.endswith("SQL")]
+    with postgres_server() as url:
+        folder = urlsplit(url).query.removeprefix("host=")
+        for command in (line for block in blocks for line in block.commands):
+            here = command.replace("-h db.example -U admin", f"-h {folder} -U tester")
+            for role, name in (("admin", "tester"), ("ann", "ann")):
+                told = f"postgresql://{role}@db.example/privacy"
+                here = here.replace(told, f"postgresql://{name}@/privacy?host={folder}")
+            program, *words = shlex.split(here)
+            if program == "privfeat":
+                run_command(here)
+            else:
+                subprocess.run([find_program(program), *words], check=True)
+        ledger = PrivacyLedger(
+            f"postgresql://ann@/privacy?host={folder}", dataset="digits"
+        )
+        (charge,) = ledger.history
+    assert (charge.who, charge.estimator) == ("Ann", "DPFC")
+    assert charge.fitted is not None
