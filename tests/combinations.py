@@ -3,14 +3,22 @@
 Stacked ``parametrize`` and fixtures with parameters multiply. Of the combinations of
 one test, so many stay among the fast tests that each value of each parameter is in one
 of them; the others are marked ``more``, and run by ``make test-slow``. Parameters that
-one ``parametrize`` gives together are one value.
+one ``parametrize`` gives together are one value. Where values take long, ``few`` leaves
+the first ones alone to the fast tests.
 """
 
 from collections import defaultdict
 
 import pytest
 
-ELSEWHERE = ("slow", "gpu", "realdata", "postgres", "browser")
+ELSEWHERE = ("slow", "more", "gpu", "realdata", "postgres", "browser")
+
+
+def few(count, values):
+    """Return values for ``parametrize``, of which the fast tests have the first few."""
+    sets = [each if isinstance(each, tuple) else (each,) for each in values]
+    marks = [() if place < count else pytest.mark.more for place in range(len(sets))]
+    return [pytest.param(*s, marks=m) for s, m in zip(sets, marks, strict=True)]
 
 
 def values_of(item):
