@@ -30,6 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest
 NOT_HERE := not gpu and not realdata and not postgres and not browser
+FAST := not slow and not more
 
 .DELETE_ON_ERROR:
 .PHONY: quickstart test lint test-slow test-postgres test-browser test-repeat test-shapes docs screenshots gpu coverage mutation results-quick clean
@@ -43,7 +44,7 @@ quickstart/digits.h5: $(BASE_STAMP)
 	$(BIN)/privfeat-extract --data digits --model scattering --out $@
 
 test: lint
-	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and not slow"
+	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and $(FAST)"
 
 lint: $(FULL_STAMP)
 	$(BIN)/ruff check .
@@ -51,7 +52,7 @@ lint: $(FULL_STAMP)
 	$(BIN)/mypy
 
 test-slow: $(FULL_STAMP)
-	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and slow"
+	$(PYTEST) -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and not ($(FAST))"
 
 # -rs: what is skipped, and why
 test-postgres: $(FULL_STAMP)
@@ -76,7 +77,7 @@ SHAPED := $(addprefix privfeat.core.,bounds.clipping bounds.losses bounds.rows n
 SHAPED_LIST := $(subst $(empty) ,$(comma),$(strip $(SHAPED)))
 
 test-shapes: $(FULL_STAMP)
-	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and not slow and not validation" \
+	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$(NOT_HERE) and $(FAST) and not validation" \
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
 
 docs: $(FULL_STAMP)

@@ -19,7 +19,7 @@ from tests.fuzz.conftest import TRIED
 from tests.planting import Plant
 
 # Doctests included: what they draw is no chance, and what they account is kept.
-pytest_plugins = ["tests.entropy", "tests.loss_distributions"]
+pytest_plugins = ["tests.combinations", "tests.entropy", "tests.loss_distributions"]
 
 # Broadcasting between ranks hides wrong shapes. x64 is not switched on: the library
 # asks for it where it needs it, and is tested as it is shipped.

@@ -10,7 +10,7 @@ from privfeat.core.sums.processes import Team
 class Board:
     """Where threads lay down what processes send each other."""
 
-    barrier: Barrier = field(default_factory=lambda: Barrier(2, timeout=30))
+    barrier: Barrier = field(default_factory=lambda: Barrier(2, timeout=900))
     values: dict = field(default_factory=dict)
 
 

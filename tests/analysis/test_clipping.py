@@ -64,6 +64,7 @@ def test_recipe_takes_the_smallest_norm_that_does_not_hurt(fitted):
     assert recipe.chosen.learning_rate == 0.05
 
 
+@pytest.mark.slow
 def test_recipe_says_if_every_norm_hurts(fitted):
     recipe = found(clip_norms=[0.01, 0.02])
     assert not recipe.close
@@ -85,6 +86,7 @@ def test_fits_clip_and_add_noise_as_each_step_says(fitted):
             assert params["noise_multiplier"] == pytest.approx(0.1 * noise)
 
 
+@pytest.mark.slow
 def test_more_public_records_than_private_ones_change_no_noise(fitted):
     recipe = found(n_public=3000)
     noise = recipe.chosen.noise_multiplier

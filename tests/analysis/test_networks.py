@@ -28,6 +28,7 @@ def network(images):
     return DPSGDClassifier(**settings).fit(*images)
 
 
+@pytest.mark.slow
 def test_reliability_and_temperature_of_a_network(network, images):
     X, y = images
     report = report_of(network, X, y)

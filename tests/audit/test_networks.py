@@ -78,6 +78,7 @@ def test_replay_finds_no_fault_in_a_network(images, options):
         assert moved.ratio > 0.2
 
 
+@pytest.mark.slow
 def test_replay_finds_a_network_that_does_not_clip(images, plant):
     rules = plant.genuine("rules of the clip")
     plant("rules of the clip", rules | {"abadi": lambda norms, _: 0 * norms + 1})

@@ -57,6 +57,7 @@ def test_pattern_of_one_user_is_learned_without_noise_alone():
     assert PATTERN(make(3000.0)).passed
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_pattern_of_all_users_is_learned():
     """A quarter of the records carry it: all fits learn it at little noise."""

@@ -60,6 +60,7 @@ def test_plan_imports_neither_jax_nor_dp_accounting():
     assert not loaded & {"jax", "dp_accounting", "optax", "matplotlib"}
 
 
+@pytest.mark.slow
 def test_report_imports_no_estimator(model, tmp_path):
     page, card = tmp_path / "r.html", tmp_path / "r.md"
     loaded = modules_after(["report", model, "--out", page, "--card", card])

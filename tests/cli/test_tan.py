@@ -17,6 +17,7 @@ def test_tan_prints_the_settings_of_the_paper(run):
     assert "     32768      18000             32" in out
 
 
+@pytest.mark.slow
 def test_tan_prints_json(run):
     found = json.loads(run(*IMAGENET, "--json")[1])
     assert found["epsilon_closed_form"] == pytest.approx(8.215, abs=1e-3)

@@ -44,6 +44,7 @@ def test_a_skipped_image_takes_its_user_with_it(images, scatter, table, tmp_path
     )
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_groups_of_one(
     images, scatter, table, tmp_path, monkeypatch
 ):

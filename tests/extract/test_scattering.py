@@ -30,6 +30,7 @@ def digits(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_scattering_of_digits_needs_neither_torch_nor_pillow(digits):
     file = open_features(digits)
     assert file["train"].X.shape == (1438, 272)

@@ -7,6 +7,7 @@ import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core.bounds import sensitivity
+from tests.combinations import few
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 ITERATIVE = [DPNewton, DPFC, DPAdamLinear]
@@ -36,7 +37,7 @@ def test_fit_on_a_thousand_classes_declares_no_more_noise(cls, adjacency, spy):
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("clip_norm", [None, 1.0])
+@pytest.mark.parametrize("clip_norm", few(1, [1.0, None]))
 def test_newton_uses_the_softmax_bounds_for_a_thousand_classes(clip_norm):
     X, y = np.eye(3), np.arange(3)
     clf = DPNewton(

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from privfeat import DPLeastSquaresRegressor, open_features
 from privfeat.data import write_features
 from privfeat.persistence import load, save
+from tests.combinations import few
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 BOUNDS = (-2.0, 6.0)
@@ -36,7 +37,7 @@ def options(request):
     return {"target_bounds": BOUNDS, **request.param}
 
 
-@pytest.mark.parametrize("n_iter", [1, 4])
+@pytest.mark.parametrize("n_iter", few(1, [4, 1]))
 def test_intervals_hold_what_is_fitted(options, n_iter, data, tmp_path):
     X, y = data
     model = DPLeastSquaresRegressor(n_iter=n_iter, **options).fit(X, y)
@@ -63,6 +64,7 @@ def test_intervals_of_a_file_are_those_in_memory(data, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_intervals_without_noise_are_those_of_the_sample():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3)) * [1.0, 2.0, 0.5]

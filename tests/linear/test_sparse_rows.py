@@ -115,6 +115,7 @@ def test_adam_samples_sparse_rows(texts):
     np.testing.assert_allclose(found, clf.fit(X, y).coef_, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_sparse_rows_stay_on_the_host_of_an_accelerator(
     taker, texts, monkeypatch, plant
 ):

@@ -1,5 +1,6 @@
 import json
 import math
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -11,11 +12,26 @@ from privfeat.persistence.model_folder import digest
 from tests.metrics.drawn import draw
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Return the folder of a model, to be copied."""
     clf = DPLeastSquares(epsilon=1.0, classes=[0, 1]).fit(*draw(50))
-    save(clf, tmp_path / "model")
-    return tmp_path / "model"
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    save(clf, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    return copytree(saved, tmp_path / "model")
+
+
+@pytest.fixture(scope="module")
+def evaluated(saved, model, tmp_path_factory):
+    """Return the folder with an evaluation, to be copied."""
+    folder = copytree(saved, tmp_path_factory.mktemp("evaluated") / "model")
+    save_evaluation(private_evaluation(model, *draw(300)), folder, test="b.h5")
+    return folder
 
 
 def parts(value):
@@ -106,10 +122,10 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(("path", "value"), DAMAGES)
-def test_what_save_never_writes_is_refused(folder, model, path, value):
+def test_what_save_never_writes_is_refused(evaluated, tmp_path, path, value):
     """With a checksum that matches."""
-    found = private_evaluation(model, *draw(300))
-    file = save_evaluation(found, folder, test="b.h5")
+    folder = copytree(evaluated, tmp_path / "model")
+    file = folder / "evaluation.json"
     document = json.loads(file.read_text())
     changed(document, path, value)
     document["sha256"] = digest(document)

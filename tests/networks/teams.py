@@ -28,7 +28,7 @@ class Meeting:
             brought[index] = values.copy()
             self._changed.notify_all()
             self._changed.wait_for(
-                lambda: len(brought) == self._size or self._ended, timeout=120
+                lambda: len(brought) == self._size or self._ended, timeout=900
             )
         if len(brought) < self._size:
             raise TeamLostError("another thread ended")

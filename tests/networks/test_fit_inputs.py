@@ -8,6 +8,7 @@ from flax import nnx
 from privfeat import DPSGDClassifier
 from privfeat.exceptions import PrivacyWarning
 from privfeat.networks.layers import Dense
+from tests.combinations import few
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -79,7 +80,7 @@ def test_networks_that_mix_records_are_refused(records, released, engine, over_r
     assert not released
 
 
-@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("engine", few(1, ["fast", "reference"]))
 def test_networks_of_a_user_that_do_not_mix_are_trained(records, engine):
     def centred(shape, n_outputs, *, rngs):
         return Mixing(
@@ -93,6 +94,7 @@ def test_networks_of_a_user_that_do_not_mix_are_trained(records, engine):
     assert (vouched in clf.privacy_.public) == (engine == "fast")
 
 
+@pytest.mark.slow
 def test_a_network_may_be_a_single_layer(records):
     def layer(shape, n_outputs, *, rngs):
         return Dense(shape[0], n_outputs, rngs=rngs)

@@ -53,6 +53,7 @@ def test_what_is_shown_holds_nothing_of_the_records(watched, records):
         assert not (isinstance(value, np.ndarray) and len(X) in value.shape)
 
 
+@pytest.mark.slow
 def test_a_callback_is_not_saved_and_may_change_in_a_second_run(
     watched, tmp_path, records
 ):
@@ -78,6 +79,7 @@ def test_an_error_of_the_callback_ends_a_fit_that_stays_charged(tmp_path, record
     assert not hasattr(clf, "parameters_")
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_shows_no_step_twice(tmp_path, records):
     """Steps after the last checkpoint are drawn again: nobody may have seen them."""
     ledger = PrivacyLedger(tmp_path / "x", dataset="x", epsilon=500.0, delta=1e-5)
@@ -98,6 +100,7 @@ def test_a_fit_that_goes_on_shows_no_step_twice(tmp_path, records):
     assert len(ledger.history) == 1
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_killed_between_checkpoints_shows_no_step_twice(
     tmp_path, records, plant
 ):
@@ -118,6 +121,7 @@ def test_a_fit_that_is_killed_between_checkpoints_shows_no_step_twice(
     assert shown == [2, 4]
 
 
+@pytest.mark.slow
 def test_the_plain_mean_is_of_the_steps_after_its_start(watched):
     average, values = Average(0.0, start=0.5), np.array([5.0, 1.0, 4.0, 7.0, 9.0, 2.0])
     mean = 0.0

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, load, save
 from privfeat.networks.training.optimizers import default_rate
+from tests.combinations import few
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -21,7 +22,7 @@ def public(records, tmp_path):
     return load(tmp_path / "public").parameters_
 
 
-@pytest.mark.parametrize("n_classes", [3, 7])
+@pytest.mark.parametrize("n_classes", few(1, [7, 3]))
 def test_a_fit_starts_from_them_with_a_head_of_its_own_size(public, records, n_classes):
     given = {name: leaf.copy() for name, leaf in public.items()}
     clf = DPSGDClassifier(
@@ -43,6 +44,7 @@ def test_a_fit_starts_from_them_with_a_head_of_its_own_size(public, records, n_c
         )
 
 
+@pytest.mark.slow
 def test_their_fit_is_gone_on_with_by_the_same_parameters_alone(
     public, records, tmp_path
 ):
@@ -74,6 +76,7 @@ def test_parameters_of_another_network_are_refused(public, records, released):
     assert len(released) == done
 
 
+@pytest.mark.slow
 def test_the_default_rate_is_that_of_the_network_and_its_steps(records):
     clf = DPSGDClassifier(**TINY).fit(*records)
     shapes = [leaf.shape for leaf in clf.parameters_.values()]
@@ -85,6 +88,7 @@ def test_the_default_rate_is_that_of_the_network_and_its_steps(records):
         assert not np.array_equal(leaf, other.parameters_[name])
 
 
+@pytest.mark.slow
 def test_public_weights_move_at_a_rate_that_keeps_them(public, records):
     clf = DPSGDClassifier(**TINY, weights=public).fit(*records)
     same = DPSGDClassifier(**TINY, weights=public, learning_rate=1e-3).fit(*records)

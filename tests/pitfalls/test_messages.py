@@ -199,9 +199,13 @@ regressor y|regressor score|network X|network y|network groups|network predict
 network score|network regressor y|temperature X|temperature y|search X|search y
 replay X|replay y|calibration|folds X|folds groups|write X|write y|write groups
 append X|append y|append groups""".replace("\n", "|").split("|")
+SLOW = {"network y", "network groups", "network score", "network regressor y"}
 
 
-@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(
+    "edge",
+    [pytest.param(e, marks=pytest.mark.slow if e in SLOW else ()) for e in EDGES],
+)
 def test_no_edge_shows_what_it_was_given(edges, edge):
     assert edges.keys() == set(EDGES)
     for name, odd in ODD.items():

@@ -29,6 +29,7 @@ def fitted_values(step):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_step_passes_every_check_of_sklearn(step):

@@ -22,12 +22,12 @@ def state(*, seeded=False, sampling_prob=1.0, unit="record", **budget):
     return PrivacyStatement.from_plan(plan, public=facts, seeded=seeded, unit=unit)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def statement():
     return state()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def full_report():
     """Return a report with every section, and markup in every text."""
     rng = np.random.default_rng(0)

@@ -52,6 +52,7 @@ class EveryDense(nnx.Module):
         return self.head(jnp.mean(jnp.square(self.hidden(x)), axis=1))
 
 
+@pytest.mark.slow
 def test_slack_only_lowers_what_a_record_counts(
     rngs, make_batch, sum_of, norm_of, plant
 ):

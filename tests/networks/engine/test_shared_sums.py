@@ -40,11 +40,14 @@ def test_equal_networks_have_one_sum():
         {"factor": "automatic"},
         {"exact": False},
         {"shares": (("", 0.5),)},
-        {"of": network(n_outputs=3, recipe=("mlp", 3, 3))},
     ],
 )
 def test_other_sums_are_made_anew(options):
-    assert made(**{"of": network()} | options) is not made(network())
+    assert made(network(), **options) is not made(network())
+
+
+def test_another_network_has_another_sum():
+    assert made(network(n_outputs=3, recipe=("mlp", 3, 3))) is not made(network())
 
 
 def test_a_network_of_the_user_is_not_kept():

@@ -16,9 +16,10 @@ from privfeat.networks.images.augment import (
     resized_crop,
     voted,
 )
+from tests.combinations import few
 
 
-@pytest.mark.parametrize("augmentation", AUGMENTATIONS[1:])
+@pytest.mark.parametrize("augmentation", few(2, AUGMENTATIONS[1:]))
 def test_views_depend_on_the_record_and_the_key_alone(augmentation):
     draw = np.random.default_rng(0)
     images = jnp.asarray(draw.uniform(-1, 1, size=(3, 8, 8, 3)), jnp.float32)
@@ -52,6 +53,7 @@ def test_a_resized_crop_is_a_stretched_rectangle():
         np.testing.assert_allclose(steps, steps[0, 0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_blur_is_the_gaussian_of_its_width():
     """A point becomes the product of two normalized Gaussians, a ramp stays itself."""
     point = jnp.zeros((45, 41, 1)).at[20, 20, 0].set(1.0)
@@ -65,6 +67,7 @@ def test_blur_is_the_gaussian_of_its_width():
     np.testing.assert_allclose(still[1:-1], ramp[1:-1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_colours_change_as_told():
     draw = np.random.default_rng(0)
     image = jnp.asarray(draw.uniform(-0.2, 0.2, (6, 6, 3)), jnp.float32)
@@ -131,6 +134,7 @@ def test_a_majority_of_certain_views_is_finite():
     assert scores[0].argmax() == 0
 
 
+@pytest.mark.slow
 def test_a_majority_may_differ_from_the_mean():
     """Two views that lean to one class against one that is sure of the other."""
 

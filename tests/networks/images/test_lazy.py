@@ -16,6 +16,7 @@ from privfeat.data import (
 )
 from privfeat.networks import read_folder
 from privfeat.networks.images.records import as_records
+from tests.combinations import few
 from tests.networks.tiny import TINY
 
 Image = pytest.importorskip("PIL.Image")
@@ -63,6 +64,7 @@ def test_a_fit_on_a_folder_is_that_on_its_images(folder, params):
     )
 
 
+@pytest.mark.slow
 def test_users_of_images_in_a_file_are_those_in_memory(folder, tmp_path):
     images, labels, *_ = read_folder(folder, size=4)
     with h5py.File(tmp_path / "a.h5", "w") as file:
@@ -73,7 +75,7 @@ def test_users_of_images_in_a_file_are_those_in_memory(folder, tmp_path):
     check_same(DPSGDClassifier(**params).fit(X, y, users), expected)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("dtype", few(1, ["float16", "float32"]))
 def test_rows_of_a_feature_file_are_records(records, tmp_path, dtype):
     X, y = records
     rows = X.astype(dtype)
@@ -108,6 +110,7 @@ def test_an_error_after_the_charge_says_so(folder):
     assert raised.value.__notes__ == ["The fit had begun: its budget is spent."]
 
 
+@pytest.mark.slow
 def test_a_step_reads_what_it_draws_in_small_batches(folder, plant):
     """Each drawn image once a step, at most a microbatch at a time, and no other."""
     late = read_folder(folder, size=4, lazy=True)

@@ -34,7 +34,15 @@ def nearly_cancelling(request):
 
 
 @pytest.mark.usefixtures("worst_order")
-@pytest.mark.parametrize("shape", [(2**24,), (2**12, 2**12), (2**24 - 3,), (3, 5, 7)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param((2**24,), marks=pytest.mark.slow),
+        (2**12, 2**12),
+        (2**24 - 3,),
+        (3, 5, 7),
+    ],
+)
 def test_squares_lose_next_to_nothing_in_any_order(shape):
     """Numbers that a single long sum would lose beside the first one."""
     values = np.full((1, *shape), 2.0**-12.5, np.float32)
@@ -76,6 +84,7 @@ def test_gradients_are_formed_where_sums_are_too_long_for_the_slack():
     assert contributions.keeping_is_cheaper(2, 2**16, 2**14)
 
 
+@pytest.mark.slow
 def test_tables_are_formed_there_as_well(plant):
     draw = np.random.default_rng(0)
     ids = jnp.array([[0, 2, 2, 1], [3, 3, 3, 0]])

@@ -8,6 +8,7 @@ from flax import nnx
 
 from privfeat.networks.layers.basic import by_name
 from privfeat.networks.models import NETWORKS, build
+from tests.combinations import few
 
 
 def count_parameters(name, shape, n_outputs):
@@ -20,7 +21,9 @@ def count_parameters(name, shape, n_outputs):
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(state))
 
 
-@pytest.mark.parametrize("name", [*NETWORKS, "simpleVGG-32(2)-64(2)-128(2)-128"])
+@pytest.mark.parametrize(
+    "name", few(3, [*NETWORKS, "simpleVGG-32(2)-64(2)-128(2)-128"])
+)
 def test_networks_are_of_float32_where_the_process_has_64_bits(name):
     def scores():
         made = build(name, (64, 64, 3), 4, rngs=nnx.Rngs(params=jax.random.key(0)))
@@ -32,23 +35,27 @@ def test_networks_are_of_float32_where_the_process_has_64_bits(name):
 
 @pytest.mark.parametrize(
     ("name", "shape", "n_outputs", "size"),
-    [
-        ("sample_convnet", (28, 28, 1), 10, 26_010),  # Bu et al. 2023, C.1
-        ("simpleVGG-32(2)-64(2)-128(2)-128", (32, 32, 3), 10, 550_570),
-        # timm's vit_tiny_patch16_224 and so on, and resnetv2_50
-        ("vit_tiny", (224, 224, 3), 1000, 5_717_416),
-        ("vit_small", (224, 224, 3), 1000, 22_050_664),
-        ("vit_base", (224, 224, 3), 1000, 86_567_656),
-        ("resnet50", (224, 224, 3), 1000, 25_549_352),
-        ("nf_resnet50", (224, 224, 3), 1000, 25_557_032),
-        # 3,504,872 of timm less one for every channel of its 52 batch norms
-        ("mobilenetv2_100", (224, 224, 3), 1000, 3_487_816),
-    ],
+    few(
+        3,
+        [
+            ("sample_convnet", (28, 28, 1), 10, 26_010),  # Bu et al. 2023, C.1
+            ("simpleVGG-32(2)-64(2)-128(2)-128", (32, 32, 3), 10, 550_570),
+            # timm's vit_tiny_patch16_224 and so on, and resnetv2_50
+            ("vit_tiny", (224, 224, 3), 1000, 5_717_416),
+            ("vit_small", (224, 224, 3), 1000, 22_050_664),
+            ("vit_base", (224, 224, 3), 1000, 86_567_656),
+            ("resnet50", (224, 224, 3), 1000, 25_549_352),
+            ("nf_resnet50", (224, 224, 3), 1000, 25_557_032),
+            # 3,504,872 of timm less one for every channel of its 52 batch norms
+            ("mobilenetv2_100", (224, 224, 3), 1000, 3_487_816),
+        ],
+    ),
 )
 def test_networks_have_the_published_sizes(name, shape, n_outputs, size):
     assert count_parameters(name, shape, n_outputs) == size
 
 
+@pytest.mark.slow
 def test_names_of_parameters_are_different():
     module = build("wrn_16_4", (8, 8, 3), 2, rngs=nnx.Rngs(params=jax.random.key(0)))
     leaves = nnx.to_flat_state(nnx.state(module))

@@ -25,6 +25,7 @@ from privfeat.networks.training.banded import (
 from privfeat.persistence import load, save
 from privfeat.persistence.model_checks import agrees_with_its_releases
 from privfeat.report import html
+from tests.combinations import few
 from tests.networks.dying import make_classifier, make_records
 from tests.networks.tiny import TINY
 
@@ -46,7 +47,7 @@ def test_mean_squared_error_is_that_of_prefix_sums():
     assert mean_squared_error((1.0,), 9) == 5.0
 
 
-@pytest.mark.parametrize(("bands", "n_steps"), [(2, 5), (4, 40), (8, 625)])
+@pytest.mark.parametrize(("bands", "n_steps"), few(1, [(2, 5), (4, 40), (8, 625)]))
 def test_best_coefficients_are_those_of_jax_privacy(bands, n_steps):
     """`optimize_banded_toeplitz` of jax-privacy 2.0, in float64."""
     toeplitz = pytest.importorskip("jax_privacy.matrix_factorization.toeplitz")

@@ -83,6 +83,7 @@ class Made:
         return build("mlp", shape, n_outputs, rngs=rngs)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_a_function_is_known_by_its_class(tmp_path, records):
     first = make_classifier(tmp_path, model=Made(), n_iter=1).fit(*records)
     again = make_classifier(tmp_path, model=Made(), n_iter=1).restore()

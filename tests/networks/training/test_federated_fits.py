@@ -5,6 +5,7 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
+from tests.combinations import few
 from tests.networks.training.users import SMALL, norm_of, two_layers
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -59,11 +60,14 @@ def test_the_default_is_the_mean_of_the_updates(of_users, released):
 
 @pytest.mark.parametrize(
     "params",
-    [
-        {"clipping": "adaptive", "clip_style": "layerwise", "local_epochs": 2},
-        {"augmentation": "crop_flip", "n_copies": 2, "frozen": ("layers/0",)},
-        {"optimizer": "adam", "ema_decay": 0.9, "local_batch_size": 2},
-    ],
+    few(
+        1,
+        [
+            {"optimizer": "adam", "ema_decay": 0.9, "local_batch_size": 2},
+            {"clipping": "adaptive", "clip_style": "layerwise", "local_epochs": 2},
+            {"augmentation": "crop_flip", "n_copies": 2, "frozen": ("layers/0",)},
+        ],
+    ),
 )
 def test_the_other_parameters_work_with_groups(of_users, released, params):
     _, y, users = of_users

@@ -53,6 +53,7 @@ def test_it_is_the_largest_that_fits(given, largest):
     assert largest(needs[8] - 1) == 4
 
 
+@pytest.mark.slow
 def test_one_record_is_taken_where_none_fits_and_few_where_all_do(largest):
     assert largest(1.0) == 1
     assert largest(1e15) == memory.most_on_a_device() == 32

@@ -20,6 +20,7 @@ from privfeat import (
 from privfeat.audit.recorder import recording
 from privfeat.core.ledger.runs import finish
 from privfeat.networks.training.resuming import _parameters_as_text
+from tests.combinations import few
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -186,7 +187,7 @@ def test_an_older_checkpoint_does_not_go_on(
     assert [charge.status for charge in ledger.history] == ["fitted"]
 
 
-@pytest.mark.parametrize("fails", ["_save", "_append"])
+@pytest.mark.parametrize("fails", few(1, ["_save", "_append"]))
 def test_a_fit_goes_on_whatever_write_failed(tmp_path, records, charged, plant, fails):
     """Of the checkpoint, or of the ledger after it."""
     make, ledger = charged
