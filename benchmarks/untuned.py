@@ -6,7 +6,8 @@ Images are ``train/<class>/*.jpg``, and ``test/`` likewise, in a folder or an ar
 of which the first of each class are taken. `DPSGDClassifier` has its defaults. opacus
 trains the same network for as many epochs, by SGD with momentum 0.9 and Poisson
 batches; rate, batch and clip norm are tuned **on the test set**, one after the other,
-on a fit with a seed of its own. Its noise is that of the PRV accountant.
+on a fit with a seed of its own. The rate is in proportion to the batch, and inversely
+to the clip norm. Its noise is that of the PRV accountant.
 opacus and torch are needed here alone: ``pip install -e . opacus``. What the file of
 ``--out`` holds already is not run again.
 """
@@ -75,9 +76,11 @@ def compared(
 
 
 def changed(setting: dict[str, Any], name: str, value: float) -> dict[str, Any]:
-    """Return a setting with another value; a step stays as long if norms change."""
+    """Return a setting with another value; a fit goes as far as before."""
     new = setting | {name: value}
-    if name == "clip_norm":
+    if name == "batch":
+        new["rate"] = setting["rate"] * value / setting[name]
+    elif name == "clip_norm":
         new["rate"] = setting["rate"] * setting[name] / value
     return new
 
@@ -216,11 +219,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[2, 8])
     parser.add_argument("--delta", type=float, default=1e-5)
     tuning = parser.add_argument_group("opacus").add_argument
-    rates = [0.03, 0.1, 0.3, 1.0]
+    rates = [0.1, 0.3, 1.0]
     tuning("--rates", nargs="+", type=float, default=rates)
-    batches = [512, 1024]
+    batches = [1024]
     tuning("--batches", nargs="+", type=int, default=batches, help="beside 256")
-    tuning("--clip-norms", nargs="+", type=float, default=[0.1, 10], help="beside 1")
+    tuning("--clip-norms", nargs="+", type=float, default=[10.0], help="beside 1")
     parser.add_argument("--threads", type=int, default=1, help="of opacus")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path)
