@@ -35,7 +35,7 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         Steps are ``epochs * n_samples / expected_batch_size``, rounded up. Default:
         what the budget is worth, ``mu sqrt(n_iter / (e - 1))`` for the ``mu`` of
         Gaussian DP that is (epsilon, delta)-DP, but 10 at most: 4.1 and 7.7 at epsilon
-        1 and 2. See `privfeat.networks.training.defaults`.
+        1 and 2. 10 without sampling. See `privfeat.networks.training.defaults`.
     n_iter : int, optional
         Number of steps instead of ``epochs``.
     expected_batch_size : float, "auto" or None, default="auto"
