@@ -5,7 +5,7 @@
 Images are ``train/<class>/*.jpg``, and ``test/`` likewise, in a folder or an archive,
 of which the first of each class are taken. `DPSGDClassifier` has its defaults. opacus
 trains the same network for as many epochs, by SGD with momentum 0.9 and Poisson
-batches; rate, batch and clip norm are tuned **on the test set**, one after the other,
+batches; rate, clip norm and batch are tuned **on the test set**, one after the other,
 on a fit with a seed of its own. The rate is in proportion to the batch, and inversely
 to the clip norm. Its noise is that of the PRV accountant.
 opacus and torch are needed here alone: ``pip install -e . opacus``. What the file of
@@ -29,7 +29,7 @@ from privfeat import DPSGDClassifier
 from privfeat.networks.training.defaults import default_rate
 
 MODEL = "sample_convnet"
-START = {"batch": 256, "clip_norm": 1.0}  # of opacus' example for CIFAR-10
+START = {"batch": 512, "clip_norm": 1.0}
 _TUNING = 100  # the seed of fits that settings are chosen by
 
 
@@ -39,13 +39,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     cells = Cells(args.out, settings_of(args, "seeds"))
     data = read_images(args.images, args.size, args.records)
-    rows = []
-    for epsilon in args.epsilons:
-        rows += list(compared(cells, data, args, epsilon))
-        print("\n".join(" | ".join(row) for row in rows[-2:]), flush=True)
     header = ["epsilon", "", "epochs", "batch", "clip norm", "rate", "noise", "%"]
-    print("\n" + markdown_table([*header, "s a fit"], rows, "accuracy"))
-    keep_tables(args.out)
+    rows: list[list[str]] = []
+    for epsilon in args.epsilons:
+        rows += compared(cells, data, args, epsilon)
+        # after each epsilon: a run may be stopped
+        print(markdown_table([*header, "s a fit"], rows, "accuracy"), flush=True)
+        keep_tables(args.out)
 
 
 def compared(
@@ -61,8 +61,8 @@ def compared(
     setting = START | {"epochs": first["epochs"]}
     for name, values in (
         ("rate", args.rates),
-        ("batch", [setting["batch"], *args.batches]),
         ("clip_norm", [setting["clip_norm"], *args.clip_norms]),
+        ("batch", [setting["batch"], *args.batches]),
     ):
         tried = [changed(setting, name, value) for value in values]
         setting = max(
@@ -219,11 +219,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[2, 8])
     parser.add_argument("--delta", type=float, default=1e-5)
     tuning = parser.add_argument_group("opacus").add_argument
-    rates = [0.1, 0.3, 1.0]
+    rates = [0.03, 0.1, 0.3]
     tuning("--rates", nargs="+", type=float, default=rates)
-    batches = [1024]
-    tuning("--batches", nargs="+", type=int, default=batches, help="beside 256")
-    tuning("--clip-norms", nargs="+", type=float, default=[10.0], help="beside 1")
+    tuning("--clip-norms", nargs="*", type=float, default=[10.0], help="beside 1")
+    tuning("--batches", nargs="*", type=int, default=[], help="beside 512")
     parser.add_argument("--threads", type=int, default=1, help="of opacus")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path)

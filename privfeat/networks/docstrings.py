@@ -33,14 +33,13 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         noise.
     epochs : float, optional
         Steps are ``epochs * n_samples / expected_batch_size``, rounded up. Default:
-        what the budget is worth, ``mu sqrt(n_iter / (e - 1))`` for the ``mu`` of
-        Gaussian DP that is (epsilon, delta)-DP, but 10 at most: 4.1 and 7.7 at epsilon
-        1 and 2. 10 without sampling. See `privfeat.networks.training.defaults`.
+        10, and fewer below epsilon 0.65, which no more epochs would serve: see
+        `privfeat.networks.training.defaults`.
     n_iter : int, optional
         Number of steps instead of ``epochs``.
     expected_batch_size : float, "auto" or None, default="auto"
         Every step takes each record with probability ``expected_batch_size /
-        n_samples``. ``"auto"``: the size that makes the epochs of 400 steps, or of
+        n_samples``. ``"auto"``: the size that makes the epochs of 200 steps, or of
         ``n_iter``, and all records under replace-one. None: all records in every step.
         With groups, read users for records, also for ``epochs`` and
         ``microbatch_size``.
