@@ -12,6 +12,8 @@ Each grid is a figure or a table of a paper, fitted cell by cell on images
   its warm-up and clip norm.
 - ``norms``: order of norms and number of views, Sander et al. 2023, Figure 5.
 - ``optimizers``: networks and optimizers, their Appendix A and Figure 6.
+- ``sizes``: networks and noises, Kurakin et al. 2022, Figure 6 and Table 4; by Adam at
+  the default rate. 0 clips without noise.
 
 Rates and noises of the papers are for ImageNet and for CIFAR-10: the defaults here are
 for few and small images. What the file of ``--out`` holds already is not run again.
@@ -54,6 +56,7 @@ def main() -> None:
     parser.add_argument(
         "--optimizers", nargs="+", default=["sgd", "heavy_ball", "adam", "adamw"]
     )
+    parser.add_argument("--noises", nargs="+", type=float, default=[0, 0.5, 1.5, 3.5])
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
@@ -171,11 +174,27 @@ def optimizers(args: Any) -> Grid:
     )
 
 
+def sizes(args: Any) -> Grid:
+    """Return networks by noise, Figure 6 of Kurakin et al. 2022."""
+    return (
+        "network, by noise",
+        args.models,
+        args.noises,
+        lambda model, noise: {
+            "model": model,
+            "noise_multiplier": noise,
+            "optimizer": "adam",
+            "learning_rate": None,
+        },
+    )
+
+
 GRIDS: dict[str, Callable[[Any], Grid]] = {
     "rates": rates,
     "batches": batches,
     "norms": norms,
     "optimizers": optimizers,
+    "sizes": sizes,
 }
 
 

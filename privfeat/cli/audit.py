@@ -125,7 +125,7 @@ def _membership(estimator: Any, X: Any, y: Any, users: Any) -> Any:
         half = n_units * estimator.max_group_size
         data = (X[:half], y[:half], users[:half])
     batch = getattr(estimator, "expected_batch_size", None)
-    batch = batch and min(batch, n_units)
+    batch = min(batch, n_units) if isinstance(batch, int | float) else batch
     model = fit_copy(estimator, *data, expected_batch_size=batch)
     return audit.membership(model, data[:2], (X[half:], y[half:]))
 

@@ -30,7 +30,6 @@ _OPTIONS = "workflow.json"
 _TRAINING = ("epochs", "expected_batch_size", "learning_rate", "clip_norm")
 # of networks alone: folders of features do not name them
 _OF_IMAGES = ("data", "model", "image_size", "grey", "skip_bad", *_TRAINING)
-_BATCH = 256  # the default of a network
 # The least that a fit of a test has: rows of `sanity`, and members in `audit`.
 _SANITY_RECORDS = 100
 _AUDIT_RECORDS = 500
@@ -175,14 +174,17 @@ def _of_images(args: Namespace) -> _Plan:
 
     def of_few(n_units: int) -> list[str]:
         """Return the words of a batch that so many records, or users, can fill."""
-        batch = min(args.expected_batch_size or _BATCH, n_units)
-        return [] if own_batch else ["--set", f"expected_batch_size={batch:g}"]
+        if own_batch or args.expected_batch_size is None:
+            return []
+        batch = min(args.expected_batch_size, n_units)
+        return ["--set", f"expected_batch_size={batch:g}"]
 
     fitted = words_of(args, "data", "model", "image_size", "max_group_size", *_TRAINING)
     fitted += flags_of(args, "grey", "skip_bad")
     folder = Path(args.data) / "test"
     test = str(folder) if args.test is None and folder.is_dir() else args.test
-    batch = ["--batch", int(args.expected_batch_size or _BATCH)]
+    given = args.expected_batch_size
+    batch = [] if given is None else ["--batch", int(given)]
     sizes = ["--n", args.n, "--classes", n_classes, *batch, *words_of(args, "epochs")]
     few = [*tested, *of_few(_SANITY_RECORDS // per_user)]
     more = [*tested, *of_few(_AUDIT_RECORDS // (args.max_group_size or 1))]

@@ -31,14 +31,18 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         the parameters are kept. At most ``n_samples / expected_batch_size``. Default:
         the power of two, up to 32, at which prefix sums of gradients have the least
         noise.
-    epochs : float, default=10.0
-        Steps are ``epochs * n_samples / expected_batch_size``, rounded up.
+    epochs : float, optional
+        Steps are ``epochs * n_samples / expected_batch_size``, rounded up. Default:
+        10, and fewer below epsilon 0.65, which no more epochs would serve: see
+        `privfeat.networks.training.defaults`.
     n_iter : int, optional
         Number of steps instead of ``epochs``.
-    expected_batch_size : float, optional, default=256
+    expected_batch_size : float, "auto" or None, default="auto"
         Every step takes each record with probability ``expected_batch_size /
-        n_samples``. None: all records in every step. With groups, read users for
-        records, also for ``epochs`` and ``microbatch_size``.
+        n_samples``. ``"auto"``: the size that makes the epochs of 200 steps, or of
+        ``n_iter``, and all records under replace-one. None: all records in every step.
+        With groups, read users for records, also for ``epochs`` and
+        ``microbatch_size``.
     microbatch_size : int or "largest", optional
         Records that are worked on at a time, dealt out to all local devices: changes
         memory and time alone. At most 256 are, and 32 of each CPU. Default: as many as

@@ -17,7 +17,7 @@ from privfeat._checks import (
     check_real,
 )
 from privfeat._types import ACCOUNTINGS, Accounting, Adjacency, Unit
-from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.calibration import DEFAULT_EPSILON, plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import CLIP_RANGE
@@ -30,6 +30,7 @@ from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_clip_
 from privfeat.networks.images.augment import Augmentation, voted
 from privfeat.networks.training.adaptive import NormBounds
 from privfeat.networks.training.banded import Noise, banded
+from privfeat.networks.training.defaults import BatchSize, fit_length
 from privfeat.networks.training.federated import LocalTraining
 from privfeat.networks.training.loop import GRADIENT
 from privfeat.networks.training.optimizers import (
@@ -75,9 +76,9 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     accounting: Accounting | None = None
     noise: Noise = "independent"
     bands: int | None = None
-    epochs: float = 10.0
+    epochs: float | None = None
     n_iter: int | None = None
-    expected_batch_size: float | None = 256
+    expected_batch_size: BatchSize = "auto"
     microbatch_size: int | Literal["largest"] | None = None
     clipping: Clipping = "fixed"
     clip_norm: float | tuple[tuple[float, float], ...] | Mapping[str, float] = 1.0
@@ -126,8 +127,9 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
                 name == "microbatch_size" and getattr(self, name) == "largest"
             ):
                 check_int(name, getattr(self, name), low=1, high=high)
-        check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
-        if self.expected_batch_size is not None:
+        if self.epochs is not None:
+            check_real("epochs", self.epochs, low=0.0, high=1e6, include_low=False)
+        if self.expected_batch_size not in (None, "auto"):
             check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
         if self.bands is not None and self.noise != "banded":
             message = f"noise must be 'banded' with bands, got {self.noise!r}. Pass it."
@@ -236,16 +238,10 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
 
     def _schedule(self, n_units: int) -> tuple[int, float]:
         """Return the number of steps and the expected batch size."""
-        batch_size = float(self.expected_batch_size or n_units)
-        if not batch_size <= n_units:
-            raise ValueError(
-                "expected_batch_size must be at most the number of records, or of "
-                f"users, got {self.expected_batch_size!r}. Lower it (`privfeat train "
-                "--batch`, or `--set expected_batch_size=` of an audit); None takes "
-                "all."
-            )
-        steps = self.n_iter or math.ceil(float(self.epochs) * n_units / batch_size)
-        return int(steps), batch_size
+        no_budget = self.epsilon is None and self.noise_multiplier is None
+        epsilon = DEFAULT_EPSILON if no_budget else self.epsilon
+        asked = self.expected_batch_size, self.epochs, self.n_iter
+        return fit_length(n_units, *asked, epsilon, self.delta, self.adjacency)
 
     def _plan(self, n_units: int) -> tuple[ReleasePlan, int, float]:
         """Return the plan, the number of steps and the expected batch size."""

@@ -72,6 +72,9 @@ def test_grids_of_networks_name_their_settings(monkeypatch):
     _, models, _, settings = grids.GRIDS["optimizers"](args)
     assert settings(models[0], "adam")["learning_rate"] == 0.002
     assert settings(models[0], "sgd")["learning_rate"] == args.rates[-1]
+    _, models, noises, settings = grids.GRIDS["sizes"](args)
+    found = settings(models[0], noises[-1])
+    assert (found["noise_multiplier"], found["learning_rate"]) == (3.5, None)
 
 
 def test_norms_of_mean_gradients_are_kept(images, tmp_path, monkeypatch):

@@ -146,7 +146,7 @@ def clipping_recipe(
     if not planned.private:
         raise ValueError("epsilon must be finite, got inf. Pass the budget of the fit.")
     share = min(1.0, len(X) / n_samples)
-    batch = share * (estimator.expected_batch_size or n_samples)
+    batch = share * release.query.sampling_prob * n_samples
     if not batch >= 1.0:
         raise ValueError(
             "X must hold a record for each batch of the private fit, or more: at least "

@@ -128,8 +128,8 @@ def add_privacy(parser: ArgumentParser, *, linear: bool = True) -> None:
 def add_length(parser: ArgumentParser) -> Any:
     """Add ``--epochs`` and ``--batch``; return what adds to their group."""
     add = parser.add_argument_group("training").add_argument
-    add("--epochs", type=float, help="passes over the images (default 10)")
-    size = "expected size (default 256); at most the number of images, or users"
+    add("--epochs", type=float, help="passes over the images (default: 10 at most)")
+    size = "expected size (default: for 200 steps); at most all images, or users"
     add("--batch", dest="expected_batch_size", metavar="N", type=float, help=size)
     return add
 

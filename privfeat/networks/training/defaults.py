@@ -1,0 +1,151 @@
+"""Defaults of networks that follow from public numbers: epochs, batches, the rate."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from privfeat._types import Adjacency
+from privfeat.core.accounting.conversions import gaussian_mu
+
+BatchSize: TypeAlias = float | Literal["auto"] | None
+STEPS = 200
+_MOST_EPOCHS = 10.0  # for the sake of time
+_NOISE = 4.0  # a multiplier from which on more epochs gain next to nothing
+# Those that divide each gradient by its usual size.
+_ADAPTIVE = ("adam", "adamw", "rmsprop")
+_RATE = 1e-3
+# How far noise moves a weight in a whole fit, over what it began with: measured.
+_WALK = 1.5
+
+
+def fit_length(
+    n_units: int,
+    expected_batch_size: BatchSize,
+    epochs: float | None,
+    n_iter: int | None,
+    epsilon: float | None,
+    delta: float,
+    adjacency: Adjacency,
+) -> tuple[int, float]:
+    """Return the number of steps and the expected batch size.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of records, or of users: public, as the sampling probability is.
+    expected_batch_size : float, "auto" or None
+        None: all. ``"auto"``: what makes so many epochs of ``n_iter`` steps, and all
+        under replace-one, which knows no sampling.
+    epochs : float or None
+        None: those of `default_epochs`, and 10 without sampling.
+    n_iter : int or None
+        None: as many as the epochs need, of an ``"auto"`` batch 200.
+    epsilon, delta, adjacency
+        Of the fit; no epsilon where the noise is given.
+
+    Examples
+    --------
+    >>> fit_length(10_000, "auto", None, None, 8.0, 1e-5, "add_remove")
+    (200, 500.0)
+    >>> fit_length(10_000, 1000, None, None, 8.0, 1e-5, "add_remove")
+    (100, 1000.0)
+    """
+    given = expected_batch_size
+    if given == "auto" and adjacency == "replace_one":
+        given = None
+    if epochs is None:
+        # without sampling no number of steps has less noise than another
+        budget = None if given is None else epsilon
+        epochs = default_epochs(budget, delta, n_iter or STEPS)
+    if given == "auto":
+        # more epochs than steps are steps with all records
+        steps = int(n_iter or max(STEPS, math.ceil(epochs)))
+        return steps, n_units * min(epochs / steps, 1.0)
+    batch_size = float(given or n_units)
+    if not batch_size <= n_units:
+        raise ValueError(
+            "expected_batch_size must be at most the number of records, or of users, "
+            f"got {given!r}. Lower it (`privfeat train --batch`, or `--set "
+            "expected_batch_size=` of an audit); None takes all."
+        )
+    return int(n_iter or math.ceil(epochs * n_units / batch_size)), batch_size
+
+
+def default_epochs(epsilon: float | None, delta: float, n_iter: int = STEPS) -> float:
+    """Return how many epochs a budget is worth: the more, the larger it is.
+
+    Parameters
+    ----------
+    epsilon : float or None
+        Of the whole fit, > 0 or ``inf``. None where the noise is given.
+    delta : float
+    n_iter : int, default=200
+        Number of steps.
+
+    Returns
+    -------
+    epochs : float
+        At most 10, and 10 without a finite epsilon.
+
+    Notes
+    -----
+    ``T`` steps that take each record with probability ``q`` cost about
+    ``mu**2 = q**2 T (exp(1 / s**2) - 1)`` of Gaussian DP at noise multiplier ``s`` (Bu
+    et al. 2020, Theorem 5: a central limit, from which no noise is made here). The mean
+    of ``n q`` gradients has noise ``s / (n q)``, so that signal over noise of the whole
+    fit is in proportion to ``n q sqrt(T) / s = n mu / (s sqrt(exp(1 / s**2) - 1))``. It
+    grows with the epochs ``q T``, but to ``n mu`` at most, and at a given ``s`` it is
+    the same for any number of steps (the constant noise of Sander et al. 2023): steps
+    need only be enough to train. At ``s = 4`` it is 0.98 ``n mu``, and
+    further epochs are lost: those of ``s = 4`` are ``3.9 mu sqrt(T)``, whatever ``n``,
+    10 at epsilon 0.65. More are not taken. By an accountant, signal over noise is then
+    0.93 of that of full batches at epsilon 1, 0.85 at 2 and 0.54 at 8: there more
+    epochs are better, and slower.
+
+    Examples
+    --------
+    >>> [round(default_epochs(epsilon, 1e-5), 1) for epsilon in (0.1, 0.5, 1, 8)]
+    [1.8, 7.9, 10.0, 10.0]
+    """
+    if epsilon is None or epsilon == math.inf:
+        return _MOST_EPOCHS
+    mu = gaussian_mu(epsilon, delta)
+    return min(mu * math.sqrt(n_iter / math.expm1(_NOISE**-2)), _MOST_EPOCHS)
+
+
+def default_rate(
+    optimizer: str, shapes: Sequence[tuple[int, ...]], n_iter: int
+) -> float:
+    """Return the rate at which noise alone moves weights by 1.5 times their size.
+
+    Parameters
+    ----------
+    optimizer : str
+        Of all but ``"adam"``, ``"adamw"`` and ``"rmsprop"`` the rate is 0.001.
+    shapes : sequence of tuple of int
+        Of the parameters that are trained from scratch, the outputs of a layer last.
+        None of them: 0.001.
+    n_iter : int
+        Number of steps.
+
+    Notes
+    -----
+    These optimizers divide a gradient by its usual size. Where noise is most of it,
+    every step moves each weight by the rate ``r``, up or down, and ``n_iter`` steps by
+    ``r sqrt(n_iter)``, whatever the noise multiplier. Weights are drawn with variance
+    one over the inputs of their layer, so that the mean square of all ``d`` is ``m /
+    d``, of layers with ``m`` outputs together. ``r = 1.5 sqrt(m / (d n_iter))`` makes
+    the one 1.5 times the other: rates near it were the best of all that were tried, at
+    every budget (``benchmarks/RESULTS.md``).
+
+    Examples
+    --------
+    >>> default_rate("adam", [(100, 10), (10,)], n_iter=225)
+    0.01
+    """
+    weights = [shape for shape in shapes if len(shape) > 1]
+    if optimizer not in _ADAPTIVE or not weights:
+        return _RATE
+    outputs = sum(shape[-1] for shape in weights)
+    size = sum(math.prod(shape) for shape in weights)
+    return _WALK * math.sqrt(outputs / (size * n_iter))
