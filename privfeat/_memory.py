@@ -22,6 +22,15 @@ def memory_bytes() -> float:
     return min([_pages("SC_PHYS_PAGES"), *(limit for limit, _ in _limits())])
 
 
+def check_room(what: str, n_bytes: float, remedy: str) -> None:
+    """Raise ValueError for what has no room, whatever else the machine does.
+
+    The message says no size: one may be the number of records.
+    """
+    if n_bytes > memory_bytes():
+        raise ValueError(f"{what} must fit into memory, and does not. {remedy}")
+
+
 def free_bytes() -> float:
     """Return what is left of it, at least 0; inf if nobody knows."""
     left = [limit - used for limit, used in _limits()]

@@ -75,7 +75,7 @@ SEAMS = {
     # what a Gram matrix costs
     "measured curves": _at(".analysis.curves:_sets"),
     "fit on public records": _at(".analysis.tuning.kept:PublicFits.add"),
-    "memory of the machine": _at(".solvers.cost:memory_bytes"),
+    "memory of the machine": _at("._memory:memory_bytes", ".solvers.cost:memory_bytes"),
     "groups of processes": _at("._memory:_GROUPS"),
     "columns from which eigenvectors are timed": _at(".solvers.cost:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),

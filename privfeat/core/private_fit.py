@@ -23,7 +23,7 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.sums.devices import check_settings
+from privfeat.core.sums.devices import check_exact_products, check_settings
 from privfeat.exceptions import PrivacyError
 
 LARGE_DELTA = 1e-4
@@ -166,7 +166,8 @@ class PrivateFit:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
         if math.isfinite(self.statement.epsilon):  # seeded or not
-            check_settings()
+            # several fits are of linear models, whose products are tried beforehand
+            (check_settings if self._plan else check_exact_products)()
         name = name or type(self._estimator).__name__
         ledger, stated = self._ledger, self.statement
         if isinstance(ledger, PartOfCharge):  # what is around it was charged

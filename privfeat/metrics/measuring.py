@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_between, check_real
+from privfeat._memory import check_room
 from privfeat._messages import array_of
 from privfeat.metrics import tables
 from privfeat.metrics.budget import PrivateEvaluation, SumOf
@@ -22,6 +23,8 @@ from privfeat.metrics.predictions import (
 )
 from privfeat.metrics.regression import RegressorEvaluation, regressor_evaluation
 
+# Of a cell of the confusion matrix, with what is made of it.
+_CELL_BYTES = 64.0
 Evaluation = ClassifierEvaluation | RegressorEvaluation
 # Returns of each of the records, in their order, what the function makes of its
 # prediction.
@@ -73,6 +76,8 @@ def _of_classifier(
     budget: PrivateEvaluation,
 ) -> ClassifierEvaluation:
     n_classes = len(classes)
+    remedy = "Merge classes."
+    check_room("the confusion matrix", _CELL_BYTES * n_classes**2, remedy)
     queries = [tables.outcomes_query(budget.adjacency)]
     queries += [tables.scores_query(budget.adjacency)] * has_scores
     plan = budget.plan(queries)

@@ -10,15 +10,21 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_array, get_tags
 
+from privfeat._memory import check_room
 from privfeat._messages import SPARSE, without_warnings
 from privfeat._types import Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.core.noise.keys import KeyStream
+from privfeat.core.shares import shares_of_rho
 from privfeat.estimation.inputs import checked
 from privfeat.estimation.labels import read_labels
 from privfeat.exceptions import UnsupportedEventError
+from privfeat.pipeline.records import number_of
 from privfeat.pipeline.steps import Step
 from privfeat.preprocessing import PublicColumns
 
+# Of the rows that a step makes, while the next one is fitted.
+_COPIES = 3
 # Part of rho of the last private step, where each other one has 1.
 LAST_SHARE = 8.0
 
@@ -60,7 +66,23 @@ class Shared:
         step.estimator.set_params(**{k: v for k, v in params.items() if k in known})
 
 
-def weights_of(
+def shared_by(
+    pipeline: Any,
+    whole: ReleasePlan,
+    steps: Sequence[Step],
+    keys: KeyStream | None = None,
+) -> Shared:
+    """Return what all private steps share; raise unless shares are theirs."""
+    return Shared(
+        whole=whole,
+        shares=shares_of_rho(whole, _weights_of(steps, pipeline.shares)),
+        max_group_size=pipeline.max_group_size,
+        arithmetic=pipeline.arithmetic,
+        seeds=keys.draw_integer if keys is not None and keys.seeded else None,
+    )
+
+
+def _weights_of(
     steps: Sequence[Step], shares: Mapping[str, float] | None
 ) -> dict[str, float]:
     """Return the weight of each private step in the budget, as given or by default."""
@@ -146,6 +168,10 @@ def planned_steps(
                     step.estimator.check_targets(*given, width)
         if step is not steps[-1]:
             width, is_sparse = _after(step, width)
+            if given is not None and not is_sparse:
+                made = f"what step {step.name!r} makes of the records"
+                n_bytes = _COPIES * 8.0 * width * number_of(given[0])
+                check_room(made, n_bytes, "Let it make fewer columns.")
     return plans
 
 

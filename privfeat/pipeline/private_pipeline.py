@@ -1,6 +1,6 @@
 """PrivatePipeline: private steps with one budget, one charge and one statement."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_steps import private_steps
-from privfeat.core.shares import joined_plans, shares_of_rho
+from privfeat.core.shares import joined_plans
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
@@ -23,12 +23,11 @@ from privfeat.estimation.inputs import check_users, known_features, seed_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.pipeline.planning import (
-    Shared,
     facts_of,
     labels_of,
     planned_steps,
     reads_classes,
-    weights_of,
+    shared_by,
 )
 from privfeat.pipeline.prediction import PredictsBySteps
 from privfeat.pipeline.records import (
@@ -38,7 +37,7 @@ from privfeat.pipeline.records import (
     rows_of,
     through_public_steps,
 )
-from privfeat.pipeline.steps import Step, read_steps
+from privfeat.pipeline.steps import read_steps
 
 
 class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
@@ -205,7 +204,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             raise ValueError("X and y must not have inconsistent lengths.")
         labels = labels_of(left[-1], y)
         unit: Unit = "record" if users is None else "user"
-        shared = self._shared(whole, steps, keys.draw_integer if keys.seeded else None)
+        shared = shared_by(self, whole, steps, keys)
         parts = planned_steps(
             left,
             rows.shape[1],
@@ -269,14 +268,14 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             If ``fit`` would refuse a parameter or a step, whatever the records.
         """
         whole, steps = self._whole(), read_steps(self.steps)
-        shared = self._shared(whole, steps, None)
+        shared = shared_by(self, whole, steps)
         labels = labels_of(steps[-1], None, multilabel=multilabel)
         return joined_plans(whole, planned_steps(steps, n_features, shared, labels))
 
     def check_targets(self, X: Any, y: Any, n_features: int) -> None:
         """Raise what ``fit`` would refuse of ``y``, of public rows, and of sizes."""
         steps = read_steps(self.steps)
-        shared = self._shared(self._whole(), steps, None)
+        shared = shared_by(self, self._whole(), steps)
         labels = labels_of(steps[-1], y)
         planned_steps(steps, n_features, shared, labels, given=(X, y))
 
@@ -289,16 +288,4 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             rho=self.rho,
             accounting=self.accounting,
             adjacency=self.adjacency,
-        )
-
-    def _shared(
-        self, whole: ReleasePlan, steps: Sequence[Step], seeds: Callable[[], int] | None
-    ) -> Shared:
-        """Return what all private steps share; raise unless shares are theirs."""
-        return Shared(
-            whole=whole,
-            shares=shares_of_rho(whole, weights_of(steps, self.shares)),
-            max_group_size=self.max_group_size,
-            arithmetic=self.arithmetic,
-            seeds=seeds,
         )

@@ -20,6 +20,7 @@ from privfeat.core.noise.exact import check_planned
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
+from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import MAX_ROWS
 from privfeat.data import LazyFeatures
@@ -95,6 +96,7 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
         plan = self.planned(n_features)
         self._check_size(n_features)
         users = check_users(groups, self.max_group_size, n_records, X)
+        check_devices(private=plan.private)
         fit = private_fit(
             self,
             plan,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import PolynomialFeatures
 
 from privfeat import (
     DPFC,
@@ -13,6 +14,9 @@ from privfeat import (
     PrivacyWarning,
     PrivatePipeline,
 )
+from privfeat.core.sums.arithmetic import host
+from privfeat.exceptions import PrivacyError
+from privfeat.metrics import evaluation_of_predictions
 from privfeat.preprocessing import DPPCA, DPStandardScaler
 from privfeat.selection import private_cross_val_score
 
@@ -26,7 +30,7 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def data():
-    X = np.random.default_rng(0).uniform(-1, 1, (60, 30))
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 60))
     return X, (X[:, 0] > 0).astype(int)
 
 
@@ -74,15 +78,15 @@ def test_public_rows_that_are_the_records_are_refused(edge, data, ledger):
 
 
 def test_public_rows_that_are_not_finite_are_refused(edge, data, ledger):
-    public = np.full((5, 30), np.nan)
+    public = np.full((5, 60), np.nan)
     with pytest.raises(ValueError, match="public must be finite"):
         edge(clf(public=public), ledger)(*data)
     assert ledger.history == []
 
 
 def test_a_gram_matrix_without_room_is_refused(edge, data, ledger, plant):
-    plant("memory of the machine", lambda: 8.0 * 6 * 20.5**2)
-    with pytest.raises(ValueError, match="at most 20 columns for DPFC, got 31"):
+    plant("memory of the machine", lambda: 8.0 * 6 * 50.5**2)
+    with pytest.raises(ValueError, match="at most 50 columns for DPFC, got 61"):
         edge(clf(), ledger)(*data)
     assert ledger.history == []
 
@@ -110,20 +114,75 @@ def test_a_pipeline_of_texts_is_searched():
 
 @pytest.mark.parametrize("within", [False, True], ids=["alone", "in a pipeline"])
 def test_principal_directions_without_room_are_refused(within, data, ledger, plant):
-    plant("memory of the machine", lambda: 8.0 * 6 * 20.5**2)
+    plant("memory of the machine", lambda: 8.0 * 6 * 50.5**2)
     one = DPPCA(n_components=2)
     if within:
         one = PrivatePipeline([("pca", one), ("clf", clf())])
-    with pytest.raises(ValueError, match="at most 20 columns for DPPCA, got 30:"):
+    with pytest.raises(ValueError, match="at most 50 columns for DPPCA, got 60:"):
         one.set_params(epsilon=1.0, ledger=ledger).fit(*data)
     assert ledger.history == []
 
 
 def test_folds_state_what_is_assumed_of_public_parameters(data):
-    last = clf(public=np.eye(30), prior=np.eye(2, 30))
+    last = clf(public=np.eye(60), prior=np.eye(2, 60))
     for estimator in (last, scaled(last)):
         said = " ".join(
             private_cross_val_score(estimator, *data, n_splits=2).privacy.public
         )
         assert "that priors were made without the records" in said
         assert "the public rows, which the guarantee does not cover" in said
+
+
+def test_rows_that_a_step_has_no_room_for_are_refused(data, ledger, plant):
+    steps = [
+        ("scale", DPStandardScaler(bounds=(-1, 1))),
+        ("more", PolynomialFeatures()),
+    ]
+    wide = PrivatePipeline([*steps, ("clf", DPNearestMean(classes=[0, 1]))])
+    plant("memory of the machine", lambda: 3 * 8.0 * 60 * 400)
+    with pytest.raises(ValueError, match="what step 'more' makes of the records"):
+        wide.set_params(epsilon=1.0, ledger=ledger).fit(*data)
+    assert ledger.history == []
+
+
+def test_a_confusion_matrix_without_room_is_refused(ledger, plant):
+    plant("memory of the machine", lambda: 64.0 * 20.5**2)
+    options = {"epsilon": 1.0, "ledger": ledger}
+    evaluation_of_predictions([0, 1], [0, 1], classes=range(20), **options)
+    with pytest.raises(ValueError, match="the confusion matrix must fit into memory"):
+        evaluation_of_predictions([0, 1], [0, 1], classes=range(21), **options)
+    assert len(ledger.history) == 1
+
+
+@pytest.fixture
+def fresh_rows():
+    """Forget what was found of this machine, now and afterwards."""
+    host.rows_are_alike.cache_clear()
+    yield
+    host.rows_are_alike.cache_clear()
+
+
+def last_row_apart(loss, scores, labels):
+    """As code for the rest of a vector, which rounds otherwise."""
+    found = np.array(scores)
+    found[-1] = np.nextafter(found[-1], np.float32(np.inf))
+    return found
+
+
+@pytest.mark.usefixtures("fresh_rows")
+@pytest.mark.parametrize("edge", [*EDGES.values()][1:], ids=[*EDGES][1:])
+def test_a_machine_that_treats_rows_differently_charges_nothing(
+    edge, data, ledger, plant
+):
+    plant("residuals of the loss", last_row_apart)
+    with pytest.raises(PrivacyError, match="NumPy must treat all rows alike"):
+        edge(clf(), ledger)(*data)
+    assert ledger.history == []
+
+
+@pytest.mark.usefixtures("fresh_rows")
+def test_principal_directions_of_such_a_machine_charge_nothing(data, ledger, plant):
+    plant("residuals of the loss", last_row_apart)
+    with pytest.raises(PrivacyError, match="NumPy must treat all rows alike"):
+        DPPCA(n_components=2, epsilon=1.0, ledger=ledger).fit(*data)
+    assert ledger.history == []
