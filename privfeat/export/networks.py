@@ -198,16 +198,14 @@ def _convolution(graph: Graph, values: Any, params: Any, _: Any, __: Any) -> str
 def _product(graph: Graph, values: Any, params: Any, sides: list[Sizes], _: Any) -> str:
     """Return a product: of axes in both first, then those of each that are left."""
     (left, right), (both_left, both_right) = params["dimension_numbers"]
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    one = [next(letters) for _ in sides[0]]
-    two = [next(letters) for _ in sides[1]]
+    one, two = [*"abcdefgh"[: len(sides[0])]], [*"ijklmnop"[: len(sides[1])]]
     for mine, theirs in zip((*left, *both_left), (*right, *both_right), strict=True):
         two[theirs] = one[mine]
     out = [one[place] for place in both_left]
     out += [one[i] for i in range(len(one)) if i not in (*left, *both_left)]
     out += [two[i] for i in range(len(two)) if i not in (*right, *both_right)]
-    equation = f"{''.join(one)},{''.join(two)}->{''.join(out)}"
-    return graph.op("Einsum", *values, equation=equation)
+    named = f"{''.join(one)},{''.join(two)}->{''.join(out)}"
+    return graph.op("Einsum", *values, equation=named)
 
 
 def _pad(graph: Graph, values: Any, params: Any, _: Any, __: Any) -> str:
