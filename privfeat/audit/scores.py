@@ -67,7 +67,7 @@ def margins(model: Any, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]
     Of a regressor, the negative absolute error.
     """
     if predicts_numbers(model):
-        return -np.abs(np.asarray(model.predict(X), np.float64) - y)
+        return np.asarray(-np.abs(np.asarray(model.predict(X), np.float64) - y))
     rows, columns = np.arange(len(y)), columns_of(model, y)
     scores = class_scores(model, X)
     own = scores[rows, columns]

@@ -117,7 +117,7 @@ def _rows(args: Namespace, _: Any) -> tuple[Any, dict[str, Iterable[Any]]]:
     if args.id is None:
         return split.X, {}
     values = tables.column_of(args.of or args.features, "--id", args.id)
-    skipped = 0 if declared is not None else split.metadata.get("n_skipped", 0)
+    skipped = getattr(split, "metadata", {}).get("n_skipped", 0)
     if len(values) != split.X.shape[0] or skipped:
         raise CommandError(
             f"--of must be the table that {args.features} was extracted from, with a "

@@ -61,7 +61,7 @@ def add_scores(graph: Graph, rows: str, model: Any) -> str:
         If it is made of an operation that is not written here.
     """
     network = network_of(model.model, model.input_shape_, model.n_outputs_)
-    records = jax.ShapeDtypeStruct((_N, *model.input_shape_), jnp.float32)
+    records: Any = jax.eval_shape(lambda: jnp.zeros((_N, *model.input_shape_), "f4"))
     leaves = {name: np.asarray(leaf) for name, leaf in model.parameters_.items()}
     traced = jax.make_jaxpr(network)(leaves, records)
     given = [*jax.tree.leaves(leaves), rows]

@@ -86,7 +86,7 @@ def export_onnx(
         check_choice("dtype", dtype, _DTYPES)
     parts = parts_of(model)
     fitted = parts.model
-    dtype = _dtype_of(fitted, dtype)
+    kind = _dtype_of(fitted, dtype)
     graph, metadata = Graph(), parts.metadata(class_names)
     if hasattr(fitted, "parameters_"):
         if parts.steps:
@@ -97,11 +97,11 @@ def export_onnx(
         # imported where onnx is there
         from privfeat.export.networks import add_network
 
-        add_network(graph, dtype, fitted, parts.temperature)
+        add_network(graph, kind, fitted, parts.temperature)
     else:
         from privfeat.export.linear import add_linear
 
-        rows, refused = _add_rows(graph, parts, dtype, metadata)
+        rows, refused = _add_rows(graph, parts, kind, metadata)
         add_linear(graph, rows, refused, predictor_of(fitted), parts.temperature)
     about = f"A model trained with differential privacy: {metadata['estimator']}."
     made = graph.model(about, metadata)
