@@ -1,12 +1,13 @@
 """One description of images, whether of folders, archives or data sets."""
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privfeat.data.origin import digest_of_list
 
 from .arguments import Options
 from .errors import ExtractError
@@ -73,14 +74,6 @@ class Source:
         for images in self.splits.values():
             if hasattr(images, "close"):
                 images.close()
-
-
-def digest_of_list(names: Iterable[str], labels: Iterable[int]) -> str:
-    """Return the SHA-256 of the lines ``name<TAB>label``."""
-    digest = hashlib.sha256()
-    for name, label in zip(names, labels, strict=True):
-        digest.update(f"{name}\t{label}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
 
 
 def digest_of_rows(labels: NDArray[np.int64]) -> str:

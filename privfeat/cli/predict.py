@@ -3,7 +3,8 @@
 Write a CSV file with one line per row: its number from 0, the predicted class and,
 where known, the name of the class. For a model of several labels a row: one column of 0
 and 1 for each class; for a regressor: the predicted number. With --proba also the
-probability of each class, and with --id or --names whose row it is. For example
+probability of each class, and with --id or --names whose row it is, which a feature
+file does not know: --of says what it was extracted from. For example
 
     privfeat predict --model model --features new.h5:test --out predictions.csv
 """
@@ -34,12 +35,17 @@ def add_parser(verbs: Any) -> None:
     proba = "add the probability of each class, as a column proba_CLASS"
     add("--proba", action="store_true", help=proba)
     whose = (
-        "of a table: put this column beside each prediction, which says whose it is "
-        "(as id_COLUMN where a column of the predictions has its name)"
+        "of a table, or of texts: put this column beside each prediction, which says "
+        "whose it is (as id_COLUMN where a column of the predictions has its name)"
     )
     add("--id", metavar="COLUMN", help=whose)
-    names = "of a folder of images: put the name of the file beside each prediction"
+    names = "of images: put the name of the file beside each prediction"
     add("--names", action="store_true", help=names)
+    source = (
+        "of a feature file: the table (for --id) or the folder of images (for --names) "
+        "that it was extracted from, unchanged since"
+    )
+    add("--of", metavar="SOURCE", help=source)
 
 
 def run(args: Namespace) -> None:
@@ -101,31 +107,65 @@ def _rows(args: Namespace, _: Any) -> tuple[Any, dict[str, Iterable[Any]]]:
 
     made = persistence.load_origin(args.model)
     declared = tables.declared_of(args.model)
-    if args.names:
-        raise CommandError(
-            "--names is for folders of images: features and tables hold no names of "
-            "files. Of a table, pass --id COLUMN."
-        )
-    if args.id is not None and declared is None:
-        raise CommandError(
-            "--id is for models of a table: a feature file holds no names of records. "
-            "Predictions have the order of its rows."
-        )
+    _check_source(args, declared is not None)
     split = files.open_like(
         *(args.features, "test", made, "--features", declared),
         labelled=False,
     )
+    if args.names:
+        return split.X, {"file": _files_of(args, split)}
     if args.id is None:
         return split.X, {}
-    return split.X, {args.id: tables.column_of(args.features, "--id", args.id)}
+    values = tables.column_of(args.of or args.features, "--id", args.id)
+    skipped = getattr(split, "metadata", {}).get("n_skipped", 0)
+    if len(values) != split.X.shape[0] or skipped:
+        raise CommandError(
+            f"--of must be the table that {args.features} was extracted from, with a "
+            f"row for each of its rows, got {args.of!r}."
+        )
+    return split.X, {args.id: values}
+
+
+def _check_source(args: Namespace, table: bool) -> None:
+    """Refuse what cannot say whose each row of a table, or a feature file, is."""
+    if args.names and args.id is not None:
+        raise CommandError("--id and --names must not be given together.")
+    if table and (args.names or args.of is not None):
+        raise CommandError(
+            "--names and --of must not be given for a table: pass --id COLUMN of it."
+        )
+    if not table and (args.of is None) == (args.names or args.id is not None):
+        raise CommandError(
+            "--of must be given together with --id or --names for a feature file, "
+            "which holds no names of records: what it was extracted from."
+        )
+
+
+def _files_of(args: Namespace, split: Any) -> list[str]:
+    """Return the names of the images of a split, by the list that it was made of."""
+    from privfeat.data.origin import digest_of_list
+    from privfeat.data.pixels import list_images
+
+    if not Path(args.of).is_dir():
+        raise CommandError(f"--of must be a folder of images, got {args.of!r}.")
+    names, _ = list_images(args.of)
+    own = [name for name in names if name.startswith(f"{split.name}/")] or names
+    labels = split.y[:].tolist() if split.y.ndim == 1 else []
+    listed = split.metadata.get("file_list_sha256")
+    if len(own) != len(labels) or digest_of_list(own, labels) != listed:
+        raise CommandError(
+            f"--of must be the folder that {args.features} was extracted from, with "
+            f"the same images, all of which gave a row, got {args.of!r}."
+        )
+    return own
 
 
 def _images(
     args: Namespace, shape: tuple[int, ...]
 ) -> tuple[Any, dict[str, Iterable[Any]]]:
     """Return images, and what stands beside the predictions."""
-    if args.id is not None:
-        raise CommandError("--id is for tables. Of images, pass --names.")
+    if args.id is not None or args.of is not None:
+        raise CommandError("--id and --of are for rows. Of images, pass --names.")
     if not Path(args.features).is_dir():
         raise CommandError(
             "--features must be a folder of images for this model, got "

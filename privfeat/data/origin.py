@@ -1,6 +1,7 @@
 """Whether two files hold features that were made in one way."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # Features of other networks, layers or poolings have nothing to do with each other.
@@ -43,3 +44,11 @@ def differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
 def value(origin: Mapping[str, Any], name: str) -> Any:
     """Return a value of an origin, also one that the extractor left out."""
     return origin.get(name, _UNSAID.get(name))
+
+
+def digest_of_list(names: Iterable[str], labels: Iterable[int]) -> str:
+    """Return the SHA-256 of the lines ``name<TAB>label``."""
+    digest = hashlib.sha256()
+    for name, label in zip(names, labels, strict=True):
+        digest.update(f"{name}\t{label}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

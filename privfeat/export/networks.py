@@ -60,7 +60,7 @@ def add_scores(graph: Graph, rows: str, model: Any) -> str:
         If it is made of an operation that is not written here.
     """
     network = network_of(model.model, model.input_shape_, model.n_outputs_)
-    records = jax.ShapeDtypeStruct((_N, *model.input_shape_), jnp.float32)
+    records: Any = jax.eval_shape(lambda: jnp.zeros((_N, *model.input_shape_), "f4"))
     leaves = {name: np.asarray(leaf) for name, leaf in model.parameters_.items()}
     traced = jax.make_jaxpr(network)(leaves, records)
     given = [*jax.tree.leaves(leaves), rows]
@@ -197,16 +197,14 @@ def _convolution(graph: Graph, values: Any, params: Any, _: Any, __: Any) -> str
 def _product(graph: Graph, values: Any, params: Any, sides: list[Sizes], _: Any) -> str:
     """Return a product: of axes in both first, then those of each that are left."""
     (left, right), (both_left, both_right) = params["dimension_numbers"]
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    one = [next(letters) for _ in sides[0]]
-    two = [next(letters) for _ in sides[1]]
+    one, two = [*"abcdefgh"[: len(sides[0])]], [*"ijklmnop"[: len(sides[1])]]
     for mine, theirs in zip((*left, *both_left), (*right, *both_right), strict=True):
         two[theirs] = one[mine]
     out = [one[place] for place in both_left]
     out += [one[i] for i in range(len(one)) if i not in (*left, *both_left)]
     out += [two[i] for i in range(len(two)) if i not in (*right, *both_right)]
-    equation = f"{''.join(one)},{''.join(two)}->{''.join(out)}"
-    return graph.op("Einsum", *values, equation=equation)
+    named = f"{''.join(one)},{''.join(two)}->{''.join(out)}"
+    return graph.op("Einsum", *values, equation=named)
 
 
 def _pad(graph: Graph, values: Any, params: Any, _: Any, __: Any) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 
+import h5py
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -15,6 +16,8 @@ from privfeat import (
     open_features,
     save,
 )
+from privfeat.data import write_features
+from privfeat.data.origin import digest_of_list
 from tests.cli.tiny import CLASS_NAMES, make_split, train_on
 
 COLUMNS = {f"x{i}": {"kind": "numeric", "bounds": [-2, 2]} for i in range(5)}
@@ -116,17 +119,60 @@ def test_predict_takes_a_table_for_a_pipeline_of_more_steps(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--id", "who"), "--id is for models of a table"),
-        (("--names",), "--names is for folders of images"),
-    ],
+    "words", [("--id", "who"), ("--names",), ("--of", "x.csv")], ids=" ".join
 )
-def test_predict_refuses_names_that_a_feature_file_has_not(
-    fails, features, model, out, words, message
-):
+def test_predict_asks_what_a_feature_file_is_of(fails, features, model, out, words):
     rest = ("--features", features, "--out", out)
-    assert message in fails("predict", "--model", model, *rest, *words)
+    message = fails("predict", "--model", model, *rest, *words)
+    assert "--of must be given together with --id or --names" in message
+
+
+def test_predict_takes_the_column_of_the_table_that_texts_are_of(
+    run, fails, features, model, tmp_path, out
+):
+    rest = ("--model", model, "--features", features, "--out", out, "--id", "who")
+    table = tmp_path / "texts.csv"
+    table.write_text("\n".join(["who,text", *(f"p{i},words" for i in range(60))]))
+    assert run("predict", *rest, "--of", table)[0] == 0
+    header, *rows = read(out)
+    assert header == ["row", "who", "class", "name"]
+    assert [row[1] for row in rows] == [f"p{i}" for i in range(60)]
+    table.write_text("\n".join(["who,text", *(f"p{i},words" for i in range(59))]))
+    assert "with a row for each of its rows" in fails("predict", *rest, "--of", table)
+    both = fails("predict", *rest, "--of", table, "--names")
+    assert "--id and --names must not be given together" in both
+
+
+def test_predict_takes_names_of_the_images_that_features_are_of(
+    run, fails, model, tmp_path, out
+):
+    X, y = make_split(6, 3)
+    names = [f"test/{label}/{i}.png" for i, label in enumerate(sorted(y.tolist()))]
+    for name in names:
+        (tmp_path / "images" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "images" / name).touch()
+    (tmp_path / "images" / "train").mkdir()
+    (tmp_path / "images" / "train" / "x.png").touch()
+    listed = digest_of_list(sorted(names), sorted(y.tolist()))
+    path = tmp_path / "rows.h5"
+    write_features(path, {"test": (X, np.sort(y))}, class_names=CLASS_NAMES)
+    with h5py.File(path, "r+") as file:
+        file["test"].attrs["file_list_sha256"] = listed
+    words = ("--model", model, "--features", path, "--out", out, "--names")
+    assert run("predict", *words, "--of", tmp_path / "images")[0] == 0
+    header, *rows = read(out)
+    assert header == ["row", "file", "class", "name"]
+    assert [row[1] for row in rows] == sorted(names)
+    (tmp_path / "images" / names[0]).rename(tmp_path / "images" / "test" / "y.png")
+    message = fails("predict", *words, "--of", tmp_path / "images")
+    assert "with the same images" in message
+    assert "must be a folder" in fails("predict", *words, "--of", path)
+
+
+def test_predict_refuses_a_source_of_a_table(fails, pipeline, out):
+    words = ("--features", pipeline / "rows.npz", "--out", out)
+    message = fails("predict", "--model", pipeline / "model", *words, "--names")
+    assert "must not be given for a table" in message
 
 
 def test_predict_refuses_a_column_that_is_not_there(fails, pipeline, out):
@@ -148,9 +194,11 @@ def test_report_of_a_pipeline_is_that_of_a_table(run, pipeline, tmp_path):
     assert "x4" in page.read_text(encoding="utf-8")
 
 
-def test_sanity_refuses_a_pipeline(fails, pipeline):
-    message = fails("sanity", "--model", pipeline / "model")
-    assert "got a pipeline" in message
+def test_sanity_takes_the_last_step_of_a_pipeline_of_public_ones(run, pipeline):
+    words = ("--epsilon", 1, "--n-fits", 6, "--n-users", 20, "--n-samples", 20)
+    status, out, _ = run("sanity", "--model", pipeline / "model", *words)
+    assert status == 0
+    assert "random labels: pass" in out
 
 
 @pytest.mark.slow
@@ -173,4 +221,4 @@ def test_predict_takes_a_folder_for_a_network_of_images(run, fails, tmp_path, ou
     assert header == ["row", "file", "class", "name", "proba_a", "proba_b"]
     assert [row[1] for row in rows] == places
     message = fails(*("predict", "--model", folder / "model", "--id", "who", *words))
-    assert "--id is for tables" in message
+    assert "--id and --of are for rows" in message
