@@ -75,7 +75,7 @@ def reads_by_itself(estimator: Any) -> bool:
     return bool(getattr(estimator, "first_step_reads", False))
 
 
-def budget_of(rho: float) -> dict[str, float | None]:
+def budget_of(rho: float) -> dict[str, Any]:
     """Return a budget as parameters; an infinite one is no privacy."""
     if math.isfinite(rho):
         return {"epsilon": None, "rho": rho}
