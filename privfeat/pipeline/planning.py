@@ -167,7 +167,7 @@ def planned_steps(
                 with without_warnings():  # its fit warns again
                     step.estimator.check_targets(*given, width)
         if step is not steps[-1]:
-            width, is_sparse = _after(step, width)
+            width, is_sparse = _after(step, width, first=step is steps[0])
             if given is not None and not is_sparse:
                 made = f"what step {step.name!r} makes of the records"
                 n_bytes = _COPIES * 8.0 * width * number_of(given[0])
@@ -192,7 +192,7 @@ def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
     return plan
 
 
-def _after(step: Step, width: int) -> tuple[int, bool]:
+def _after(step: Step, width: int, *, first: bool) -> tuple[int, bool]:
     """Return how many columns a step makes of so many, and whether they are sparse."""
     if step.private:
         return int(step.estimator.n_outputs(width)), False
@@ -201,9 +201,9 @@ def _after(step: Step, width: int) -> tuple[int, bool]:
         return len(step.estimator.get_feature_names_out()), False
     if step.reads_tables and not step.declared:  # hashes texts: a row of zeros is none
         return int(step.estimator.n_features), True
-    reads = get_tags(step.estimator).input_tags
     row: Any = np.zeros((1, width))
-    if step.declared and not reads.two_d_array:
+    reads = get_tags(step.estimator).input_tags
+    if first and step.declared and not reads.two_d_array:
         row = [{}] if reads.dict else [""]
     fitted = step.estimator if step.declared else step.estimator.fit(row)
     with np.errstate(all="ignore"):  # a logarithm of zero

@@ -34,6 +34,7 @@ from privfeat import (
     PublicColumns,
 )
 from privfeat.data import LazyFeatures
+from privfeat.preprocessing import DPStandardScaler
 from tests.linear.conftest import passes
 
 
@@ -118,6 +119,19 @@ def test_planned_begins_with_a_frozen_step_that_reads_texts(words, rows):
     model = PrivatePipeline(steps, epsilon=1.0)
     released = model.fit(20 * rows, 20 * [0, 1, 1]).privacy_.releases
     assert model.planned(1).records == released
+
+
+def test_a_frozen_step_for_texts_after_a_private_one_is_refused_uncharged(
+    data, tmp_path
+):
+    words = FrozenEstimator(CountVectorizer().fit(["one two"]))
+    steps = [("scale", DPStandardScaler(bounds=(-3, 3))), ("words", words)]
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
+    clf = DPLeastSquares(classes=[0, 1], center=False)
+    model = PrivatePipeline([*steps, ("clf", clf)], epsilon=1.0, ledger=ledger)
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        model.fit(*data)
+    assert ledger.history == []
 
 
 def test_planned_sees_how_many_columns_public_steps_make(data):

@@ -21,12 +21,11 @@ _ENDINGS = re.compile(
 )
 
 
-def check_new_name(dataset: str, others: Iterable[str], *, new_dataset: bool) -> None:
+def check_new_name(dataset: str, others: Sequence[str], *, new_dataset: bool) -> None:
     """Raise ValueError unless the name of a new budget differs from all other names.
 
     With ``new_dataset`` it may be `near` one, but not look like it.
     """
-    near = None
     for name in others:
         if _as_seen(name) == _as_seen(dataset):
             raise ValueError(
@@ -34,9 +33,8 @@ def check_new_name(dataset: str, others: Iterable[str], *, new_dataset: bool) ->
                 "spaces, capitals or the form of accents, got "
                 f"{dataset!a}. Open that budget, or choose another name."
             )
-        near = name if is_near(name, dataset) else near
     _check_plain("dataset", dataset)
-    if near is not None and not new_dataset:
+    if not new_dataset and (near := nearest(dataset, others)) is not None:
         raise ValueError(
             f"dataset must differ from {near!r}, which has a budget, by more than a "
             f"slip of the pen, got {dataset!r}. Open that budget if the records are "
