@@ -8,6 +8,7 @@ becomes their path, since a site that is read offline does not hold them.
 
 import posixpath
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,11 @@ FORMULA = re.compile(
 WITH_FORMULAS = {"theory.md"}
 GLOSSARY = "glossary.md"
 # A word in code, a link, a picture, a heading, a tag or a formula is no first use.
-WORD = r"(?P<skip>```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<[^>]+>|\$[^$]+\$)"
+WORD = (
+    r"(?P<skip>```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<[^>]+>"
+    r"|\$\$[^$]+\$\$|\$[^$]+\$)"
+)
+LIST = re.compile(r'(?P<start><nav class="md-nav[^>]* aria-label=")(?P<name>[^"]*)"')
 # What the theme loads for its search where there is no server.
 WORKER = re.compile(r'https://[^"\s]+/iframe-worker/shim')
 # The README's sections are the home page of the site.
@@ -81,8 +86,20 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Let the search of a page find its worker beside it, not on another server."""
+    """Let the search of a page find its worker beside it, and each list have a name.
+
+    The worker would come from another server, and lists of contents of two objects with
+    like-named parts have one name: a reader of the screen could not tell them apart.
+    """
     here = posixpath.dirname(page.url) or "."
+    seen: Counter[str] = Counter()
+
+    def named(found: re.Match[str]) -> str:
+        seen[found["name"]] += 1
+        number = seen[found["name"]]
+        return found[0] if number == 1 else f'{found["start"]}{found["name"]} {number}"'
+
+    output = LIST.sub(named, output)
     return WORKER.sub(posixpath.relpath("iframe-worker.js", here), output)
 
 
@@ -93,7 +110,7 @@ def in_mathml(found: re.Match[str]) -> str:
     if found["block"] is None:  # a line may begin with it: Markdown takes it for text
         return f"<span>{convert(found['inline'])}</span>"
     shown = convert(found["block"], display="block")
-    return f'<div style="overflow-x: auto">{shown}</div>'
+    return f'<div style="overflow-x: auto" tabindex="0">{shown}</div>'
 
 
 def glossary() -> dict[str, str]:

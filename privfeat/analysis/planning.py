@@ -269,5 +269,5 @@ def _recommend(
     if lead <= math.hypot(found[best].error, found[first].error):
         best = first
     told = ", ".join(f"{name} {one.accuracy:.0%}" for name, one in found.items())
-    where = f"at as many records a class of {measured_on()}"
+    where = f"on images and texts, at as many records a class of {measured_on()}"
     return best, f"measured {where}: {told}; your data will give other accuracies"

@@ -13,7 +13,7 @@ def test_plan_says_noise_loss_and_what_to_use(run):
     assert "8192" in out
     last = out.rstrip().splitlines()[-1]
     assert last.startswith(
-        "use DPFC: measured at as many records a class of banking77 "
+        "use DPFC: measured on images and texts, at as many records a class of "
     )
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,6 +60,20 @@ def test_words_of_more_than_one_entry_lead_to_the_longest(site):
     linked = site.with_glossary("Gaussian DP and DP.", "index.md")
     assert "[Gaussian DP](glossary.md#gaussian-differential-privacy)" in linked
     assert "[DP](glossary.md#differential-privacy)" in linked
+
+
+def test_no_word_of_a_formula_leads_to_the_glossary(site):
+    text = "$$a = \\delta$$\n\nand $\\epsilon$, $rho$: epsilon.\n"
+    linked = site.with_glossary(text, "theory.md")
+    assert linked.startswith("$$a = \\delta$$\n\nand $\\epsilon$, $rho$: [epsilon](")
+
+
+def test_empty_corners_and_lists_are_read_as_they_are(site):
+    assert site.on_page_content("<th></th><th>a</th>") == "<td></td><th>a</th>"
+    nav = '<nav class="md-nav" aria-label="A">'
+    page = SimpleNamespace(url="a.html")
+    shown = site.on_post_page(nav + nav, page)
+    assert shown == nav + nav.replace('"A"', '"A 2"')
 
 
 def test_glossary_names_each_word_once(site):
