@@ -209,6 +209,7 @@ def test_public_rows_are_not_saved(public, three_classes, tmp_path):
     assert FACT in loaded.privacy_.public
 
 
+@pytest.mark.slow
 def test_public_rows_are_cloned_shown_and_searched(public, public_file, three_classes):
     for given in (public, public_file["train"]):
         estimator = DPFC(public=given, **OPTIONS)

@@ -64,6 +64,7 @@ def test_a_callback_is_not_saved_and_may_change_in_a_second_run(
     assert clone(clf).set_params(on_step=None).restore().n_iter_ == 4
 
 
+@pytest.mark.slow
 def test_an_error_of_the_callback_ends_a_fit_that_stays_charged(tmp_path, records):
     def on_step(step, model):
         raise KeyError("of the callback")

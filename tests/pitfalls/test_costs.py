@@ -147,6 +147,7 @@ def check_18():
     assert planned.epsilon >= finer.get_epsilon(1e-5) - 0.01
 
 
+@pytest.mark.slow
 def test_18_noise_is_enough_by_the_exact_curve_and_by_pld():
     check_18()
 

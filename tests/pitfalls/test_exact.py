@@ -115,6 +115,7 @@ def check_28():
     assert stats.binom.sf(n_above - 1, n_runs, 0.05) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_28_the_bound_of_an_audit_is_rarely_above_the_truth():
     pytest.importorskip("jax_privacy")

@@ -35,6 +35,7 @@ def test_plan_is_what_the_ledger_charges(ledger):
     assert plan.remaining == ledger.remaining
 
 
+@pytest.mark.slow
 def test_plan_of_a_real_fit_and_a_real_search_is_their_charge(ledger):
     X, y = np.eye(6)[np.arange(60) % 6], np.arange(60) % 3
     plan = plan_project(

@@ -50,6 +50,7 @@ def test_another_network_has_another_sum():
     assert made(network(n_outputs=3, recipe=("mlp", 3, 3))) is not made(network())
 
 
+@pytest.mark.slow
 def test_a_network_of_the_user_is_not_kept():
     of = network(recipe=None)
     assert made(of) is not made(of)

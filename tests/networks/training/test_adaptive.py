@@ -85,6 +85,7 @@ def test_no_norm_share_or_beta_lets_a_record_add_more(moves, how):
     assert most == pytest.approx(how.shares(N_LAYERS)[1], rel=2e-2)
 
 
+@pytest.mark.slow
 def test_the_first_bounds_may_be_given(records, plant):
     """Without a step, and so without a release, they are what the fit starts from."""
     starts = []

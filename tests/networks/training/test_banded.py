@@ -135,6 +135,7 @@ def test_full_turns_are_exact_gaussians(records):
     assert agrees_with_its_releases(clf.privacy_)
 
 
+@pytest.mark.slow
 def test_saved_banded_fit_comes_back(tmp_path, fitted, records):
     save(fitted, tmp_path / "model")
     loaded = load(tmp_path / "model")

@@ -72,6 +72,7 @@ def others(of_users):
     return join
 
 
+@pytest.mark.slow
 def test_one_record_and_one_step_of_rate_one_are_a_step_of_dp_sgd(of_users, released):
     X, y, _ = of_users
     one = {"max_group_size": 1, "local_learning_rate": 1.0}
