@@ -19,7 +19,7 @@ from privfeat.metrics.intervals import (
     Estimate,
     Width,
     expected_count,
-    mean_of,
+    mean_proportion,
     proportion,
     records,
 )
@@ -114,7 +114,7 @@ def classifier_evaluation(
     accuracy = proportion(
         all_right[0], all_wrong[0], (var_all_right, var_all_wrong, 0.0), width
     )
-    recall = proportion(class_right, class_wrong, (var_right, var_wrong, 0.0), width)
+    by_class = class_right, class_wrong, (var_right, var_wrong, 0.0), width
     off = ~np.eye(n_classes, dtype=bool)
     confusion = np.diag(class_right)
     confusion[off] = others
@@ -132,8 +132,8 @@ def classifier_evaluation(
         confidence=confidence,
         n_records=counts,
         accuracy=accuracy,
-        balanced_accuracy=mean_of(recall),
-        recall=recall,
+        balanced_accuracy=mean_proportion(*by_class),
+        recall=proportion(*by_class),
         confusion=expected_count(confusion, np.where(off, var_other, var_right), width),
         roc_auc=auc,
         roc=roc,

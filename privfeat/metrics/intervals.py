@@ -99,6 +99,45 @@ def proportion(
     .. [1] Wilson. Probable Inference, the Law of Succession, and Statistical Inference.
        JASA 1927.
     """
+    told, *found = _ratio(yes, no, noise, width)
+    value, low, high = (np.clip(one, 0.0, 1.0) for one in found)
+    low = np.fmin(np.where(told, low, 0.0), value)
+    high = np.fmax(np.where(told, high, 1.0), value)
+    return Estimate(value, low, high) if np.ndim(value) else number(value, low, high)
+
+
+def mean_proportion(
+    yes: ArrayLike,
+    no: ArrayLike,
+    noise: tuple[ArrayLike, ArrayLike, ArrayLike],
+    width: Width,
+) -> Estimate:
+    """Return the mean of independent proportions, arrays of shape (n,).
+
+    Intervals from those of the parts: Zou & Donner, Construction of Confidence Limits
+    about Effect Measures, Statistics in Medicine 2008, Equation 6. Parts are cut to [0,
+    1] together, as their mean: noise above 1 makes good what noise below it takes.
+    """
+    told, value, low, high = _ratio(yes, no, noise, width)
+    if not np.all(told):
+        parts = proportion(yes, no, noise, width)
+        return number(math.nan, np.mean(parts.low), np.mean(parts.high))
+    below, above = (
+        math.sqrt(float(np.sum(np.square(part)))) / np.size(value)
+        for part in (value - low, high - value)
+    )
+    middle = float(np.mean(value))
+    ends = np.array([middle, middle - below, middle + above])
+    return number(*ends.clip(0.0, 1.0))
+
+
+def _ratio(
+    yes: ArrayLike,
+    no: ArrayLike,
+    noise: tuple[ArrayLike, ArrayLike, ArrayLike],
+    width: Width,
+) -> tuple[NDArray[np.bool_], Floats, Floats, Floats]:
+    """Return where a ratio is told, and its value and ends: beyond 0 and 1 as well."""
     x, y = np.asarray(yes, np.float64), np.asarray(no, np.float64)
     v, w, c = (np.asarray(one, np.float64) for one in noise)
     n, square = x + y, width.z**2
@@ -110,11 +149,8 @@ def proportion(
     told = (n > 0.0) & (n**2 > square * (v + w + 2.0 * c)) & (first > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(second**2 - first * third, 0.0))
-        low = np.where(told, (second - root) / first, 0.0).clip(0.0, 1.0)
-        high = np.where(told, (second + root) / first, 1.0).clip(0.0, 1.0)
-        value = np.where(told, x / n, np.nan).clip(0.0, 1.0)
-    low, high = np.fmin(low, value), np.fmax(high, value)
-    return Estimate(value, low, high) if np.ndim(value) else number(value, low, high)
+        value = np.where(told, x / n, np.nan)
+        return told, value, (second - root) / first, (second + root) / first
 
 
 def expected_count(counts: ArrayLike, variance: ArrayLike, width: Width) -> Estimate:
@@ -137,17 +173,3 @@ def records(count: float, variance: float, width: Width) -> Estimate:
     half = width.z * math.sqrt(variance)
     found = np.array([count, count - half, count + half])
     return number(*np.maximum(found, 0.0))
-
-
-def mean_of(parts: Estimate) -> Estimate:
-    """Return the mean of estimates that are independent, or nearly.
-
-    Intervals from those of the parts: Zou & Donner, Construction of Confidence Limits
-    about Effect Measures, Statistics in Medicine 2008, Equation 6.
-    """
-    if np.any(np.isnan(parts.value)):
-        return number(math.nan, np.mean(parts.low), np.mean(parts.high))
-    value, n_parts = float(np.mean(parts.value)), np.size(parts.value)
-    below = math.sqrt(float(np.sum((parts.value - parts.low) ** 2))) / n_parts
-    above = math.sqrt(float(np.sum((parts.high - parts.value) ** 2))) / n_parts
-    return number(value, value - below, value + above)

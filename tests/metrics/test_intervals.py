@@ -6,11 +6,10 @@ from scipy.special import ndtri
 from scipy.stats import binomtest
 
 from privfeat.metrics.intervals import (
-    Estimate,
     Width,
     around,
     expected_count,
-    mean_of,
+    mean_proportion,
     proportion,
 )
 
@@ -67,19 +66,32 @@ def test_expected_count_holds_what_a_test_of_its_ends_does_not_reject():
     assert expected_count(-50.0, 30.0, WIDTH).value == 0.0
 
 
-def test_mean_of_estimates_has_less_width():
-    parts = Estimate(np.array([0.4, 0.6]), np.array([0.3, 0.5]), np.array([0.6, 0.8]))
-    found = mean_of(parts)
-    assert found.value == 0.5
-    assert found.low == pytest.approx(0.5 - 0.1 / math.sqrt(2))
-    assert found.high == pytest.approx(0.5 + 0.2 / math.sqrt(2))
+def test_mean_of_proportions_has_less_width():
+    one = proportion(60.0, 40.0, (9.0, 9.0, 0.0), WIDTH)
+    found = mean_proportion(np.full(4, 60.0), np.full(4, 40.0), (9.0, 9.0, 0.0), WIDTH)
+    assert found.value == one.value
+    assert found.value - found.low == pytest.approx((one.value - one.low) / 2)
+    assert found.high - found.value == pytest.approx((one.high - one.value) / 2)
 
 
 def test_mean_with_an_unknown_part_is_unknown():
-    parts = Estimate(np.array([0.4, np.nan]), np.array([0.3, 0.0]), np.array([0.6, 1]))
-    found = mean_of(parts)
+    found = mean_proportion([50.0, 1.0], [50.0, 1.0], (9.0, 9.0, 0.0), WIDTH)
+    one = proportion(50.0, 50.0, (9.0, 9.0, 0.0), WIDTH)
     assert math.isnan(found.value)
-    assert (found.low, found.high) == (0.15, 0.8)
+    assert (found.low, found.high) == (one.low / 2, (one.high + 1.0) / 2)
+
+
+@pytest.mark.parametrize("recall", [0.0, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize(("n_classes", "n_each"), [(2, 5000), (10, 500), (77, 300)])
+def test_mean_of_proportions_near_an_end_holds_the_true_one(n_classes, n_each, recall):
+    """Where noise carries single proportions beyond 0 and 1, as it must be free to."""
+    draw, n_draws, stddev = np.random.default_rng(0), 2000, 8.0
+    yes = draw.binomial(n_each, recall, (n_draws, n_classes))
+    noisy = np.stack([yes, n_each - yes]) + draw.normal(0, stddev, (2, *yes.shape))
+    noise = (stddev**2, stddev**2, 0.0)
+    found = [mean_proportion(*one, noise, WIDTH) for one in noisy.swapaxes(0, 1)]
+    held = np.mean([one.low <= recall <= one.high for one in found])
+    assert held > 0.93  # of 0.95: 4 standard deviations of 2,000 draws, which are fixed
 
 
 def test_normal_interval_is_cut_to_the_range():
