@@ -44,6 +44,9 @@ def test_is_near_finds_slips(one, other):
         ("digits", "digits, validation"),
         ("!?", "?!"),
         ("north.east", "north"),
+        ("abc", "abcd"),
+        ("aaba", "abab"),
+        ("abcdefghijkl", "abcdefghixyz"),
         ("csv", "h5"),
         (".csv", ".json"),
     ],
@@ -90,6 +93,19 @@ def test_nearest_is_none_where_nothing_is_near():
 def test_a_new_name_has_no_space_at_its_ends_and_nothing_invisible(name):
     with pytest.raises(ValueError, match="no invisible characters"):
         check_new_name(name, ["other"], new_dataset=True)
+
+
+def test_a_new_name_may_be_near_another_if_its_records_are_others():
+    with pytest.raises(ValueError, match="slip of the pen"):
+        check_new_name("digits.csv", ["other", "digits"], new_dataset=False)
+    check_new_name("digits.csv", ["other", "digits"], new_dataset=True)
+    check_new_name("images", ["other", "digits"], new_dataset=False)
+
+
+@pytest.mark.parametrize("who", ["", "a" * 101, 3, " a"])
+def test_who_charges_has_a_short_plain_name(who):
+    with pytest.raises(ValueError, match="who must"):
+        check_who(who)
 
 
 @pytest.mark.parametrize("who", [None, "A", "Ann Lee", "\u00e9" * 100])
