@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import (
@@ -34,7 +33,6 @@ from privfeat import (
     PublicColumns,
 )
 from privfeat.data import LazyFeatures
-from privfeat.preprocessing import DPStandardScaler
 from tests.linear.conftest import passes
 
 
@@ -104,34 +102,6 @@ def test_a_statement_says_what_is_declared_public(data):
 def test_planned_is_what_fit_releases(data):
     model = make()
     assert model.planned(4).records == model.fit(*data).privacy_.releases
-
-
-@pytest.mark.parametrize(
-    ("words", "rows"),
-    [
-        (CountVectorizer(), ["one two", "two three", "three one"]),
-        (DictVectorizer(), [{"a": 1.0}, {"b": 2.0, "c": 1.0}, {"a": 3.0}]),
-    ],
-)
-def test_planned_begins_with_a_frozen_step_that_reads_texts(words, rows):
-    clf = DPLeastSquares(classes=[0, 1], center=False)  # the rows are sparse
-    steps = [("words", FrozenEstimator(words.fit(rows))), ("clf", clf)]
-    model = PrivatePipeline(steps, epsilon=1.0)
-    released = model.fit(20 * rows, 20 * [0, 1, 1]).privacy_.releases
-    assert model.planned(1).records == released
-
-
-def test_a_frozen_step_for_texts_after_a_private_one_is_refused_uncharged(
-    data, tmp_path
-):
-    words = FrozenEstimator(CountVectorizer().fit(["one two"]))
-    steps = [("scale", DPStandardScaler(bounds=(-3, 3))), ("words", words)]
-    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
-    clf = DPLeastSquares(classes=[0, 1], center=False)
-    model = PrivatePipeline([*steps, ("clf", clf)], epsilon=1.0, ledger=ledger)
-    with pytest.raises((AttributeError, TypeError, ValueError)):
-        model.fit(*data)
-    assert ledger.history == []
 
 
 def test_planned_sees_how_many_columns_public_steps_make(data):

@@ -1,0 +1,39 @@
+"""Pipelines with a step for texts that was fitted before."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+
+from privfeat import DPLeastSquares, PrivacyLedger, PrivatePipeline
+from privfeat.preprocessing import DPStandardScaler
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        (CountVectorizer(), ["one two", "two three", "three one"]),
+        (DictVectorizer(), [{"a": 1.0}, {"b": 2.0, "c": 1.0}, {"a": 3.0}]),
+    ],
+)
+def test_planned_begins_with_a_frozen_step_that_reads_texts(words, rows):
+    clf = DPLeastSquares(classes=[0, 1], center=False)  # the rows are sparse
+    steps = [("words", FrozenEstimator(words.fit(rows))), ("clf", clf)]
+    model = PrivatePipeline(steps, epsilon=1.0)
+    released = model.fit(20 * rows, 20 * [0, 1, 1]).privacy_.releases
+    assert model.planned(1).records == released
+
+
+def test_a_frozen_step_for_texts_after_a_private_one_is_refused_uncharged(
+    tmp_path,
+):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    words = FrozenEstimator(CountVectorizer().fit(["one two"]))
+    steps = [("scale", DPStandardScaler(bounds=(-3, 3))), ("words", words)]
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
+    clf = DPLeastSquares(classes=[0, 1], center=False)
+    model = PrivatePipeline([*steps, ("clf", clf)], epsilon=1.0, ledger=ledger)
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        model.fit(X, X[:, 0] > 0)
+    assert ledger.history == []
