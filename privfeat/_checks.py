@@ -6,6 +6,7 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 
 import math
 from collections.abc import Callable, Collection
+from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
@@ -99,3 +100,28 @@ def optional(check: Callable[[str, Any], object]) -> Callable[[str, Any], object
 
 def _sentence(message: str, remedy: str) -> str:
     return f"{message} {remedy}" if remedy else message
+
+
+def require(purpose: str, package: str, *, extra: str) -> None:
+    """Raise ImportError unless a package of an extra is installed.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it, as the beginning of a sentence.
+    package : str
+        The name by which it is imported.
+    extra : str
+        Which of our extras brings it.
+
+    Examples
+    --------
+    >>> require("a figure", "no_such_package", extra="plot")
+    Traceback (most recent call last):
+    ImportError: a figure needs no_such_package. Run pip install 'privfeat[plot]'.
+    """
+    if find_spec(package) is None:
+        raise ImportError(
+            f"{purpose} needs {package}. Run pip install 'privfeat[{extra}]'.",
+            name=package,
+        )

@@ -15,7 +15,7 @@ _STATELESS = {
         *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
     },
     "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
-    "privfeat.preprocessing": {"PublicColumns"},
+    "privfeat": {"PublicColumns"},
 }
 
 

@@ -8,7 +8,6 @@ BASE = {"numpy", "scipy"}
 SHARED = {
     "privfeat._blas",
     "privfeat._checks",
-    "privfeat._extras",
     "privfeat._messages",
     "privfeat._progress",
     "privfeat._stateless",
@@ -57,7 +56,6 @@ RULES = {
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_encoding.py": rule(),
-    "privfeat/_extras.py": rule(),
     "privfeat/_files.py": rule(),
     "privfeat/_memory.py": rule(),
     "privfeat/_stateless.py": rule(),

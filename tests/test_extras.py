@@ -7,7 +7,7 @@ import pytest
 
 import privfeat
 from privfeat import DPLeastSquares, audit, export
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main

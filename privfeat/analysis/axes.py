@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from privfeat._extras import require
+from privfeat._checks import require
 
 
 def axes_or_new(given: Any = None, n_columns: int = 1, **size: Any) -> tuple[Any, Any]:

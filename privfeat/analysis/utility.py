@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from privfeat._checks import check_int
-from privfeat._extras import require
+from privfeat._checks import check_int, require
 from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.metrics import report_of
 

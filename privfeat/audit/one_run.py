@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._checks import check_between, check_int, check_positive
-from privfeat._extras import require
+from privfeat._checks import check_between, check_int, check_positive, require
 from privfeat._messages import array_of
 from privfeat.audit.canaries import Canaries, make_canaries
 from privfeat.audit.copies import fit_copy

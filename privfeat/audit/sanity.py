@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice, check_int
-from privfeat._extras import require
+from privfeat._checks import check_choice, check_int, require
 from privfeat.audit.copies import values_of_fits
 from privfeat.audit.random_numbers import Generator
 from privfeat.audit.sanity_limits import chance_limit, mean_limit

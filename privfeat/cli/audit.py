@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat.cli.shared import estimators, files, options, terminal
 from privfeat.cli.shared.terminal import CommandError
 

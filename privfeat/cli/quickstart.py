@@ -18,7 +18,7 @@ from io import BytesIO
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat._version import __version__
 from privfeat.cli.shared import estimators, files, options, terminal
 from privfeat.cli.shared.terminal import CommandError

@@ -18,7 +18,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat._types import ADJACENCIES
 from privfeat.cli import audit, fit, report, sanity, train
 from privfeat.cli.planning import plan

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._extras import require
+from privfeat._checks import require
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
 _ROWS = 2**15  # of a part

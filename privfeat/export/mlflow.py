@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat._types import STAYS_AT_HOME
 from privfeat._version import __version__
 from privfeat.export.hub import files_of, warn_of_files

@@ -5,8 +5,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from privfeat._checks import check_choice
-from privfeat._extras import require
+from privfeat._checks import check_choice, require
 from privfeat._files import write_atomically
 from privfeat.export.graph import DOUBLE, Graph
 from privfeat.export.parts import Parts, parts_of, predictor_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat._files import write_atomically
 from privfeat.export.parts import parts_of, predictor_of
 from privfeat.persistence.saved_models import COLUMNS

@@ -10,7 +10,7 @@ import numpy as np
 from flax import nnx
 from numpy.typing import NDArray
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat.core.noise.keys import KeyStream
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers.basic import by_name

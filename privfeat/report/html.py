@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privfeat._extras import require
+from privfeat._checks import require
 from privfeat.core.accounting.plan import ReleaseRecord
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up

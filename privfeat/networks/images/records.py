@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import check_choice
-from privfeat._extras import require
+from privfeat._checks import check_choice, require
 from privfeat._messages import without_data
 from privfeat.data import LazyFeatures
 from privfeat.data.images import FolderImages, LazyImages, StoredImages

@@ -12,9 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from privfeat._checks import check_int
+from privfeat._checks import check_int, require
 from privfeat._encoding import decode, encode
-from privfeat._extras import require
 from privfeat._progress import steps
 from privfeat._warnings import warn
 from privfeat.core.private_fit import PrivateFit
