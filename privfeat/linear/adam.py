@@ -189,7 +189,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient
-        from privfeat.solvers.prior_slope import SlopeWeight
+        from privfeat.solvers.prior import PriorWeight
 
         coef = shape.initial_coef(float(self.intercept_init or 0.0))
         n_iter = self._n_iter(shape)
@@ -201,7 +201,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         sampler = mechanism.sampler("gradient")
         if shape.prior is not None:
             number, norm = rows.noisy_count, float(self.clip_norm)
-            weight = SlopeWeight(
+            weight = PriorWeight(
                 shape.prior_coef(rows.center, self.row_scaling),
                 loss=shape.loss,
                 row_norm=norm,

@@ -174,7 +174,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
-        from privfeat.solvers.prior_slope import SlopeWeight
+        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import (
             preconditioned,
             regularized_inverse,
@@ -206,7 +206,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         coef = shape.initial_coef(self.intercept_init)
         weight = signal = None
         if shape.prior is not None:
-            weight = SlopeWeight(
+            weight = PriorWeight(
                 shape.prior_coef(rows.center, self.row_scaling),
                 loss=shape.loss,
                 row_norm=float(self.clip_norm),

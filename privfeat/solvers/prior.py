@@ -1,4 +1,4 @@
-"""The weight of a public prior, found from releases alone: least squares."""
+"""The weight of a public prior, found from releases alone."""
 
 import math
 
@@ -17,15 +17,16 @@ Vector = Float[np.ndarray, " q"]
 # order of magnitude. Beyond 0.9 the model of independent errors says nothing.
 _OF_PRIOR = np.linspace(0.0, 0.9, 181)
 _CHANCES = np.append(0.5, np.full(180, 0.5 / 180))
-LEAST, MOST = 1e-3, 0.9
+_LEAST, _MOST = 1e-3, 0.9
+# Of scores of the prior, beside which others are learned: at most, and at least.
+_SPREAD, _TINY = 1.0, 1e-3
 
 
 class PriorWeight:
     """The weight ``a`` of a prior ``P``, beside coefficients ``D`` that are learned.
 
     Scores are ``x (a P + D)^T``. Of all releases together the projections on ``P`` and
-    ``D`` are two numbers with noise of known variance. `least_squares` finds both from
-    class sums; for gradients see `privfeat.solvers.prior_slope.SlopeWeight`.
+    ``D`` are two numbers with noise of known variance.
 
     Parameters
     ----------
@@ -41,13 +42,22 @@ class PriorWeight:
         Released: for a matrix that is missing or mostly noise. Without it what the
         sums show, or as many, on a logarithmic scale, as their noise may hide.
 
+    Attributes
+    ----------
+    at : float
+        The weight at which the next gradient is taken, >= 0: that found so far, as long
+        as its scores have a spread of at most 1, where gradients are nearly linear.
+
     Notes
     -----
-    **Evidence.** All that releases know of labels is ``B = sum (y - mean y) x^T``.
-    ``<B, P> / (n u)``, for ``n`` records and scores of spread ``u``, is the mean score
-    of the right class in units of the spread: 0 for a prior that knows nothing, and at
-    most about ``sqrt(2 log m)``, the largest of ``m`` scores. Its part of that is the
-    quality ``q``. That of ``D`` is found likewise, less what its own noise adds.
+    **Evidence.** All that releases know of labels is ``B = sum (y - mean y) x^T``. A
+    gradient at ``W`` is ``c W G - B`` and noise, with ``G`` the Gram matrix and ``c``
+    the curvature of the loss at equal probabilities. So every gradient tells ``B``, and
+    their mean has the noise of all steps together. ``<B, P> / (n u)``, for ``n``
+    records and scores of spread ``u``, is the mean score of the right class in units of
+    the spread: 0 for a prior that knows nothing, and at most about ``sqrt(2 log m)``,
+    the largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
+    found likewise, from gradients other than those that the noise in ``D`` is of.
 
     **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
     that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise
@@ -74,7 +84,7 @@ class PriorWeight:
         n_records: float | None = None,
     ) -> None:
         m, size = prior.shape
-        self.prior, self._gram = prior, gram
+        self.prior, self.at, self._gram = prior, 0.0, gram
         self._energy = float(np.sum(prior**2))
         self._scale = {"softmax": 1.0 / m, "sigmoid": 0.25, "squared": 1.0}[loss]
         # two classes with one score: half of it for each
@@ -94,12 +104,79 @@ class PriorWeight:
                 matrix = cleaned(gram) if gram.symmetric else gram.value
                 self._matrix = matrix / max(float(np.trace(matrix)), 1e-300)
             else:  # next to nothing but noise
-                self._trace = (
-                    self._trace or hidden_count(noise / row_norm**2) * row_norm**2
-                )
+                self._trace = self._trace or _hidden(noise / row_norm**2) * row_norm**2
                 self._matrix = np.eye(size) / size
             self._found = float(np.sum((prior @ gram.value) * prior))
             self._error = gram.noise_stddev * float(np.linalg.norm(prior @ prior.T))
+        self._steps, self._variance, self._at = 0, 0.0, 0.0
+        self._found_learned, self._noise_learned = 0.0, 0.0
+        self._runs = np.zeros(3)
+        self._at_zero: list[float] = []
+        self._gradients, self._learned = np.zeros_like(prior), np.zeros_like(prior)
+
+    def update(self, gradient: Release, before: Matrix, after: Matrix) -> None:
+        """Learn from a noisy gradient at ``at * prior + before``.
+
+        ``after``: what is learned after the step that it makes.
+        """
+        if not self._trace:
+            self._count(gradient)
+        slope = float(np.sum(gradient.value * self.prior))
+        if self._gram is None and self.at > 0.0:
+            self._measure(slope, gradient.noise_stddev, before)
+        elif not self.at:
+            self._at_zero.append(
+                slope - self._scale * self._product(self.prior, before)
+            )
+        self._steps += 1
+        self._variance += gradient.noise_stddev**2
+        self._at += self.at
+        self._gradients += gradient.value
+        self._learned += before
+        # the noise of this gradient is not that of what was learned before it
+        here = self._product(before, self.at * self.prior + before)
+        self._found_learned += self._scale * here - float(
+            np.sum(gradient.value * before)
+        )
+        self._noise_learned += gradient.noise_stddev**2 * float(np.sum(before**2))
+        spread = self.beside(after) * self._unit
+        self.at = min(spread, _SPREAD) / self._unit if spread > _TINY else 0.0
+
+    def _count(self, gradient: Release) -> None:
+        """Take the least number of records that a first gradient can be the sum of."""
+        noise = gradient.noise_stddev**2 * gradient.value.size
+        energy = float(np.sum(gradient.value**2)) - noise
+        limit = noise * math.sqrt(2.0 / gradient.value.size)  # stddev of the energy
+        shown = energy > 3.0 * limit
+        number = math.sqrt(len(self.prior) * max(energy, limit)) / self._norm
+        number = number if shown else _hidden(number)
+        self._trace = max(number, 1.0) * self._norm**2
+
+    def _measure(self, slope: float, stddev: float, before: Matrix) -> None:
+        """Find ``<P G, P>`` by how much steeper the loss is than without the prior."""
+        run = self._scale * self.at
+        rise = slope - self._scale * self._product(self.prior, before)
+        # without noise, to one part in a million
+        variance = max(stddev**2 * self._energy, (1e-6 * run * self._own) ** 2)
+        precise = run**2 / variance
+        self._runs += np.array([precise, precise * rise / run, precise / run])
+        total, rises, parts = self._runs
+        start = float(np.mean(self._at_zero))
+        noise = stddev**2 * self._energy / len(self._at_zero)
+        self._found = (rises - parts * start) / total
+        self._error = math.sqrt(1.0 / total + (parts / total) ** 2 * noise)
+
+    def beside(self, learned: Matrix) -> float:
+        """Return the weight beside these coefficients."""
+        k, c = self._steps, self._scale
+        mean, at = self._learned / k, self._at / k
+        on_prior = -float(np.sum(self._gradients * self.prior)) / k
+        on_prior += c * (at * self._own + self._product(self.prior, mean))
+        spread = self._spread(mean) or math.inf
+        score = self._found_learned / k / spread
+        error = math.sqrt(self._noise_learned) / k / spread
+        stddev = math.sqrt(self._variance) / k
+        return self._weight(on_prior, (score, error), learned, stddev)[0]
 
     def least_squares(self, sums: Release, *, ridge: float) -> Matrix:
         """Return coefficients from noisy sums ``B`` of the rows times their targets.
@@ -142,21 +219,17 @@ class PriorWeight:
         p = self._quality(
             on_prior / (n * unit), stddev * math.sqrt(self._energy) / (n * unit)
         )
-        if not spread > 0.0:  # nothing is learned
+        if not spread > 0.0:  # nothing is learned yet
             return p * self._best * n * unit / (self._scale * self._own), 1.0
-        q = self._quality_learned(on_learned[0] / n, on_learned[1] / n, stddev)
+        most = n * self._norm / max(m * stddev * self._best, 1e-300)
+        grid = np.geomspace(_LEAST, min(max(most, 2.0 * _LEAST), _MOST), 200)
+        score, error = (x / n for x in on_learned)
+        q = _mean(grid, grid**0.0, score, error, self._best)
         r = self._product(self.prior, learned) / (m * n * unit * spread)
-        r = min(max(r, p * q), MOST)
+        r = min(max(r, p * q), _MOST)
         rest = max(q - r * p, 0.01 * q)
         part = rest / (1.0 - r**2) * self._best / (m * spread)
         return max(p - r * q, 0.0) / rest * spread / unit, part
-
-    def _quality_learned(self, value: float, error: float, stddev: float) -> float:
-        """Return that of ``D``, for sums with this noise in every entry."""
-        most = self._records * self._norm
-        most /= max(len(self.prior) * stddev * self._best, 1e-300)
-        grid = np.geomspace(LEAST, min(max(most, 2.0 * LEAST), MOST), 200)
-        return _mean(grid, grid**0.0, value, error, self._best)
 
     def _quality(self, value: float, error: float) -> float:
         return _mean(_OF_PRIOR, _CHANCES, value, error, self._best)
@@ -189,13 +262,7 @@ class PriorWeight:
         most = max(0.5 * least + likely / self._energy, self._found, 1.01 * least)
         grid = np.geomspace(least, most, 200)
         error = max(self._error, 0.02 * least)
-        misfit = ((grid - self._found) / error) ** 2 + self._misfit(grid)
-        chances = np.exp(-0.5 * np.minimum(misfit - misfit.min(), 1500.0))
-        return math.exp(float(chances @ np.log(grid) / np.sum(chances)))
-
-    def _misfit(self, own: Vector) -> Vector:
-        """Return squared standard errors of what else was seen of ``<P G, P>``."""
-        return np.zeros_like(own)
+        return math.exp(_mean(np.log(grid), grid**0.0, self._found, error, grid))
 
     def _product(self, left: Matrix, right: Matrix) -> float:
         """Return ``<left G, right>``."""
@@ -206,7 +273,7 @@ class PriorWeight:
         return float(0.5 * self._trace * (np.sum(near) / self._energy + alike))
 
 
-def hidden_count(most: float) -> float:
+def _hidden(most: float) -> float:
     """Return the mean of a number, of any order of magnitude, from 1 to ``most``."""
     return most / math.log(most) if most > math.e else 1.0
 
