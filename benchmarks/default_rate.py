@@ -21,7 +21,7 @@ from dpsgd_accuracy import percent, read_images
 from sklearn.datasets import load_digits
 
 from privfeat import DPSGDClassifier
-from privfeat.networks.training.defaults import default_rate
+from privfeat.networks.training.optimizers import default_rate
 
 SETTINGS = ("images", "model", "records", "size", "epsilons", "batches", "epochs")
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)

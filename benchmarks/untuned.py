@@ -26,7 +26,7 @@ from _results import Cells, keep_tables, markdown_table, settings_of
 from dpsgd_accuracy import Data, percent, read_images
 
 from privfeat import DPSGDClassifier
-from privfeat.networks.training.defaults import default_rate
+from privfeat.networks.training.optimizers import default_rate
 
 MODEL = "sample_convnet"
 START = {"batch": 512, "clip_norm": 1.0}

@@ -238,9 +238,12 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
 
     def _schedule(self, n_units: int) -> tuple[int, float]:
         """Return the number of steps and the expected batch size."""
+        batch, given = self.expected_batch_size, self.n_iter
+        if given and batch != "auto" and (size := float(batch or n_units)) <= n_units:
+            return int(given), size
         no_budget = self.epsilon is None and self.noise_multiplier is None
         epsilon = DEFAULT_EPSILON if no_budget else self.epsilon
-        asked = self.expected_batch_size, self.epochs, self.n_iter
+        asked = batch, self.epochs, given
         return fit_length(n_units, *asked, epsilon, self.delta, self.adjacency)
 
     def _plan(self, n_units: int) -> tuple[ReleasePlan, int, float]:

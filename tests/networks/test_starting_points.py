@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, load, save
-from privfeat.networks.training.defaults import default_rate
+from privfeat.networks.training.optimizers import default_rate
 from tests.combinations import few
 from tests.networks.tiny import TINY
 

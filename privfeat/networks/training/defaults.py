@@ -1,7 +1,6 @@
-"""Defaults of networks that follow from public numbers: epochs, batches, the rate."""
+"""Defaults of networks that follow from public numbers: epochs, steps and batches."""
 
 import math
-from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from privfeat._types import Adjacency
@@ -11,11 +10,6 @@ BatchSize: TypeAlias = float | Literal["auto"] | None
 STEPS = 200
 _MOST_EPOCHS = 10.0  # for the sake of time
 _NOISE = 4.0  # a multiplier from which on more epochs gain next to nothing
-# Those that divide each gradient by its usual size.
-_ADAPTIVE = ("adam", "adamw", "rmsprop")
-_RATE = 1e-3
-# How far noise moves a weight in a whole fit, over what it began with: measured.
-_WALK = 1.5
 
 
 def fit_length(
@@ -111,41 +105,3 @@ def default_epochs(epsilon: float | None, delta: float, n_iter: int = STEPS) -> 
         return _MOST_EPOCHS
     mu = gaussian_mu(epsilon, delta)
     return min(mu * math.sqrt(n_iter / math.expm1(_NOISE**-2)), _MOST_EPOCHS)
-
-
-def default_rate(
-    optimizer: str, shapes: Sequence[tuple[int, ...]], n_iter: int
-) -> float:
-    """Return the rate at which noise alone moves weights by 1.5 times their size.
-
-    Parameters
-    ----------
-    optimizer : str
-        Of all but ``"adam"``, ``"adamw"`` and ``"rmsprop"`` the rate is 0.001.
-    shapes : sequence of tuple of int
-        Of the parameters that are trained from scratch, the outputs of a layer last.
-        None of them: 0.001.
-    n_iter : int
-        Number of steps.
-
-    Notes
-    -----
-    These optimizers divide a gradient by its usual size. Where noise is most of it,
-    every step moves each weight by the rate ``r``, up or down, and ``n_iter`` steps by
-    ``r sqrt(n_iter)``, whatever the noise multiplier. Weights are drawn with variance
-    one over the inputs of their layer, so that the mean square of all ``d`` is ``m /
-    d``, of layers with ``m`` outputs together. ``r = 1.5 sqrt(m / (d n_iter))`` makes
-    the one 1.5 times the other: rates near it were the best of all that were tried, at
-    every budget (``benchmarks/RESULTS.md``).
-
-    Examples
-    --------
-    >>> default_rate("adam", [(100, 10), (10,)], n_iter=225)
-    0.01
-    """
-    weights = [shape for shape in shapes if len(shape) > 1]
-    if optimizer not in _ADAPTIVE or not weights:
-        return _RATE
-    outputs = sum(shape[-1] for shape in weights)
-    size = sum(math.prod(shape) for shape in weights)
-    return _WALK * math.sqrt(outputs / (size * n_iter))

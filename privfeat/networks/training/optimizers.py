@@ -1,5 +1,6 @@
 """Optimizers, learning-rate schedules and averages: all of it is post-processing."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -9,7 +10,6 @@ import jax.numpy as jnp
 import optax
 
 from privfeat._checks import check_choice, check_int, check_positive, check_real
-from privfeat.networks.training.defaults import default_rate
 
 Optimizer: TypeAlias = optax.GradientTransformation
 Schedule = Literal["constant", "cosine"]
@@ -22,6 +22,49 @@ _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "adam": optax.adam,
     "rmsprop": optax.rmsprop,
 }
+# Those that divide each gradient by its usual size.
+_ADAPTIVE = (*_FACTORIES, "adamw")
+_RATE = 1e-3
+# How far noise moves a weight in a whole fit, over what it began with: measured.
+_WALK = 1.5
+
+
+def default_rate(
+    optimizer: str, shapes: Sequence[tuple[int, ...]], n_iter: int
+) -> float:
+    """Return the rate at which noise alone moves weights by 1.5 times their size.
+
+    Parameters
+    ----------
+    optimizer : str
+        Of all but ``"adam"``, ``"adamw"`` and ``"rmsprop"`` the rate is 0.001.
+    shapes : sequence of tuple of int
+        Of the parameters that are trained from scratch, the outputs of a layer last.
+        None of them: 0.001.
+    n_iter : int
+        Number of steps.
+
+    Notes
+    -----
+    These optimizers divide a gradient by its usual size. Where noise is most of it,
+    every step moves each weight by the rate ``r``, up or down, and ``n_iter`` steps by
+    ``r sqrt(n_iter)``, whatever the noise multiplier. Weights are drawn with variance
+    one over the inputs of their layer, so that the mean square of all ``d`` is ``m /
+    d``, of layers with ``m`` outputs together. ``r = 1.5 sqrt(m / (d n_iter))`` makes
+    the one 1.5 times the other: rates near it were the best of all that were tried, at
+    every budget (``benchmarks/RESULTS.md``).
+
+    Examples
+    --------
+    >>> default_rate("adam", [(100, 10), (10,)], n_iter=225)
+    0.01
+    """
+    weights = [shape for shape in shapes if len(shape) > 1]
+    if optimizer not in _ADAPTIVE or not weights:
+        return _RATE
+    outputs = sum(shape[-1] for shape in weights)
+    size = sum(math.prod(shape) for shape in weights)
+    return _WALK * math.sqrt(outputs / (size * n_iter))
 
 
 @dataclass(frozen=True)

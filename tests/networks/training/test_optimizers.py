@@ -6,8 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from privfeat.networks.training.defaults import default_rate
-from privfeat.networks.training.optimizers import make_optimizer
+from privfeat.networks.training.optimizers import default_rate, make_optimizer
 
 SETTINGS = {"schedule": "constant", "warmup_steps": 0, "n_iter": 10} | {
     "weight_decay": 0.0,
