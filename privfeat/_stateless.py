@@ -1,4 +1,4 @@
-"""Steps of scikit-learn that learn nothing: each row alone decides what it becomes.
+"""Which steps learn nothing: each row alone decides what it becomes.
 
 By the exact class: a subclass has the methods, and the tags, of a user.
 """
@@ -16,6 +16,12 @@ _STATELESS = {
     },
     "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
     "privfeat": {"PublicColumns"},
+}
+
+# They learn what their parts learn.
+CONTAINERS = {
+    "sklearn": {"ColumnTransformer", "FeatureUnion", "Pipeline"},
+    "imblearn": {"Pipeline"},
 }
 
 
@@ -43,3 +49,30 @@ def is_exactly(given: Any, known: Mapping[str, set[str]]) -> bool:
         kind in names and home.startswith(f"{module}.")
         for module, names in known.items()
     )
+
+
+def learns(step: Any) -> bool:
+    """Return whether a step of a pipeline may learn anything from the records.
+
+    Only those of `is_stateless` are known not to, and what is declared to be frozen.
+    """
+    if step is None or isinstance(step, str):  # "passthrough"
+        return False
+    if type(step).__module__.startswith("sklearn.frozen"):  # has what it wraps has
+        return False
+    if is_exactly(step, CONTAINERS):
+        for parts in ("steps", "transformer_list"):
+            if hasattr(step, parts):
+                return any(learns(part[1]) for part in getattr(step, parts))
+        return learns(getattr(step, "remainder", None)) or any(
+            learns(part[1]) or _chosen_by_records(part[2]) for part in step.transformers
+        )
+    return not is_stateless(step)
+
+
+def _chosen_by_records(columns: Any) -> bool:
+    """Return whether a function of all records chooses these columns.
+
+    That of scikit-learn goes by names and types alone.
+    """
+    return callable(columns) and type(columns).__name__ != "make_column_selector"

@@ -23,11 +23,14 @@ ESTIMATORS = {name for name in privfeat.__all__ if name.startswith("DP")}
 SCORES = {"score", "predict", "predict_proba", "decision_function", "best_score_"}
 # Unseeded fits in other processes, and what their tests ask of them for every noise.
 FRESH = {
+    "core/sums/test_devices.py code": "that a fit in a fork is refused",
+    "core/sums/test_devices.py fits": "that a fit in a fork is refused",
     "linear/dying.py fit_until_killed": "that a killed fit stays charged",
     "linear/processes.py different": "that the fits are refused",
     "linear/processes.py main": "that all processes have one model",
     "linear/processes.py refusal": "that the fit is refused",
     "linear/test_rows.py code": "that the fit is refused",
+    "old_models.py made": "that a saved model is read, whatever it holds",
     "test_compilation.py code": "which files are left",
     "walk.py fits": "the way of a fit, not what it releases",
     "networks/dying.py make_classifier": "that a killed fit goes on for one charge",

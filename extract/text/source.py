@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privfeat.data.splits import CLASSES, SPLIT_NAMES
 from privfeat.data.tables import FORMATS, is_table, read_schema, read_table
-from privfeat.data.users import name_of
+from privfeat.data.users import user_of
 
 from ..arguments import Options
 from ..errors import ExtractError
@@ -193,7 +193,7 @@ def _label(value: Any) -> str:
 
 
 def _user(value: Any, name: str) -> str:
-    user = "" if value is None or value != value else name_of(str(value))
+    user = "" if value is None or value != value else user_of(str(value))
     if not user:
         raise ExtractError(
             f"column {name!r} of --users must name a user in each row, got a row "

@@ -4,8 +4,13 @@ import csv
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 COLUMNS = ("file", "user")
+# What programs write where nobody is named.
+_NOBODY = {"", "-", "?", "<na>", "n/a", "na", "nan", "nat", "none", "null"}
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -33,7 +38,7 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
             reader = csv.DictReader(table)
             header = list(reader.fieldnames or ())
             _check_header(path, header)
-            rows = [(row["file"], name_of(row["user"] or "")) for row in reader]
+            rows = [(row["file"], user_of(row["user"] or "")) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
             f"--groups must be a CSV file in UTF-8, got {path}."
@@ -60,6 +65,28 @@ def name_of(user: str) -> str:
     Spaces around it make no other user, nor does an accent that is a letter of its own.
     """
     return unicodedata.normalize("NFC", user).strip()
+
+
+def user_of(text: str) -> str:
+    """Return the name of a user; of what stands for a missing one, the empty text.
+
+    Rows of nobody known, taken for those of one user, would have less protection.
+    """
+    name = name_of(text)
+    return "" if name.casefold() in _NOBODY else name
+
+
+def named(users: NDArray[Any]) -> NDArray[Any]:
+    """Return users, if each is a number or has a name; ValueError otherwise."""
+    for user in users.tolist():
+        text = user.decode("latin-1") if isinstance(user, bytes) else user
+        missing = text is None or text != text  # NaN
+        if missing or (isinstance(text, str) and not user_of(text)):
+            raise ValueError(
+                "groups must name the user of each row, got a blank, or a word for a "
+                "missing one such as 'NA'. Leave the row out, or name who it is of."
+            )
+    return users
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ from privfeat._messages import (
 )
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
-from privfeat.data.users import name_of
+from privfeat.data.users import name_of, named
 
 FLOATS = (np.float64, np.float32, np.float16)
 # Objects that compare themselves could take two users for one.
@@ -292,7 +292,7 @@ def _ids(groups: ArrayLike) -> NDArray[Any]:
         if all(isinstance(value, kind) for value in values):
             ids = np.empty(len(values), object)
             ids[:] = without_data(list, map(plain, values))
-            return ids
+            return named(ids)
     raise TypeError(
         "groups must be one-dimensional and hold integers only or strings only, "
         "got another type or a missing value."

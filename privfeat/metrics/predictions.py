@@ -17,6 +17,8 @@ from privfeat.persistence import is_ours
 
 # What is kept of predictions, row by row.
 Shorten = Callable[[Any], NDArray[Any]]
+# What is around a model has it under one of these names, the fitted one first.
+_INNER = ("best_estimator_", "estimator_", "estimator")
 # Assumed of a model that is not ours.
 NO_MEMORY = (
     "that the model, which got one record at a time, keeps nothing of a record for the "
@@ -25,13 +27,55 @@ NO_MEMORY = (
 
 
 def rows_of(model: Any, X: Any) -> NDArray[Any]:
-    """Return records as an array, of columns that the model was fitted to."""
+    """Return records as an array, of columns that the model was fitted to.
+
+    Raises
+    ------
+    TypeError
+        For a table, if the model reads columns by names behind its first step: then no
+        order of an array is the right one.
+    """
+    X = frame_of(X)
     if without_data(hasattr, X, "columns"):  # whose order may be another
         without_data(validate_data, model, X, reset=False, skip_check_array=True)
-        first = model[0] if hasattr(model, "named_steps") else model
-        if (order := getattr(first, "array_order", None)) is not None:
+        order = getattr(_first_of(model), "array_order", None)
+        if order is not None:
             X = without_data(lambda: X[list(order)])
+        elif _reads_names(model):
+            raise TypeError(
+                "model must have PublicColumns as its first step to be measured on a "
+                "table, got it elsewhere. Put it first."
+            )
     return X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
+
+
+def frame_of(X: Any) -> Any:
+    """Return a table of pandas for one of Arrow or Polars; others as they are."""
+    has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+    if has_names and not hasattr(X, "iloc") and hasattr(X, "to_pandas"):
+        return without_data(X.to_pandas)
+    return X
+
+
+def _first_of(model: Any) -> Any:
+    """Return what a model does first to records, whatever is around it."""
+    while True:
+        if hasattr(model, "named_steps"):
+            model = model[0]
+        elif (name := next((n for n in _INNER if hasattr(model, n)), None)) is not None:
+            model = getattr(model, name)
+        else:
+            return model
+
+
+def _reads_names(part: Any) -> bool:
+    """Return whether a part of a model has an order in which it reads an array."""
+    if hasattr(part, "array_order"):
+        return True
+    parts = vars(part).values() if hasattr(part, "get_params") else ()
+    if isinstance(part, list | tuple):
+        parts = part
+    return any(_reads_names(inner) for inner in parts)
 
 
 def record_by_record(

@@ -68,7 +68,7 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
     ...     learning_rate=0.01,
     ... ).fit(X, X[:, 0].astype(int))
     >>> round(clf.privacy_.epsilon, 1)
-    9.3
+    9.6
     """
 
     model: Model = "simpleVGG-32(2)-64(2)-128(2)-128"

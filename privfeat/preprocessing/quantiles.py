@@ -159,16 +159,15 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         counted: NDArray[np.bool_],
     ) -> None:
         n_features, sizes = records.shape[1], self._sizes()
-        shares = (placed(records, *column_bounds(self.bounds, n_features)) + 1.0) / 2.0
-        finest = np.minimum((shares * sizes[-1]).astype(np.intp), sizes[-1] - 1)
-        totals = [
-            exact_level_counts(
-                np.stack([cells * size // sizes[-1] for size in sizes]),
-                counted,
-                tuple(sizes),
-            ).total
-            for cells in finest.T
-        ]
+        totals = []
+        # one by one: copies of all columns might have no room
+        for column in zip(
+            records.T, *column_bounds(self.bounds, n_features), strict=True
+        ):
+            shares = (placed(*column) + 1.0) / 2.0
+            cells = np.minimum((shares * sizes[-1]).astype(np.intp), sizes[-1] - 1)
+            levels = np.stack([cells * size // sizes[-1] for size in sizes])
+            totals.append(exact_level_counts(levels, counted, tuple(sizes)).total)
         exact = ExactSum(np.stack(totals), BOX_STEP)
         released = mechanism.release("levels", exact)
         ends = np.cumsum(sizes)[:-1]

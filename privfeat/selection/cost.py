@@ -6,11 +6,12 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
+from privfeat._stateless import learns
 from privfeat._types import Adjacency
 from privfeat._warnings import warn
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon
-from privfeat.core.accounting.folds import are_covered, learns
+from privfeat.core.accounting.folds import are_covered
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError

@@ -21,6 +21,7 @@ from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
 from privfeat.estimation.inputs import FLOATS, array_of_records, checked
 from privfeat.exceptions import UnsupportedEventError
+from privfeat.metrics.predictions import frame_of
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.
@@ -122,6 +123,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
             validate_data, search, in_memory(X), y, dtype=FLOATS
         )
         return found
+    X = frame_of(X)  # rows are chosen from it
     search.estimator.check_records(X)
     without_data(validate_data, search, X, skip_check_array=True)
     rows = X if hasattr(X, "iloc") else array_of_records(in_memory(X))

@@ -160,10 +160,12 @@ def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
             persistence.load_table(tmp_path)
 
 
-@pytest.mark.parametrize("nobody", ["", "  ", b""])
+@pytest.mark.parametrize("nobody", ["", "  ", "NA", b"", b"nan"])
 def test_rows_without_a_user_are_refused_in_arrays_too(tmp_path, nobody):
     path = tmp_path / "a.npz"
-    users = np.array([f"p{i}" for i in range(9)], "S3" if nobody == b"" else "U3")
+    users = np.array(
+        [f"p{i}" for i in range(9)], "S3" if isinstance(nobody, bytes) else "U3"
+    )
     users[4] = nobody
     np.savez(path, age=np.full(9, 30), who=users, ill=np.zeros(9, int))
     columns = {

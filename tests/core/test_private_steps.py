@@ -1,5 +1,6 @@
 """Several fits under one charge: stated, charged once, each in its turn."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -248,6 +249,8 @@ def split(chain, calls):
     """Return the statement and the calls of each step."""
     first, second = (chain.steps[n].privacy_ for n in ("first", "second"))
     place = sum(release.count for release in first.releases)
+    assert {call.name.partition(".")[0] for call in calls[:place]} == {"first"}
+    calls = [replace(call, name=call.name.partition(".")[2]) for call in calls]
     return [(first, calls[:place]), (second, calls[place:])]
 
 

@@ -33,6 +33,7 @@ def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
     ("text", "message"),
     [
         ("file,user\ntrain/a/1.png,x\ntrain/a/2.png,  \n", "none for train/a/2.png"),
+        ("file,user\ntrain/a/1.png,x\ntrain/a/2.png,NA\n", "none for train/a/2.png"),
         ("file,user,user\ntrain/a/1.png,x,y\n", "each column once"),
         ("file,file,user\ntrain/a/1.png,z,y\n", "each column once"),
     ],

@@ -16,7 +16,7 @@ from privfeat import (
     PrivacyLedger,
     PrivacyWarning,
 )
-from privfeat.linear import cost
+from privfeat.solvers import cost
 from privfeat.solvers.spectrum import time_of_eigenvectors
 
 X, Y = np.eye(6, 20), np.arange(6) % 2

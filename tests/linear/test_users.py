@@ -112,3 +112,11 @@ def test_check_users_keeps_nullable_integers_apart():
     pandas = pytest.importorskip("pandas")
     groups = pandas.Series([2**60, 2**60 + 1], dtype="Int64")
     assert np.all(check_users(groups, 1, 2).kept_records(7))
+
+
+@pytest.mark.parametrize("nobody", ["", " ", "nan", "None", "N/A", b"NULL", b" "])
+def test_rows_of_nobody_are_not_taken_for_those_of_one_user(nobody):
+    """Of many people without a name few would count, and one of them moves others."""
+    named = b"p" if isinstance(nobody, bytes) else "p"
+    with pytest.raises(ValueError, match="groups must name the user of each row"):
+        check_users([named, nobody], 1, 2, None)

@@ -217,18 +217,16 @@ def _users(name: str | None, parts: list[Any]) -> Any:
 
     if name is None:
         return None
-    users = np.concatenate(parts)
-    if users.dtype.kind not in "iu":
-        named = all(
-            user.strip() if isinstance(user, str | bytes) else user is not None
-            for user in users.tolist()
-        )
-        if not named:
-            raise CommandError(
-                f"column {name!r} of --users must name a user in each row, got a row "
-                "without one. Leave the row out, or name who it is of."
-            )
-    return users
+    from privfeat.data.users import named
+
+    try:
+        return named(np.concatenate(parts))
+    except ValueError:
+        raise CommandError(
+            f"column {name!r} of --users must name a user in each row, got a row "
+            "without one, or a word for it such as NA. Leave the row out, or name who "
+            "it is of."
+        ) from None
 
 
 def declared_by(args: Namespace) -> Declared | None:

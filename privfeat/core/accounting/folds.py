@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from privfeat._stateless import is_stateless
+from privfeat._stateless import CONTAINERS, is_exactly, learns
 from privfeat._types import Adjacency
 
 # imbalanced-learn draws records by the labels of all.
@@ -152,7 +152,10 @@ def _hands_on(module: str, function: str, frame: Any) -> bool:
 def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
     """Return the steps that changed the records before this function called a fit."""
     if module == "sklearn.pipeline":
-        return [step for _, step in getattr(names.get("self"), "steps", ())[:-1]]
+        chain = names.get("self")  # a subclass may learn beside its steps
+        if chain is not None and not is_exactly(chain, CONTAINERS):
+            return [chain]
+        return [step for _, step in getattr(chain, "steps", ())[:-1]]
     if module == "sklearn.compose._target":
         return [getattr(names.get("self"), "transformer_", None)]
     return []
@@ -162,33 +165,6 @@ def _will_fold(chain: Any) -> bool:
     """Return whether a chain will fit in folds of scikit-learn after this fit."""
     cv = getattr(chain, "cv", None)
     return isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
-
-
-def learns(step: Any) -> bool:
-    """Return whether a step of a pipeline may learn anything from the records.
-
-    Only those of `is_stateless` are known not to, and what is declared to be frozen.
-    """
-    if step is None or isinstance(step, str):  # "passthrough"
-        return False
-    if type(step).__module__.startswith("sklearn.frozen"):  # has what it wraps has
-        return False
-    for parts in ("steps", "transformer_list"):
-        if hasattr(step, parts):
-            return any(learns(part[1]) for part in getattr(step, parts))
-    if hasattr(step, "transformers"):
-        return learns(getattr(step, "remainder", None)) or any(
-            learns(part[1]) or _chosen_by_records(part[2]) for part in step.transformers
-        )
-    return not is_stateless(step)
-
-
-def _chosen_by_records(columns: Any) -> bool:
-    """Return whether a function of all records chooses these columns.
-
-    That of scikit-learn goes by names and types alone.
-    """
-    return callable(columns) and type(columns).__name__ != "make_column_selector"
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:

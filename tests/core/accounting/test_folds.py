@@ -8,14 +8,14 @@ import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from privfeat import PublicColumns
+from privfeat._stateless import learns
 from privfeat.core.accounting.folds import (
     are_covered,
     covered_rows,
-    learns,
     uncovered_choice,
 )
 
@@ -168,6 +168,20 @@ class Filled(PublicColumns):
 
 
 FIXED, LEARNING = Normalizer(), StandardScaler()
+
+
+class Named(Centred):
+    """A step that learns, with a parameter that a chain has as well."""
+
+    def __init__(self, steps=("strip", "lower")):
+        super().__init__()
+        self.steps = steps
+
+
+class LearningChain(Pipeline):
+    """A chain that learns beside its steps."""
+
+
 COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
 
 
@@ -180,6 +194,9 @@ COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
         (LEARNING, True),
         (Unknown(), True),
         (Centred(), True),
+        (Named(), True),
+        (Named(()), True),
+        (LearningChain([("a", FIXED)]), True),
         (PublicColumns(COLUMNS), False),
         (Filled(COLUMNS), True),
         (FrozenEstimator(LEARNING), False),
@@ -203,12 +220,12 @@ def test_a_step_learns_unless_all_of_it_is_known_not_to(step, expected):
     assert learns(step) == expected
 
 
-def call_of(module, **fields):
-    """Ask from a method of what has these fields, in a module of that name."""
+def call_of(module, chain=None, **fields):
+    """Ask from a method of a chain, or of what has these fields, in that module."""
     made = types.ModuleType(module)
     made.ask = uncovered_choice
     exec("def fit(self):\n    return ask('add_remove')", vars(made))
-    found = made.fit(types.SimpleNamespace(**fields))
+    found = made.fit(chain or types.SimpleNamespace(**fields))
     return found and found.what
 
 
@@ -226,8 +243,10 @@ def test_steps_before_a_fit_must_learn_nothing(before, covered):
     """Its own step, the last, is not one of them."""
     steps = [("any", step) for step in [*before, Unknown()]]
     expected = None if covered else "what StandardScaler learned from all of them"
-    assert call_of("sklearn.pipeline", steps=steps) == expected
+    assert call_of("sklearn.pipeline", Pipeline(steps)) == expected
     assert call_of("sklearn.multiclass", steps=steps) is None
+    learning = "what LearningChain learned from all of them"
+    assert call_of("sklearn.pipeline", LearningChain(steps)) == learning
 
 
 def test_what_changes_the_target_before_a_fit_must_learn_nothing():

@@ -153,8 +153,9 @@ def test_open_texts_refuses_what_is_no_table(tmp_path, extract):
     assert SECRET not in err
 
 
-def test_a_row_without_a_user_is_refused(table, extract):
-    path = table((SECRET, "good", " "))
+@pytest.mark.parametrize("nobody", [" ", "NaN"])
+def test_a_row_without_a_user_is_refused(table, extract, nobody):
+    path = table((SECRET, "good", nobody))
     status, _, err = extract(path, "--users", "who")
     assert status == 1
     assert "column 'who' of --users must name a user in each row" in err
