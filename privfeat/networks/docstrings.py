@@ -45,9 +45,10 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         ``microbatch_size``.
     microbatch_size : int or "largest", optional
         Records that are worked on at a time, dealt out to all local devices: changes
-        memory and time alone. At most 256 are, and 32 of each CPU. Default: as many as
-        fit in about a gibibyte of each, at most 32. ``"largest"`` tries how many the
-        memory that is free holds, without groups.
+        memory and time alone. At most 256 are, and 32 of each CPU; of each device as
+        many as the next power of two below. Default: as many as fit in about a gibibyte
+        of each, at most 32. ``"largest"`` tries how many the memory that is free holds,
+        without groups.
     clipping : {{"fixed", "adaptive"}}, default="fixed"
         ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
         the mean norm of its gradients, released together with the gradient. Best with

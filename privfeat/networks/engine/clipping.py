@@ -43,7 +43,8 @@ matrix (``k = d + o + 2 T <= 2**16`` terms, ``u = 2**-24``) it is off by at most
 
 **What is supposed.** The float32 inputs and cotangents of a record are the same in
 every slot of a physical batch. Compiled code that rounded them otherwise in another
-slot would move records that a neighbour only shifts: a test compares slots, bit by bit.
+slot would move records that a neighbour only shifts: a test compares slots, bit by bit,
+and a device gets a power of two of them (`training.units.fitting_microbatch`).
 """
 
 import math

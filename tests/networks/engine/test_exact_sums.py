@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPSGDClassifier
+from privfeat.audit.replay import replay_neighbours
 from privfeat.core.sums.batches import LARGEST_BATCH, UNIT, BatchTotal, on_grid
 from privfeat.networks.engine.clipping import CLIP_STYLES, clip_factors
 from privfeat.networks.layers import contributions
@@ -164,7 +165,8 @@ def _in_every_slot(module, shape, engine, make_batch, make_sum, style="flat", n=
     [
         ("cpu", 1, 4096, 32),
         ("gpu", 1, 4096, LARGEST_BATCH),
-        ("gpu", 3, 4096, 255),
+        ("cpu", 1, 6, 4),
+        ("gpu", 3, 4096, 192),
         ("gpu", 3, 4, 6),
         ("gpu", 300, 4096, 300),  # refused by `check_batches`
     ],
@@ -175,6 +177,26 @@ def test_physical_batches_are_as_large_as_sums_are_proved_for(
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setattr(jax, "local_device_count", lambda: n_devices)
     assert fitting_microbatch(None, None, asked, 1) == expected
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("size", [5, 6, 7, 12, 31])
+def test_a_record_without_a_gradient_moves_nothing_in_batches_of_any_size(size):
+    """The others move to other slots: in batches of 5 some were rounded otherwise."""
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(150, 100)).astype(np.float32), draw.integers(0, 5, 150)
+    X[0] = 3e38  # overflows
+    clf = DPSGDClassifier(
+        model="mlp",
+        noise_multiplier=1.0,
+        n_iter=1,
+        expected_batch_size=None,
+        classes=range(5),
+        clip_norm=0.5,
+        microbatch_size=size,
+    )
+    found = replay_neighbours(clf, (X, y), (X, y), missing=np.arange(150) == 0)
+    assert [movement.observed for movement in found.movements] == [0.0]
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
