@@ -176,15 +176,15 @@ def page_of(source: str, name: str) -> tuple[str, list[str]]:
         parts.append(f"```python\n{code}\n```")
         if printed.getvalue():
             parts.append(f"```text\n{printed.getvalue().rstrip()}\n```")
-        for number in pyplot.get_fignums():
-            figure = pyplot.figure(number)
+        shown = [pyplot.figure(number) for number in pyplot.get_fignums()]
+        pyplot.close("all")
+        for figure in shown:
             if not figure.get_label():
                 raise ValueError("a figure must have a label. Call fig.set_label(...).")
             drawn = io.StringIO()
             figure.savefig(drawn, format="svg", metadata={"Date": None})
             figures.append(drawn.getvalue())
             parts.append(f"![{figure.get_label()}]({name}-{len(figures)}.svg)")
-        pyplot.close("all")
     seconds = time.monotonic() - began
     parts.append(f"*This is [`{name}.py`]({name}.py). It ran in {seconds:.0f} s.*")
     return "\n\n".join(filter(None, parts)) + "\n", figures

@@ -131,8 +131,8 @@ def _checked_bounds(bounds: Any) -> tuple[float, float]:
             "target_bounds must be (lowest, highest) target, known to everyone, for a "
             f"regressor, got {bounds!r}."
         )
-    low = check_real("target_bounds[0]", bounds[0], low=-1e100, high=1e100)
-    high = check_real("target_bounds[1]", bounds[1], low=-1e100, high=1e100)
+    low = check_real("target_bounds[0]", bounds[0], low=-1e70, high=1e70)
+    high = check_real("target_bounds[1]", bounds[1], low=-1e70, high=1e70)
     if not high - low > 1e-100:
         raise ValueError(f"target_bounds must rise, got {(low, high)!r}.")
     return low, high

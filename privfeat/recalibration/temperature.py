@@ -11,7 +11,6 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._types import Adjacency
@@ -23,7 +22,6 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
-from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
@@ -34,7 +32,7 @@ from privfeat.estimation.labels import places_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.metrics.predictions import rows_of
+from privfeat.metrics.predictions import record_by_record, rows_of
 from privfeat.persistence import is_ours
 
 # Base-2 logarithms of the temperatures to choose from.
@@ -171,23 +169,21 @@ class TemperatureScaling(
         codes = _codes(y, classes)
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
-        one_by_one = plan is not None and not is_ours(self.estimator)
-        # networks multiply by XLA
-        linear = plan is not None and hasattr(self.estimator, "coef_")
-        alone = one_by_one or (linear and not keeps_one_thread())
-        log_p, codes = self._in_slots(features, codes, alone)
         if plan is None:
+            log_p = self._log_probabilities(features)
             self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             warn_of_unused_groups(X, None)
+            made = self.estimator, "predict_proba", features
+            log_p = record_by_record(*made, self._logarithms)
             known = [
                 "the classifier, its classes, and all constructor parameters but "
                 "random_state",
                 "that all values are finite and all labels among the classes",
             ]
             known += ["the number of records"] * (self.adjacency == "replace_one")
-            known += [_NO_MEMORY] * one_by_one
+            known += [_NO_MEMORY] * (not is_ours(self.estimator))
             fit = private_fit(
                 self,
                 plan,
@@ -224,7 +220,11 @@ class TemperatureScaling(
         )
 
     def _log_probabilities(self, X: Any) -> NDArray[np.float64]:
-        predicted = without_data(self.estimator.predict_proba, X)
+        with without_warnings(UserWarning):  # the names of columns were compared
+            return self._logarithms(without_data(self.estimator.predict_proba, X))
+
+    def _logarithms(self, predicted: Any) -> NDArray[np.float64]:
+        """Return the logarithms of probabilities, row by row."""
         given = array_of(predicted, np.float64)
         shape = (len(self.estimator.classes_),)
         if given.shape[1:] != shape or not np.all(np.isfinite(given)):
@@ -233,19 +233,6 @@ class TemperatureScaling(
             )
         logarithms: NDArray[np.float64] = np.log(np.maximum(given, _SMALLEST))
         return logarithms
-
-    def _in_slots(
-        self, features: NDArray[Any], codes: NDArray[np.intp], alone: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Return log probabilities and labels of whole chunks, -1 in empty slots.
-
-        What is computed of a record depends on that record alone.
-        """
-        chunks = full_chunks(features, alone=alone)
-        # the names of columns were compared; chunks have none
-        with one_thread_a_product(), without_warnings(UserWarning):
-            log_p = np.concatenate([self._log_probabilities(chunk) for chunk in chunks])
-        return log_p, np.append(codes, np.full(len(log_p) - len(codes), -1))
 
     def _noisy_bisection(
         self,

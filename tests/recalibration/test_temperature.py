@@ -5,9 +5,16 @@ import pytest
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import DPLeastSquares, PrivacyLedger, TemperatureScaling
+from privfeat import (
+    DPLeastSquares,
+    DPNearestMean,
+    PrivacyLedger,
+    PrivatePipeline,
+    TemperatureScaling,
+)
 from privfeat.analysis.metrics import report_of
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
@@ -252,7 +259,7 @@ def test_scaling_refuses_bad_records(sharp):
     for rows, labels in [(X, y[:4]), (X[:0], y[:0]), (X, y + 9), (X, y[:, None])]:
         with pytest.raises(ValueError, match=r"X and y|y must hold"):
             TemperatureScaling(sharp).fit(rows, labels)
-    with pytest.raises(ValueError, match="finite probabilities"):
+    with pytest.raises(ValueError, match="finite"):
         TemperatureScaling(sharp).fit(X * np.nan, y)
 
 
@@ -275,3 +282,15 @@ def test_scaling_refuses_columns_in_another_order():
     TemperatureScaling(base, public=True).fit(table, y)
     with pytest.raises(ValueError, match="feature names should match"):
         TemperatureScaling(base, public=True).fit(table[list("bacd")], y)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_pipelines_of_texts_are_scaled():
+    """Texts cannot be filled up with rows of zeros."""
+    steps = [("hash", HashingVectorizer(n_features=8)), ("clf", DPNearestMean())]
+    model = PrivatePipeline(steps, epsilon=np.inf)
+    model.set_params(clf__center=False, clf__classes=[0, 1])
+    texts, y = ["very ill", "healthy"] * 50, [0, 1] * 50
+    scaled = TemperatureScaling(model.fit(texts, y), epsilon=10.0, random_state=0)
+    found = scaled.fit(texts, y).predict_proba(texts[:2])
+    assert found.argmax(axis=1).tolist() == [0, 1]

@@ -15,6 +15,8 @@ from privfeat._warnings import STDERR
 from privfeat.core.ledger.budget import Budget
 
 # Of files that hold records; "north.east" has none.
+# Letters that are drawn as nothing, though Python calls them printable.
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _ENDINGS = re.compile(
     r"(?<=.)(\.(arrow|bz2|csv|dat|feather|gz|h5|hdf5|json|jsonl|npy|npz|parquet|sqlite"
     r"|tar|tsv|txt|xls|xlsx|xz|zip|zst))+\s*$"
@@ -97,7 +99,8 @@ def _as_seen(name: str) -> str:
 
 
 def _check_plain(what: str, name: str) -> None:
-    if name != name.strip() or not name.isprintable():
+    seen = name.isprintable() and not _FILLERS.intersection(name)
+    if name != name.strip() or not seen:
         raise ValueError(
             f"{what} must have no spaces at its ends and no invisible characters, got "
             f"{name!a}."

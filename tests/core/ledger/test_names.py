@@ -89,7 +89,9 @@ def test_nearest_is_none_where_nothing_is_near():
     assert nearest("digits", ["a", "Digits"]) == "Digits"
 
 
-@pytest.mark.parametrize("name", [" a", "a ", "a\tb", "a\u200bb", "a\u00a0b"])
+@pytest.mark.parametrize(
+    "name", [" a", "a ", "a\tb", "a\u200bb", "a\u00a0b", "a\u3164"]
+)
 def test_a_new_name_has_no_space_at_its_ends_and_nothing_invisible(name):
     with pytest.raises(ValueError, match="no invisible characters"):
         check_new_name(name, ["other"], new_dataset=True)
