@@ -141,7 +141,7 @@ def test_no_sum_moves_beyond_its_bound_under_equal_releases(
     adjacency, numbers, by_user, data, plant
 ):
     plant("folds of private scores", ByUser if by_user else ByPlace)
-    X, y, users = (part[:60] for part in data)
+    X, y, users = (part[:90] for part in data)
     users = users if by_user else None
     model = (regressor if numbers else clf)(adjacency=adjacency)
     options = {"n_splits": 3, "random_state": 5}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
-from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
+from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.calls import rows_of_call
@@ -87,8 +87,6 @@ class BoundedRows:
                 f"X must have at most {MAX_ROWS} rows, got more. The margin of the "
                 "sensitivities does not cover the rounding of their sums."
             )
-        if private or row_scaling == "unit":
-            check_width(n_features)
         self._features, self._slots, self.users = features, slots, None
         self._kept = np.ones(n_samples, bool) if kept is None else kept
         if slots is not None:
