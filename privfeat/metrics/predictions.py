@@ -51,10 +51,14 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
 
 def frame_of(X: Any) -> Any:
     """Return a table of pandas for one of Arrow or Polars; others as they are."""
-    has_names = hasattr(X, "columns") or hasattr(X, "column_names")
-    if has_names and not hasattr(X, "iloc") and hasattr(X, "to_pandas"):
-        return without_data(X.to_pandas)
-    return X
+
+    def converted() -> Any:
+        has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+        if has_names and not hasattr(X, "iloc") and hasattr(X, "to_pandas"):
+            return X.to_pandas()
+        return X
+
+    return without_data(converted)
 
 
 def _first_of(model: Any) -> Any:

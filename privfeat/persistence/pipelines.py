@@ -47,7 +47,10 @@ PUBLIC = {
     "Binarizer": "sklearn.preprocessing",
     "Normalizer": "sklearn.preprocessing",
     "PolynomialFeatures": "sklearn.preprocessing",
+    "FeatureHasher": "sklearn.feature_extraction",
+    "HashingVectorizer": "sklearn.feature_extraction.text",
 }
+_HASHING = ("FeatureHasher", "HashingVectorizer")  # fitted to nothing
 _NAMES, _COUNT = "feature_names_in_", "n_features_in_"
 # What a pipeline has beside its steps for its own work, a folder for example.
 NOT_WRITTEN = frozenset({"steps", "memory", "verbose", "transform_input"})
@@ -190,7 +193,11 @@ def made_public(path: PathLike, saved: SavedModel) -> Any:
     """Return a public step, fitted as ever: to a row of zeros, or not at all."""
     try:
         step = getattr(import_module(saved.home), saved.name)(**saved.params)
-        if saved.name != COLUMNS:
+        if saved.name in _HASHING:
+            if getattr(step, "input", "content") == "filename":
+                raise ValueError("texts must be texts.")
+            step.fit([])
+        elif saved.name != COLUMNS:
             step.fit(np.zeros((1, saved.fitted.get(_COUNT, 1))))
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
         raise damaged(path, "the parameters do not fit the estimator") from error
@@ -213,9 +220,18 @@ def _written_public(name: str, step: Any) -> Written:
             f"step {name!r} must be of privfeat or one of {', '.join(PUBLIC)} to be "
             f"saved, got {type(step).__name__}. Make what it makes before the pipeline."
         )
+    left_out: frozenset[str] = frozenset()
+    if type(step).__name__ in _HASHING:
+        if step.dtype is not np.float64 or getattr(step, "input", "") == "filename":
+            raise TypeError(
+                f"step {name!r} must hash texts, not files, to numbers of float64 to "
+                "be saved. Leave dtype and input as they are."
+            )
+        left_out = frozenset({"dtype"})
     check_is_fitted(step)
     columns = _columns_of(step)
-    return Written({"params": written_params(step), **columns.entry}, columns.arrays)
+    params = {"params": written_params(step, left_out)}
+    return Written({**params, **columns.entry}, columns.arrays)
 
 
 def _columns_of(estimator: Any) -> Written:

@@ -5,10 +5,19 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
 
-from privfeat import DPLeastSquares, ModelFileError, PrivatePipeline, load, save
+from privfeat import (
+    DPLeastSquares,
+    DPNearestMean,
+    ModelFileError,
+    PrivatePipeline,
+    load,
+    save,
+)
 from privfeat.persistence import load_predictor, load_statement
 from privfeat.persistence.model_folder import digest
 from tests.pipeline.conftest import columns, scaled
@@ -76,6 +85,49 @@ def test_public_steps_are_saved(tmp_path, columns):
     save(model, tmp_path / "m")
     read = load(tmp_path / "m")
     np.testing.assert_array_equal(read.predict_proba(table), model.predict_proba(table))
+
+
+TEXTS, LABELS = ["very ill", "quite well"] * 40, [0, 1] * 40
+HASHED = [
+    (HashingVectorizer(n_features=16, ngram_range=(1, 2)), TEXTS),
+    (FeatureHasher(16, input_type="string"), [text.split() for text in TEXTS]),
+    (FeatureHasher(16), [{text: 1.0} for text in TEXTS]),
+]
+
+
+def of_texts(first):
+    steps = [("hash", first), ("clf", DPNearestMean(classes=[0, 1], center=False))]
+    return PrivatePipeline(steps, epsilon=1.0)
+
+
+@pytest.mark.parametrize(("first", "records"), HASHED)
+def test_pipelines_of_texts_are_saved(tmp_path, first, records):
+    model = of_texts(first).fit(records, LABELS)
+    save(model, tmp_path / "m")
+    read = load(tmp_path / "m")
+    np.testing.assert_array_equal(
+        read.predict_proba(records), model.predict_proba(records)
+    )
+    assert repr(read.privacy_) == repr(model.privacy_)
+
+
+@pytest.mark.parametrize(
+    "params", [{"input": "filename"}, {"ngram_range": [1, 2]}, {"analyzer": "mine"}]
+)
+def test_a_planted_step_reads_no_files_and_runs_no_code(tmp_path, params):
+    save(of_texts(HASHED[0][0]).fit(TEXTS, LABELS), tmp_path / "m")
+    rewritten(tmp_path / "m", lambda d: d["steps"][0]["params"].update(params))
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
+
+
+def test_a_step_that_reads_files_is_not_saved(tmp_path):
+    (tmp_path / "x").write_text("very ill")
+    paths = [str(tmp_path / "x")] * 80
+    first = HashingVectorizer(n_features=16, input="filename")
+    model = of_texts(first).fit(paths, LABELS)
+    with pytest.raises(TypeError, match="step 'hash' must hash texts, not files"):
+        save(model, tmp_path / "m")
 
 
 def test_a_step_without_a_written_form_is_refused_by_name(tmp_path, columns):
