@@ -70,7 +70,7 @@ def main(folder, index, size, port, case):
         with all_processes():
             found = {
                 "clip_norm": refused(lambda: made(clip_norm=1.0 + index).fit(X, y)),
-                "batches": refused(lambda: made(microbatch_size=4 + index).fit(X, y)),
+                "batches": refused(lambda: made(microbatch_size=4 << index).fit(X, y)),
                 "targets": refused(lambda: made().fit(X, np.roll(y, index))),
                 "images": refused(lambda: made().fit(X[:][:: 1 - 2 * index], y)),
                 "restore": refused(made(folder).restore),
