@@ -1,9 +1,13 @@
 """Which steps learn nothing: each row alone decides what it becomes.
 
 By the exact class: a subclass has the methods, and the tags, of a user.
+
+The types of columns follow from all records: one half makes a column of whole numbers
+one of floats. So a step must also make the same of whole numbers as of equal floats.
+Which type floats have is the choice of who stores them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +77,63 @@ def learns(step: Any) -> bool:
 def _chosen_by_records(columns: Any) -> bool:
     """Return whether a function of all records chooses these columns.
 
-    That of scikit-learn goes by names and types alone.
+    That of scikit-learn goes by names, and by types if it is told some.
     """
-    return callable(columns) and type(columns).__name__ != "make_column_selector"
+    if not is_exactly(columns, {"sklearn": {"make_column_selector"}}):
+        return callable(columns)
+    return columns.dtype_include is not None or columns.dtype_exclude is not None
+
+
+def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
+    """Return the first step that makes other numbers of whole ones than of floats.
+
+    Parameters
+    ----------
+    steps : sequence of transformers
+        One after the other.
+    kinds : collection of dtype
+        Types of the columns that the first one gets.
+
+    Returns
+    -------
+    step : transformer or None
+        A ``FunctionTransformer``: ``np.reciprocal`` of whole numbers is 0. Others make
+        floats of them first.
+    """
+    for step in steps:
+        if is_exactly(step, CONTAINERS):
+            found = _within(step, kinds)
+            if found is not None:
+                return found
+        elif is_exactly(step, {"sklearn": {"FunctionTransformer"}}):
+            if not all(_computes_floats(step.func, kind) for kind in kinds):
+                return step
+            kinds = kinds if step.func is None else ()
+        elif is_stateless(step) and type(step).__name__ != "Binarizer":
+            kinds = ()  # all floats
+    return None
+
+
+def _within(container: Any, kinds: Collection[Any]) -> Any:
+    if hasattr(container, "steps"):
+        return by_types([step for _, step in container.steps], kinds)
+    parts = getattr(container, "transformer_list", None)
+    if parts is None:
+        parts = [*container.transformers, ("", container.remainder)]
+    found = (by_types([part[1]], kinds) for part in parts)
+    return next((step for step in found if step is not None), None)
+
+
+def _computes_floats(func: Any, kind: Any) -> bool:
+    """Return whether a function of floats makes floats of this type, and nothing else.
+
+    Of a type that is no NumPy's, or that holds objects, nobody knows.
+    """
+    if not isinstance(kind, np.dtype):
+        return func is None
+    if func is None or kind.kind == "f":
+        return True
+    try:
+        return bool(func.resolve_dtypes((kind, *[None] * func.nout))[0] == np.float64)
+    except TypeError:
+        return False

@@ -7,6 +7,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from privfeat.estimation.parameters import check_readable
+
 E = TypeVar("E", bound=BaseEstimator)
 P = ParamSpec("P")
 _REMEDIES = {
@@ -36,6 +38,7 @@ def fitted_apart(
         for name in kwargs.keys() - known.keys():
             remedy = _REMEDIES.get(name, "Leave it out.")
             raise TypeError(f"{type(self).__name__}.fit has no {name}. {remedy}")
+        check_readable(self)
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
         before = vars(copied).get("privacy_")

@@ -226,12 +226,13 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             classes_read=reads_classes(left[-1], labels),
         )
         facts = begun.statement.public
+        ids = None if users is None else users.ids  # one reading for all steps
         with begun.charging():
             for step in left:
                 if step.private:
                     with begun.turn(step.name) as part:
                         step.estimator.set_params(ledger=part)
-                        step.estimator.fit(rows, y, groups=groups)
+                        step.estimator.fit(rows, y, groups=ids)
                     step.estimator.set_params(ledger=None)
                     facts += tuple(
                         f"{step.name}: {fact}"

@@ -135,14 +135,23 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         low, high = column_bounds(self.bounds, n_features)
         return np.linspace(low, high, self._sizes()[-1] + 1, axis=1)
 
+    def _ranks(self) -> Floats:
+        """Return the wanted quantiles as an array, (n_quantiles,)."""
+        if np.ndim(self.quantiles) != 1:
+            raise ValueError("quantiles must be a list of numbers in [0, 1].")
+        ranks = [
+            check_between(f"quantiles[{place}]", quantile, -1e-300, 1.0 + 1e-15)
+            for place, quantile in enumerate(self.quantiles)
+        ]
+        return np.array(ranks)
+
     def _sizes(self) -> list[int]:
         n_levels = check_int("n_levels", self.n_levels, low=1, high=6)
         return [_PARTS ** (level + 1) for level in range(n_levels)]
 
     def _queries(self, n_features: int) -> list[Query]:
         column_bounds(self.bounds, n_features)
-        for place, quantile in enumerate(self.quantiles):
-            check_between(f"quantiles[{place}]", quantile, -1e-300, 1.0 + 1e-15)
+        self._ranks()
         n_levels = len(self._sizes()) * n_features
         return [Query("levels", replacement.level_counts(n_levels, self.adjacency))]
 
@@ -174,8 +183,8 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         self.cdf_ = np.stack(
             [_cdf(np.split(column, ends)) for column in released.value]
         )
-        wanted = np.asarray(self.quantiles, np.float64)[:, None]
-        self.quantiles_ = self._values(np.repeat(wanted, n_features, axis=1))
+        wanted = np.repeat(self._ranks()[:, None], n_features, axis=1)
+        self.quantiles_ = self._values(wanted)
 
 
 def _cdf(levels: list[Floats]) -> Floats:

@@ -43,13 +43,13 @@ class HashKFold(BaseCrossValidator):
     Notes
     -----
     **Ids.** ``groups`` of ``split``, and of ``fit`` of a scikit-learn search, are the
-    ids: whole numbers or strings, one for each record, such as file names or patient
-    numbers; records of one id share a fold. An id must belong to its record whatever
-    the other records are: no row numbers, no ranks, such as the ``groups`` of feature
-    files from ``privfeat-extract``. Without a ``key`` ranks do no harm: under a fresh
-    secret key a number says nothing of the fold. Under replace-one the list of ids is
-    public, and a record that replaces another takes its id. Without ``groups`` every
-    record is dealt at random; ``key`` must be None then.
+    ids: whole numbers, strings or bytes, one for each record, such as file names or
+    patient numbers; records of one id share a fold. An id must belong to its record
+    whatever the other records are: no row numbers, no ranks, such as the ``groups`` of
+    feature files from ``privfeat-extract``. Without a ``key`` ranks do no harm: under a
+    fresh secret key a number says nothing of the fold. Under replace-one the list of
+    ids is public, and a record that replaces another takes its id. Without ``groups``
+    every record is dealt at random; ``key`` must be None then.
 
     **Sizes** are random. A fold may be empty, which is likely only with a handful of
     records: scikit-learn then warns and scores NaN.
@@ -123,7 +123,7 @@ class HashKFold(BaseCrossValidator):
         Raises
         ------
         TypeError, ValueError
-            If an id is neither a whole number nor a string, their number is not that of
+            If an id is no whole number, string or bytes, their number is not that of
             the records, or there is a ``key`` without ids, or with ids that count from
             0 or 1 without a gap, as row numbers and ranks do.
         BudgetExceededError
@@ -154,10 +154,13 @@ class HashKFold(BaseCrossValidator):
             )
         # A float is refused: one missing id makes floats of a column of whole numbers,
         # and their text is another.
-        if any(isinstance(i, bool) or not isinstance(i, Integral | str) for i in ids):
+        if any(
+            isinstance(i, bool) or not isinstance(i, Integral | str | bytes)
+            for i in ids
+        ):
             raise TypeError(
-                "groups must hold whole numbers or strings, got another type. Pass one "
-                "id for each record, none missing."
+                "groups must hold whole numbers, strings or bytes, got another type. "
+                "Pass one id for each record, none missing."
             )
         texts = without_data(_texts, ids)
         if self.key is None:
@@ -217,8 +220,14 @@ def _count_rows(X: Any) -> int:
 
 
 def _texts(ids: Any) -> list[str]:
-    """Return the ids as texts: 3 and "3" are one id."""
-    return [str.__str__(one) if isinstance(one, str) else str(int(one)) for one in ids]
+    """Return the ids as texts: 3, "3" and b"3" are one id."""
+    return [_text(one) for one in ids]
+
+
+def _text(one: Any) -> str:
+    if isinstance(one, bytes):
+        return bytes.decode(one, errors="surrogateescape")
+    return str.__str__(one) if isinstance(one, str) else str(int(one))
 
 
 def _count_up(texts: set[str]) -> bool:

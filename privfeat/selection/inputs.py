@@ -20,6 +20,7 @@ from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
 from privfeat.estimation.inputs import FLOATS, array_of_records, checked
+from privfeat.estimation.parameters import check_readable
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.metrics.predictions import frame_of
 
@@ -176,6 +177,7 @@ def check_public_rows(candidates: Any, estimator: Any, X: Any) -> None:
 def checked_plan(estimator: Any, X: Any, y: Any, n_features: int) -> ReleasePlan:
     """Return the plan of a fit; raise what it would refuse before it is charged."""
     with without_warnings():  # a fit warns again
+        check_readable(estimator)
         plan: ReleasePlan = estimator.planned(n_features)
         estimator.check_targets(X, y, n_features)
     return plan

@@ -223,9 +223,9 @@ def private_cross_val_score(
     counted = np.ones(len(labels), bool)
     if users is not None:
         counted = users.kept_records(keys.draw_integer())
+    folds = HashKFold(n_splits).split(rows, groups=ids)
     sums = []
     with begun.charging():
-        folds = HashKFold(n_splits).split(rows, groups=ids)
         for name, (train, test) in zip(names, folds, strict=True):
             fitted = clone(fit).set_params(random_state=_seed(keys))
             of_users = {} if ids is None else {"groups": ids[train]}

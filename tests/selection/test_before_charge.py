@@ -17,7 +17,7 @@ from privfeat import (
 from privfeat.core.sums.arithmetic import host
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics import evaluation_of_predictions
-from privfeat.preprocessing import DPPCA, DPStandardScaler
+from privfeat.preprocessing import DPPCA, DPQuantiles, DPStandardScaler
 from privfeat.selection import private_cross_val_score
 
 RIDGES = {"ridge": [1, 2]}
@@ -82,6 +82,41 @@ def test_public_rows_that_are_not_finite_are_refused(edge, data, ledger):
     with pytest.raises(ValueError, match="public must be finite"):
         edge(clf(public=public), ledger)(*data)
     assert ledger.history == []
+
+
+def test_parameters_that_can_be_read_once_are_refused(edge, data, ledger):
+    with pytest.raises(TypeError, match="prior must be a list, an array or a tuple"):
+        edge(clf(prior=iter(np.eye(2, 60))), ledger)(*data)
+    assert ledger.history == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({0.1, 0.5}, id="set"),
+        pytest.param({"low": 0.1}.values(), id="view"),
+        pytest.param({0.1: "low"}, id="mapping"),
+        pytest.param(iter([0.1]), id="iterator"),
+    ],
+)
+def test_quantiles_that_are_no_list_are_refused(given, data, ledger):
+    with pytest.raises((TypeError, ValueError), match="quantiles must be a list"):
+        DPQuantiles(quantiles=given, ledger=ledger).fit(data[0])
+    assert ledger.history == []
+
+
+def test_a_pipeline_reads_users_once(data):
+    model = scaled(clf()).set_params(max_group_size=2)
+    model.fit(*data, groups=map(str, np.arange(60) // 2))
+    assert model.privacy_.unit == "user"
+
+
+def test_users_in_bytes_have_folds(data):
+    users = np.array([f"p{i // 2}" for i in range(60)], dtype="S")
+    found = private_cross_val_score(
+        clf(), *data, groups=users, max_group_size=2, n_splits=3
+    )
+    assert found.privacy.unit == "user"
 
 
 def test_a_gram_matrix_without_room_is_refused(edge, data, ledger, plant):

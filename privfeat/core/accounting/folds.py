@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from privfeat._stateless import CONTAINERS, is_exactly, learns
+from privfeat._messages import array_of
+from privfeat._stateless import CONTAINERS, by_types, is_exactly, learns
 from privfeat._types import Adjacency
 
 # imbalanced-learn draws records by the labels of all.
@@ -98,7 +99,8 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 return Uncovered(f"{module}.{function}", _remedy(frame))
             if module == _CHAINS and _will_fold(frame.f_locals.get("self")):
                 return Uncovered(f"{module}.{function} with cv", _remedy(frame))
-            for step in _steps_before(module, frame.f_locals):
+            steps = _steps_before(module, frame.f_locals)
+            for step in steps:
                 if learns(step):
                     return Uncovered(
                         f"what {type(step).__name__} learned from all of them",
@@ -106,6 +108,13 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                         "public records or for a charge of their own, and functions of "
                         "one row after the other, in sklearn.frozen.FrozenEstimator.",
                     )
+            kinds = _types(module, frame.f_locals) if steps else ()
+            if (step := by_types(steps, kinds)) is not None:
+                return Uncovered(
+                    f"the types of columns, of which {step!r} makes other numbers",
+                    "Whether all of a column are whole numbers follows from all "
+                    "records: pass X.astype(float), or use privfeat.PrivatePipeline.",
+                )
             if module != _JOBS:
                 job = f"{module}.{function}"
             outermost = module
@@ -159,6 +168,16 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
     if module == "sklearn.compose._target":
         return [getattr(names.get("self"), "transformer_", None)]
     return []
+
+
+def _types(module: str, names: dict[str, Any]) -> list[Any]:
+    """Return the types of the columns that the first of `_steps_before` got."""
+    given: Any = names.get("y" if module == "sklearn.compose._target" else "X")
+    if hasattr(given, "dtypes"):  # of a table, or of one column
+        return [given.dtypes] if given.ndim == 1 else list(given.dtypes)
+    if not hasattr(given, "dtype"):  # a list, say
+        given = array_of(given)
+    return [given.dtype]
 
 
 def _will_fold(chain: Any) -> bool:

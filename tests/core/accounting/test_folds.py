@@ -210,6 +210,12 @@ COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
         (ColumnTransformer([("a", FIXED, [0])], remainder=LEARNING), True),
         (ColumnTransformer([("a", FIXED, len)]), True),
         (ColumnTransformer([("a", FIXED, make_column_selector("a"))]), False),
+        (
+            ColumnTransformer(
+                [("a", FIXED, make_column_selector(None, dtype_include=int))]
+            ),
+            True,
+        ),
         (FunctionTransformer(), False),
         (FunctionTransformer(np.log1p), False),
         (FunctionTransformer(np.sort), True),

@@ -8,18 +8,19 @@ marks.
 
 **Why no charge can vanish.** Lines are only ever added. A transaction has succeeded
 when its mark is on disk, and then so are its line and all lines before it. A reader
-takes every line that continues the chain. It accepts the file only if a mark is
-readable, and if every readable mark is that of a line it took.
+takes every line that continues the chain. It accepts the file only if every readable
+mark is that of a line it took, and both are readable, or the file is as a process
+leaves it that is killed while it writes a mark.
 
 - Killed while the line is written: no mark counts it, and no fit began. The part that
   is there does not continue the chain and will be overwritten.
-- Killed while the mark is written: the other mark and the whole line are there. The
-  line counts, although its fit did not begin.
+- Killed while the mark is written: the other mark and the whole line are there, and
+  nothing behind it. The line counts, although its fit did not begin. The next
+  transaction writes the mark again before anything else.
 - A line that a mark counts is damaged, cut off or gone: the mark fits no line, which is
   an error.
-- One mark is damaged: the other is readable, and the line that only the damaged one
-  counted continues the chain, so it counts. Both are damaged: an error.
-- Not noticed: the newest mark is damaged, and the last line, which it counted, as well.
+- A mark is damaged: an error, unless the line of the newest one is whole and the last.
+  Then it counts, as above.
 """
 
 import hashlib
@@ -63,6 +64,7 @@ class Log:
 
     mark: Mark  # of the last line, whether or not the file has it
     place: int  # of the next mark: over the older or the unreadable of the two
+    is_torn: bool  # one of the two is unreadable
     changes: list[Any]  # of each transaction
 
 
@@ -110,7 +112,22 @@ def read_log(content: bytes, name: str) -> Log:
     if not marks <= found:
         raise damaged(name, "what was charged is not as written, or cut off")
     counts = [-1 if slot is None else slot.n_lines for slot in slots]
-    return Log(mark, MARK_BYTES if counts[1] < counts[0] else 0, changes)
+    is_torn = -1 in counts
+    if is_torn and not _as_killed(max(counts), mark, len(content)):
+        raise damaged(name, "a mark is not as written, and a charge may be cut off")
+    place = MARK_BYTES if counts[1] < counts[0] else 0
+    return Log(mark, place, is_torn, changes)
+
+
+def _as_killed(n_marked: int, last: Mark, size: int) -> bool:
+    """Return whether a process that writes one of the marks leaves it so if killed.
+
+    Its line is there, and the last. Or the other mark has it already: of a ledger that
+    was of SQLite, which becomes one line behind what there was.
+    """
+    took_over = last.n_lines == 1 and last.start > 2 * MARK_BYTES
+    n_more = last.n_lines - n_marked
+    return last.end == size and (n_more == 1 or (n_more == 0 and took_over))
 
 
 class LoggedRows:

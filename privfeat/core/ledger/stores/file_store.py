@@ -148,9 +148,13 @@ def _is_at(file: int, path: str) -> bool:
 def _append(file: int, log: Log, changes: list[Any]) -> None:
     """Add a line, and count it when it is on disk."""
     line, mark = add_line(log.mark, changes)
+    place = log.place
+    if log.is_torn:
+        _write(file, log.mark.render(), place)
+        place = MARK_BYTES - place  # of the older one
     os.ftruncate(file, log.mark.end)  # what a killed process left belongs to no fit
     _write(file, line, log.mark.end)
-    _write(file, mark.render(), log.place)
+    _write(file, mark.render(), place)
 
 
 def _is_old(file: int) -> bool:

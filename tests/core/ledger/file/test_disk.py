@@ -11,6 +11,7 @@ import pytest
 
 from privfeat import LedgerError
 from privfeat.core.ledger.opening import find_datasets
+from privfeat.core.ledger.stores.chained_log import read_marks
 from privfeat.core.ledger.stores.file_store import FileStore
 from tests.core.ledger.file.conftest import make
 from tests.core.ledgers import (
@@ -142,9 +143,18 @@ def test_the_name_of_a_file_is_on_disk_before_its_first_line_counts(
     assert len(kept) == 3
 
 
-def test_a_mark_is_written_when_its_line_is_on_disk(path, small, monkeypatch):
-    """Else a power cut could keep the mark and lose the line, or lose both."""
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_mark_is_written_when_its_line_is_on_disk(path, small, monkeypatch, torn):
+    """Else a power cut could keep the mark and lose the line, or lose both.
+
+    A mark that a kill left torn is written again before: a second kill, in the line,
+    would else look like damage.
+    """
     ledger, steps = make(path), []
+    if torn:
+        ledger.charge(small, estimator="DPFC")  # its line is the second
+        content = path.read_bytes()
+        path.write_bytes(content[:512] + b"?" + content[513:])
     genuine = {name: getattr(os, name) for name in ("pwrite", "fsync")}
 
     def pwrite(file, content, offset):
@@ -159,9 +169,10 @@ def test_a_mark_is_written_when_its_line_is_on_disk(path, small, monkeypatch):
     monkeypatch.setattr(os, "fsync", fsync)
     ledger.charge(small, estimator="DPFC")
     order = [step for step, _ in itertools.groupby(steps)]
-    assert order == ["line", "fsync", "mark", "fsync"]
+    assert order == torn * ["mark", "fsync"] + ["line", "fsync", "mark", "fsync"]
     monkeypatch.undo()
-    assert len(ledger.history) == 1
+    assert len(ledger.history) == 1 + torn
+    assert None not in read_marks(path.read_bytes())
 
 
 def test_macos_empties_the_cache_of_its_drive(path, small, monkeypatch):

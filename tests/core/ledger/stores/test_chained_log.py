@@ -14,6 +14,7 @@ from privfeat.core.ledger.stores.chained_log import (
     add_line,
     first_mark,
     read_log,
+    read_marks,
 )
 
 START = 2 * MARK_BYTES
@@ -37,6 +38,12 @@ def make(n_lines, start=START):
     for number in range(n_lines):
         content = append(content, number * "a")[-1]
     return content
+
+
+def newest_slot(content):
+    """Return which of the two marks counts the last line."""
+    first, second = (mark.n_lines for mark in read_marks(content))
+    return int(second > first)
 
 
 def n_lines(content):
@@ -91,8 +98,20 @@ def test_every_wrong_byte_is_noticed_or_harmless(n):
     for at, bit in itertools.product(range(len(content)), (0, 3, 7)):
         wrong = replaced(content, at, bytes([content[at] ^ 1 << bit]))
         assert n_lines(wrong) in (None, n)
-        # One mark is enough; a line is needed.
-        assert (n_lines(wrong) is None) == (at >= START)
+        # As a kill leaves it: the newest mark alone is not readable.
+        assert (n_lines(wrong) == n) == (at // MARK_BYTES == newest_slot(content))
+
+
+@pytest.mark.parametrize("n", range(1, 5))
+def test_a_charge_is_not_lost_with_its_mark(n):
+    """Two wrong bytes: in the mark, and in the line that it alone counts."""
+    content = make(n)
+    torn = replaced(content, newest_slot(content) * MARK_BYTES, b"?")
+    assert n_lines(torn) == n
+    before = len(make(n - 1))
+    for at in range(before, len(content)):
+        assert n_lines(replaced(torn, at, bytes([torn[at] ^ 1]))) is None
+        assert n_lines(torn[:at]) is None  # and cut off, the whole line as well
 
 
 @pytest.mark.parametrize("n", range(1, 5))
@@ -129,11 +148,10 @@ def test_marks_of_another_ledger_are_noticed():
         assert n_lines(replaced(content, MARK_BYTES, mark)) is None
 
 
-@pytest.mark.parametrize("n", range(4))
-@pytest.mark.parametrize("slot", [0, 1])
-def test_the_next_mark_goes_over_the_damaged_one(n, slot):
+@pytest.mark.parametrize("n", range(1, 4))
+def test_the_next_mark_goes_over_the_damaged_one(n):
     """Torn as well, it would leave no readable mark if it went over the other."""
-    at = slot * MARK_BYTES
+    at = newest_slot(make(n)) * MARK_BYTES
     assert read_log(replaced(make(n), at, b"?"), "a").place == at
 
 

@@ -1,0 +1,96 @@
+"""One record with a half makes floats of a column of whole numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    PolynomialFeatures,
+)
+
+from privfeat import DPLeastSquares, DPLeastSquaresRegressor, PrivacyLedger
+from privfeat.exceptions import PrivacyError
+
+SQUARE = FunctionTransformer(np.square)
+WHOLE = np.random.default_rng(0).integers(1, 100, size=(40, 3))
+FORMS = {
+    "array": WHOLE,
+    "list": WHOLE.tolist(),
+    "table": pd.DataFrame(WHOLE),
+    "mixed table": pd.DataFrame(WHOLE).astype({1: float}),
+    "bytes": WHOLE.astype(np.int8),
+    "nullable": pd.DataFrame(WHOLE).astype("Int64"),
+}
+FLOATS = (np.float64, np.float32)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
+
+
+def fit(X, ledger, *steps):
+    last = DPLeastSquares(classes=[0, 1], ledger=ledger)
+    return make_pipeline(*steps, last).fit(X, np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("X", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize(
+    "step",
+    [
+        SQUARE,
+        FunctionTransformer(np.reciprocal),
+        make_union(Normalizer(), SQUARE),
+        make_pipeline(Binarizer(), SQUARE),
+        ColumnTransformer([("a", SQUARE, [0])]),
+        ColumnTransformer([("a", "passthrough", [0])], remainder=SQUARE),
+    ],
+    ids=["square", "reciprocal", "union", "chain", "columns", "remainder"],
+)
+def test_a_ledger_refuses_whole_numbers_before_a_step_that_knows_them(X, step, ledger):
+    with pytest.raises(PrivacyError, match=r"types of columns.*PrivatePipeline"):
+        fit(X, ledger, step)
+    assert ledger.history == []
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (Normalizer(), SQUARE),
+        (PolynomialFeatures(), SQUARE),
+        (FunctionTransformer(np.log1p), SQUARE),
+        (Binarizer(),),
+        (FunctionTransformer(),),
+    ],
+    ids=["normalized", "products", "logarithms", "binary", "identity"],
+)
+def test_a_ledger_takes_whole_numbers_that_become_floats_first(steps, ledger):
+    fit(WHOLE, ledger, *steps)
+    assert len(ledger.history) == 1
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_ledger_takes_floats_before_any_function(dtype, ledger):
+    fit(WHOLE.astype(dtype), ledger, SQUARE, FunctionTransformer(np.reciprocal))
+    assert len(ledger.history) == 1
+
+
+def test_small_whole_numbers_become_small_floats(ledger):
+    """Logarithms of bytes have half precision, those of a float column do not."""
+    with pytest.raises(PrivacyError, match="types of columns"):
+        fit(WHOLE.astype(np.int8), ledger, FunctionTransformer(np.log1p))
+
+
+def test_a_ledger_asks_of_the_types_of_targets(ledger):
+    fit = DPLeastSquaresRegressor(target_bounds=(0.0, 1e4), ledger=ledger)
+    inverse = {"inverse_func": np.sqrt, "check_inverse": False}
+    squared = TransformedTargetRegressor(fit, func=np.square, **inverse)
+    with pytest.raises(PrivacyError, match="types of columns"):
+        squared.fit(WHOLE, WHOLE[:, 0])
+    assert ledger.history == []
+    squared.fit(WHOLE, WHOLE[:, 0].astype(float))
+    assert len(ledger.history) == 1
