@@ -14,18 +14,23 @@ from privfeat.audit.sanity_limits import allowed_rate
 from privfeat.audit.scores import NearestLevel, predicts_numbers, target_levels
 from privfeat.exceptions import PrivacyWarning
 
+_APART = {"ledger", "checkpoint_dir", "on_step"}
+
 
 def fit_copy(estimator: Any, *data: Any, **params: Any) -> Any:
     """Return a fitted clone that charges no ledger, and keeps and shows no step.
 
-    ``data`` is what ``fit`` takes; None is left out. ``params`` are set where the
-    estimator, or the last step of a pipeline, has them. Warnings of weak privacy mean
-    nothing to such a fit.
+    Nor does anything within it. ``data`` is what ``fit`` takes; None is left out.
+    ``params`` are set where the estimator, or the last step of a pipeline, has them.
+    Warnings of weak privacy mean nothing to such a fit.
     """
     model = clone(estimator, safe=False)
-    apart = {"ledger": None, "checkpoint_dir": None, "on_step": None}
+    names = model.get_params() if hasattr(model, "get_params") else ()
+    apart = [name for name in names if name.rpartition("__")[2] in _APART]
+    if apart:
+        model.set_params(**dict.fromkeys(apart))
     last = getattr(model, "last_step", model)
-    for name, value in (apart | params).items():
+    for name, value in params.items():
         owner = model if hasattr(model, name) else last
         if hasattr(owner, name):
             setattr(owner, name, value)

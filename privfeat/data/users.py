@@ -1,16 +1,24 @@
 """Whose file is whose: the table of users that every command reads."""
 
 import csv
+import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 COLUMNS = ("file", "user")
-# What programs write where nobody is named.
-_NOBODY = {"", "-", "?", "<na>", "n/a", "na", "nan", "nat", "none", "null"}
+# The letters of what programs and people write where nobody is named: "#N/A N/A" ...
+_NOBODY = {
+    *("", "na", "nan", "nana", "nat", "nil", "none", "null", "1ind", "1qnan"),
+    *("missing", "undefined", "unknown"),
+}
+# ... "\\N" of databases, and errors of spreadsheets: "#VALUE!".
+_NO_NAME = re.compile(r"\\N|#.*[!?]")
+_WHOLE = re.compile(r"(\d+)\.0+")
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -21,9 +29,8 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     ----------
     path : str or Path
         A table separated by commas, with the columns ``file``, a path below the folder
-        or archive of images (``train/cat/1.png``), and ``user``, any text. Spaces
-        around it make no other user, nor does an accent that is a letter of its own.
-        Further columns, and rows on other files, are left out.
+        or archive of images (``train/cat/1.png``), and ``user``, any text, of which
+        `user_of` makes a name. Further columns, and rows on other files, are left out.
     files : sequence of str
         Paths of that kind.
 
@@ -59,34 +66,56 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     return [users[file] for file in files]
 
 
-def name_of(user: str) -> str:
-    """Return a user as all spellings of one name have it.
+def name_of(value: str) -> str:
+    """Return a value of a table as all spellings of one name have it.
 
-    Spaces around it make no other user, nor does an accent that is a letter of its own.
+    Spaces around it make no other name, nor does an accent that is a letter of its own.
     """
-    return unicodedata.normalize("NFC", user).strip()
+    return unicodedata.normalize("NFC", value).strip()
 
 
-def user_of(text: str) -> str:
+def user_of(text: str | bytes) -> str:
     """Return the name of a user; of what stands for a missing one, the empty text.
 
-    Rows of nobody known, taken for those of one user, would have less protection.
+    Rows of nobody known, taken for those of one user, would have less protection. So
+    would those of one user under two names: signs that are drawn alike are one, those
+    that are drawn as nothing are left out, and 7.0 is 7, as files with gaps have it.
+
+    >>> user_of("Ann\N{NO-BREAK SPACE}Smith\N{SOFT HYPHEN} "), user_of("7.0")
+    ('Ann Smith', '7')
+    >>> user_of("#N/A"), user_of("(null)"), user_of("--")
+    ('', '', '')
     """
-    name = name_of(text)
-    return "" if name.casefold() in _NOBODY else name
+    if isinstance(text, bytes):
+        decoded = bytes.decode(text, errors="surrogateescape")
+        if {"Cc", "Cs"} & {*map(unicodedata.category, decoded)}:
+            return bytes.hex(text)  # no text: a number, say
+        text = decoded
+    seen = unicodedata.normalize("NFKC", str.__str__(text))
+    drawn = (one for one in seen if one.isspace() or one.isprintable())
+    name = " ".join("".join(drawn).split())
+    whole = _WHOLE.fullmatch(name)
+    letters = "".join(filter(str.isalnum, name)).casefold()
+    nobody = letters in _NOBODY or _NO_NAME.fullmatch(name)
+    return "" if nobody else whole[1] if whole else name
 
 
 def named(users: NDArray[Any]) -> NDArray[Any]:
-    """Return users, if each is a number or has a name; ValueError otherwise."""
+    """Return users by number, or by name; ValueError if one has neither."""
+    names: dict[Any, Any] = {}
     for user in users.tolist():
-        text = user.decode("latin-1") if isinstance(user, bytes) else user
-        missing = text is None or text != text  # NaN
-        if missing or (isinstance(text, str) and not user_of(text)):
-            raise ValueError(
-                "groups must name the user of each row, got a blank, or a word for a "
-                "missing one such as 'NA'. Leave the row out, or name who it is of."
-            )
-    return users
+        if user not in names:
+            text = isinstance(user, str | bytes)
+            names[user] = user_of(user) if text else user
+            if user is None or user != user or names[user] == "":  # NaN
+                raise ValueError(
+                    "groups must name the user of each row, got a blank, or a word for "
+                    "a missing one such as 'NA'. Leave the row out, or name who it is "
+                    "of."
+                )
+    found = np.empty(len(users), object)
+    found[:] = [names[user] for user in users.tolist()]
+    return found
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:

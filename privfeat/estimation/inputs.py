@@ -25,14 +25,14 @@ from privfeat._messages import (
 )
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
-from privfeat.data.users import name_of, named
+from privfeat.data.users import named, user_of
 
 FLOATS = (np.float64, np.float32, np.float16)
 # Objects that compare themselves could take two users for one.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     Integral: int,
-    str: lambda user: name_of(str.__str__(user)),
-    bytes: bytes.__bytes__,
+    str: user_of,
+    bytes: user_of,
 }
 
 
@@ -269,7 +269,7 @@ def rows_of_callers() -> Iterator[Any]:
 
 
 def _ids(groups: ArrayLike) -> NDArray[Any]:
-    """Return the users as integers or as strings: numbers as given, names by `name_of`.
+    """Return the users as integers or as strings: numbers as given, names by `user_of`.
 
     An array of one NumPy type for all users would turn large integers beside small
     ones into floats and cut trailing zeros of strings: one user's name would then

@@ -206,7 +206,8 @@ def _after(step: Step, width: int, *, first: bool) -> tuple[int, bool]:
     if first and step.declared and not reads.two_d_array:
         row = [{}] if reads.dict else [""]
     fitted = step.estimator if step.declared else step.estimator.fit(row)
-    with np.errstate(all="ignore"):  # a logarithm of zero
+    # a logarithm of zero; and without warnings, as the fit transforms
+    with np.errstate(all="ignore"), without_warnings():
         made = fitted.transform(row)
     return int(made.shape[1]), sparse.issparse(made)
 

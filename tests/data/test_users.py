@@ -1,8 +1,9 @@
 """Whose file is whose, as a table says."""
 
+import numpy as np
 import pytest
 
-from privfeat.data.users import read_users
+from privfeat.data.users import named, read_users, user_of
 
 FILES = ["train/a/1.png", "train/a/2.png", "train/b/3.png"]
 
@@ -27,6 +28,59 @@ def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
     )
     users = read_users(table(tmp_path, f"file,user\n{rows}"), FILES)
     assert users == ["Jos\u00e9", "Jos\u00e9", "Jose"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            "NA",
+            "#N/A",
+            "#NA",
+            "#N/A N/A",
+            "-nan",
+            "-1.#IND",
+            "\\N",
+            "(null)",
+            "[NULL]",
+        ),
+        *("--", ".", "#VALUE!", "#REF!", "N.A.", "\N{EN DASH}", "\N{EM DASH}", "?"),
+        *("\N{ZERO WIDTH SPACE}", "\N{NO-BREAK SPACE}", "Unknown", "<NA>", b"NaN", b""),
+    ],
+)
+def test_a_word_for_nobody_is_no_name(word):
+    """Many without a name would have the protection of one."""
+    assert user_of(word) == ""
+    with pytest.raises(ValueError, match="must name the user of each row"):
+        named(np.array(["ann", word], object))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Ann Smith", "Ann\N{NO-BREAK SPACE}Smith"),
+        ("Ann Smith", "Ann  Smith"),
+        ("Ann", "\N{ZERO WIDTH NO-BREAK SPACE}Ann"),
+        ("Ann", "A\N{SOFT HYPHEN}nn"),
+        ("Ann", "\N{FULLWIDTH LATIN CAPITAL LETTER A}nn"),
+        ("7", "7.0"),
+        ("Zo\u00e9", "Zo\u00e9".encode()),
+    ],
+)
+def test_one_person_has_one_name(name, other):
+    assert user_of(name) == user_of(other) == name
+
+
+@pytest.mark.parametrize(
+    "one", ["n", "N1", "a.1", "7.5", "nanna", "J\u00f8rgen", "\u5f20"]
+)
+def test_a_name_stays_as_it_is(one):
+    assert user_of(one) == one
+
+
+def test_users_in_raw_bytes_are_told_apart():
+    keys = [bytes([first, 31]) for first in range(256)]
+    assert len({user_of(key) for key in keys}) == 256
 
 
 @pytest.mark.parametrize(

@@ -81,14 +81,17 @@ def full_chunks(
     Products of matrices round differently for different shapes: in chunks of one shape,
     what a classifier computes of a record does not depend on how many others there are;
     inside `one_thread_a_product`, nor on its place among them.
-    ``alone`` yields each row by itself, the zeros as well, for a classifier that may
-    mix the rows of one call.
+    ``alone`` yields each row of an array, a table or a list by itself, for a classifier
+    that may mix the rows of one call.
     """
+    if alone:
+        places: Any = getattr(rows, "iloc", rows)  # of a table
+        yield from (places[start : start + 1] for start in range(len(rows)))
+        return
     for start in range(0, len(rows), CHUNK_ROWS):
         part = rows[start : start + CHUNK_ROWS]
         empty = np.zeros((CHUNK_ROWS - len(part), *rows.shape[1:]), rows.dtype)
-        chunk = np.concatenate([part, empty])
-        yield from np.split(chunk, len(chunk)) if alone else [chunk]
+        yield np.concatenate([part, empty])
 
 
 @runtime_checkable
