@@ -68,10 +68,20 @@ def learns(step: Any) -> bool:
         for parts in ("steps", "transformer_list"):
             if hasattr(step, parts):
                 return any(learns(part[1]) for part in getattr(step, parts))
-        return learns(getattr(step, "remainder", None)) or any(
-            learns(part[1]) or _chosen_by_records(part[2]) for part in step.transformers
+        return (
+            chooses_columns(step)
+            or learns(step.remainder)
+            or any(learns(part[1]) for part in step.transformers)
         )
     return not is_stateless(step)
+
+
+def chooses_columns(transformer: Any) -> bool:
+    """Return whether records choose columns of this ``ColumnTransformer``."""
+    known = is_exactly(transformer, CONTAINERS)  # a subclass may do anything
+    return not known or any(
+        _chosen_by_records(part[2]) for part in transformer.transformers
+    )
 
 
 def _chosen_by_records(columns: Any) -> bool:

@@ -2,11 +2,13 @@
 
 import re
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 from sklearn.utils.parallel import Parallel, delayed
 
+from privfeat._messages import without_warnings
 from privfeat._warnings import warnings_shown
 
 
@@ -24,6 +26,24 @@ def test_jobs_of_sklearn_take_filters_over_that_a_thread_put_back(left_open):
         assert Parallel(n_jobs=2, prefer="threads")([delayed(len)("ab")]) == [2]
         if left_open:
             shown.__exit__(None, None, None)
+
+
+def test_jobs_of_sklearn_run_where_warnings_are_dropped():
+    """Forests predict in such jobs: those of another thread keep their warnings."""
+    with (
+        warnings.catch_warnings(),
+        ExitStack() as dropped,
+        ThreadPoolExecutor(1) as one,
+    ):
+        warnings.resetwarnings()
+        texts = dropped.enter_context(without_warnings())
+        assert Parallel(n_jobs=1)([delayed(warnings.warn)("own")]) == [None]
+        (own,) = [f[1] for f in warnings.filters if hasattr(f[1], "texts")]
+        assert own.pattern == ""
+        assert one.submit(lambda: own.pattern).result() == "(?!)"
+        assert one.submit(Parallel(n_jobs=1), [delayed(len)("ab")]).result() == [2]
+    assert texts in ([], ["own"])
+    assert own.pattern == "(?!)"
 
 
 def test_filters_of_ended_fits_are_taken_out():

@@ -113,6 +113,12 @@ def check_noise(
     check_between("rate", rate, 0.0, 1.0)
     with recording() as recorder:
         audited = fit_copy(estimator, X, y, groups)
+    if not hasattr(audited, "privacy_"):
+        raise TypeError(
+            "estimator must state what it costs, in privacy_, got "
+            f"{type(audited).__name__} without. Pass what is private in it, or make it "
+            "a PrivatePipeline."
+        )
     calls = with_fresh_noise(audited.privacy_, recorder.calls)
     checks = noise_checks(audited.privacy_, calls)
     return NoiseResult(checks, repetition_p_value(calls), rate)

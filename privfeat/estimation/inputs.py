@@ -27,7 +27,7 @@ from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
 from privfeat.data.users import named, user_of
 
-FLOATS = (np.float64, np.float32, np.float16)
+_FLOATS = (np.float64, np.float32, np.float16)
 # Objects that compare themselves could take two users for one.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     Integral: int,
@@ -95,15 +95,35 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
 
         X = canonical_rows(X)
     return checked(
-        validate_data, estimator, X, dtype=FLOATS, accept_sparse=accepted, **options
+        validate_data,
+        estimator,
+        X,
+        dtype=floats_of(X),
+        accept_sparse=accepted,
+        **options,
     )
+
+
+def floats_of(X: Any) -> Any:
+    """Return the types of numbers that rows keep: any float, but in a table float64.
+
+    A table has a type for each column, which one record decides for all others, and so
+    how they are rounded. An array has the type that somebody gave it.
+    """
+    return np.float64 if is_table(X) else _FLOATS
+
+
+def is_table(X: Any) -> bool:
+    """Return whether records have columns of their own types."""
+    return bool(without_data(lambda: hasattr(X, "columns") or hasattr(X, "dtypes")))
 
 
 def array_of_records(records: Any) -> NDArray[Any]:
     """Return records as an array; a list of them as one of bytes, or of float64.
 
     Not of the type of the widest, as NumPy has it: one record would change all others.
-    Images of other whole numbers, and what is no number, keep their type.
+    A table of numbers becomes float64 for the same reason (`floats_of`). Images of
+    other whole numbers, and what is no number, keep their type.
 
     Raises
     ------
@@ -114,6 +134,8 @@ def array_of_records(records: Any) -> NDArray[Any]:
     if found.dtype.kind in "US" and isinstance(records, list | tuple):
         found = array_of(records, object)  # a number beside texts stays one
     numbers = found.dtype.kind == "f" or (found.dtype.kind in "biu" and found.ndim < 3)
+    if numbers and is_table(records):
+        return found.astype(np.float64)
     if not isinstance(records, list | tuple) or found.dtype == np.uint8 or not numbers:
         return found
     if any(array_of(record).dtype == np.uint8 for record in records):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._checks import check_between, check_real
+from privfeat._checks import check_between
 from privfeat._memory import check_room
 from privfeat._messages import array_of
 from privfeat.metrics import tables
@@ -21,7 +21,11 @@ from privfeat.metrics.predictions import (
     codes_of,
     numbers_of,
 )
-from privfeat.metrics.regression import RegressorEvaluation, regressor_evaluation
+from privfeat.metrics.regression import (
+    RegressorEvaluation,
+    checked_bounds,
+    regressor_evaluation,
+)
 
 # Of a cell of the confusion matrix, with what is made of it.
 _CELL_BYTES = 64.0
@@ -53,7 +57,7 @@ def measured(
     if targets.shape != (n_records,) or not n_records:
         raise ValueError("X and y must have the same number of rows, at least 1.")
     if classes is None:
-        bounds = _checked_bounds(target_bounds)
+        bounds = checked_bounds(target_bounds)
         return _of_regressor(predict, targets, bounds, facts, confidence, budget)
     if target_bounds is not None:
         raise ValueError(
@@ -122,17 +126,3 @@ def _of_regressor(
     return regressor_evaluation(
         found["errors"], bounds, confidence, budget.most, budget.privacy_
     )
-
-
-def _checked_bounds(bounds: Any) -> tuple[float, float]:
-    """Return the lowest and the highest target."""
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise ValueError(
-            "target_bounds must be (lowest, highest) target, known to everyone, for a "
-            f"regressor, got {bounds!r}."
-        )
-    low = check_real("target_bounds[0]", bounds[0], low=-1e70, high=1e70)
-    high = check_real("target_bounds[1]", bounds[1], low=-1e70, high=1e70)
-    if not high - low > 1e-100:
-        raise ValueError(f"target_bounds must rise, got {(low, high)!r}.")
-    return low, high

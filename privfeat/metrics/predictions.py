@@ -87,6 +87,8 @@ def record_by_record(
     method: str,
     rows: NDArray[Any],
     shorten: Shorten,
+    *,
+    charged: bool = False,
 ) -> NDArray[Any]:
     """Return what ``shorten`` makes of the predictions of each record.
 
@@ -102,11 +104,15 @@ def record_by_record(
         Sensitive.
     shorten : function
         From predictions of several records to an array, row by row.
+    charged : bool
+        Whether an error would tell of a record after the charge. Then a number that is
+        not finite counts as 0.
 
     Raises
     ------
     ValueError
-        If a prediction is not finite, or there is not one for each record.
+        If a prediction is not finite, unless ``charged``, or there is not one for each
+        record.
     """
     ours = is_ours(model)
     linear = ours and hasattr(model, "coef_")  # networks multiply by XLA
@@ -122,7 +128,9 @@ def record_by_record(
             predicted = without_data(getattr(model, method), chunk)
             given = array_of(predicted)
             if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
-                raise ValueError("model must predict finite numbers.")
+                if not charged:
+                    raise ValueError("model must predict finite numbers.")
+                given = np.where(np.isfinite(given), given, 0.0)
             if len(given) != len(chunk):
                 raise ValueError("model must predict one row for each record.")
             # a copy: the model may write its next answer where this one stands
@@ -147,7 +155,8 @@ def are_right(model: Any, rows: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:
     """
     if not len(labels):  # their number is secret
         return np.zeros(0, bool)
-    return np.asarray(record_by_record(model, "predict", rows, _column) == labels)
+    predicted = record_by_record(model, "predict", rows, _column, charged=True)
+    return np.asarray(predicted == labels)
 
 
 def _column(predicted: Any) -> NDArray[Any]:

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._checks import check_real
 from privfeat.core.noise.release import Release
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.metrics.classification import described
@@ -122,3 +124,17 @@ def evaluation_of_sums(
         mean(squared, of_squared, fourth, scale**2),
         privacy,
     )
+
+
+def checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the lowest and the highest target; ValueError for others."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(
+            "target_bounds must be (lowest, highest) target, known to everyone, for a "
+            f"regressor, got {bounds!r}."
+        )
+    low = check_real("target_bounds[0]", bounds[0], low=-1e70, high=1e70)
+    high = check_real("target_bounds[1]", bounds[1], low=-1e70, high=1e70)
+    if not high - low > 1e-100:
+        raise ValueError(f"target_bounds must rise, got {(low, high)!r}.")
+    return low, high

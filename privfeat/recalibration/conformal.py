@@ -238,7 +238,7 @@ class ConformalClassifier(
         weights = np.tri(n_edges) - (1.0 - self.alpha)
         found = weights @ levels[-1]
         variance = np.sum((weights @ GRID.noise_covariance()) * weights, axis=1)
-        sure = float(-ndtri(self.failure_prob / n_edges))
+        sure = float(-ndtri(float(self.failure_prob) / n_edges))
         slack = sure * release.noise_stddev * np.sqrt(variance)
         # the last term covers rounding
         large = found >= (1.0 - self.alpha) + slack + 1e-6

@@ -19,7 +19,7 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
-from privfeat.estimation.inputs import FLOATS, array_of_records, checked
+from privfeat.estimation.inputs import array_of_records, checked, floats_of
 from privfeat.estimation.parameters import check_readable
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.metrics.predictions import frame_of
@@ -121,7 +121,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """
     if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
-            validate_data, search, in_memory(X), y, dtype=FLOATS
+            validate_data, search, in_memory(X), y, dtype=floats_of(X)
         )
         return found
     X = frame_of(X)  # rows are chosen from it

@@ -18,7 +18,7 @@ from privfeat.core.sums.totals import ExactSum
 from privfeat.estimation.labels import encode_labels
 from privfeat.metrics.intervals import Estimate, Width, proportion
 from privfeat.metrics.predictions import codes_of, numbers_of, record_by_record
-from privfeat.metrics.regression import evaluation_of_sums
+from privfeat.metrics.regression import checked_bounds, evaluation_of_sums
 from privfeat.metrics.tables import errors_query, exact_errors
 from privfeat.selection.inputs import classes_name
 
@@ -113,7 +113,7 @@ class Errors:
                 "target_bounds must be given in the regressor that is validated, got "
                 "None. Pass the lowest and the highest target, known to everyone."
             )
-        self.bounds = float(bounds[0]), float(bounds[1])
+        self.bounds = checked_bounds(bounds)
         self._confidence = confidence
         self.targets = numbers_of(targets)
         self.public = ("that all values are finite",)
@@ -190,7 +190,7 @@ def _predicted(fitted: Any, rows: Any, n_rows: int, shorten: Any) -> NDArray[Any
     """Return what is predicted of each record, each by itself."""
     if not n_rows:
         return np.zeros(0)
-    return np.asarray(record_by_record(fitted, "predict", rows, shorten))
+    return record_by_record(fitted, "predict", rows, shorten, charged=True)
 
 
 def chosen(rows: Any, places: NDArray[np.int64]) -> Any:

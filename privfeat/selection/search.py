@@ -25,7 +25,7 @@ from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import (
-    FLOATS,
+    floats_of,
     known_features,
     seed_of,
     warn_of_unused_groups,
@@ -279,7 +279,7 @@ class DPRandomizedSearch(
     def _asked(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "best_estimator_")
         if not (isinstance(X, LazyFeatures) or reads_by_itself(self.estimator)):
-            X = without_data(validate_data, self, X, dtype=FLOATS, reset=False)
+            X = without_data(validate_data, self, X, dtype=floats_of(X), reset=False)
         return np.asarray(getattr(self.best_estimator_, method)(X))
 
     def _selection(self, scored_on: Any) -> Selection:

@@ -2,8 +2,15 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
-from privfeat import DPLeastSquares, DPLeastSquaresRegressor, DPSGDRegressor
+from privfeat import (
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    DPSGDRegressor,
+    PrivacyLedger,
+)
 from privfeat import PrivatePipeline as Pipeline
 from privfeat.audit import (
     audit_one_run,
@@ -169,3 +176,14 @@ def test_nearest_level_of_a_prediction():
 
     found = NearestLevel(Model(), np.array([0.0, 5.0, 10.0]))
     assert found.predict([-3.0, 2.4, 2.6, 99.0]).tolist() == [0, 0, 1, 2]
+
+
+def test_audits_charge_no_ledger_of_what_is_inside(clusters, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=99, delta=1e-5)
+    clf = DPLeastSquares(classes=range(4), ledger=ledger)
+    chain = make_pipeline(Normalizer(), clf)
+    audit_one_run(chain, *clusters, epsilon=1.0, delta=1e-5, n_canaries=50, seed=0)
+    with pytest.raises(TypeError, match="estimator must state what it costs"):
+        check_noise(chain, *clusters)
+    assert ledger.history == []
+    assert clf.ledger is ledger

@@ -1,6 +1,7 @@
 """Commands on a table whose target is a number, from the plan to the report."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from privfeat import DPLeastSquaresRegressor, load, persistence
 from privfeat.cli import main
 from privfeat.data import write_features
 from tests.cli.patients import write
+from tests.cli.test_what_leaves import unlisted
 from tests.cli.tiny import make_split
 
 COLUMNS = """
@@ -107,6 +109,10 @@ def test_report_of_a_regressor_shows_exact_errors_of_public_rows(run, folder, tm
     assert run("report", folder / "model", *words, "--card", card)[0] == 0
     shown = page.read_text()
     assert "Errors on public test records" in shown
+    tables = re.findall(r'<table role="table" aria-label="(.*?)"', shown)
+    assert "Errors" in tables
+    assert not unlisted("report", tables)
+    assert not unlisted("card", re.findall(r"^## (.*)$", card.read_text(), re.M))
     assert "stay (the target)" in shown
     assert '"R squared": 0.9' in card.read_text()
     assert 'pipeline_tag: "tabular-regression"' in card.read_text()

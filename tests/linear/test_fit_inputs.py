@@ -4,9 +4,18 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from privfeat import DPFC, DPLeastSquares, DPLeastSquaresRegressor, DPNewton
+from privfeat import (
+    DPFC,
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    DPNearestMean,
+    DPNewton,
+)
+from privfeat.audit.recorder import recording
+from privfeat.estimation.inputs import array_of_records
 from tests.linear.conftest import FITTED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -172,3 +181,28 @@ def test_without_a_ridge_few_records_are_enough(cls, epsilon):
         model = cls(ridge=0.0, epsilon=epsilon, random_state=seed)
         model.fit(rng.normal(size=(2, 5)), [0, 1])
         assert np.all(np.isfinite(model.coef_))
+
+
+@pytest.mark.parametrize("kind", [DPLeastSquares, DPNearestMean, DPFC])
+def test_no_record_decides_how_the_columns_of_others_are_rounded(kind):
+    """A half among whole numbers makes a table of float32 one of float64."""
+    small = np.random.default_rng(0).uniform(-1, 1, 60).astype(np.float32)
+    table = pd.DataFrame({"a": small, "visits": np.arange(60, dtype=np.int8) % 3})
+    wide = table.astype(np.float64)
+    assert np.asarray(table).dtype == np.float32
+    found = []
+    for rows in (table, wide):
+        clf = kind(classes=[0, 1], center=False, row_scaling="clip", epsilon=1.0)
+        with recording() as recorder:
+            if found:
+                recorder.start(found[0])
+            clf.fit(rows, np.arange(60) % 2)
+        found.append(recorder.calls)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact)
+
+
+def test_predictions_of_a_table_do_not_depend_on_its_types():
+    table = pd.DataFrame({"a": np.ones(3, np.float32), "b": np.ones(3, np.int8)})
+    assert array_of_records(table).dtype == np.float64
+    assert array_of_records(np.asarray(table)).dtype == np.float32

@@ -123,7 +123,7 @@ def test_fits_that_are_not_private_are_not_charged(make, ledger, records, params
     assert ledger.history == []
 
 
-def test_refused_ledgers_and_data_are_not_charged(make, ledger, records):
+def test_refused_ledgers_and_data_are_not_charged(make, ledger, records, tmp_path):
     X, y = records
     with pytest.raises(TypeError, match="ledger must be None or a PrivacyLedger"):
         make().set_params(ledger="x.ledger").fit(X, y)
@@ -131,6 +131,9 @@ def test_refused_ledgers_and_data_are_not_charged(make, ledger, records):
         make().fit(X, y[:-1])
     with pytest.raises(TypeError, match="from gradients and parameters alone"):
         make(optimizer=optax.lbfgs()).fit(X, y)
+    empty = optax.contrib.galore(0.01)
+    with pytest.raises(ValueError, match="optimizer must have no empty arrays"):
+        make(optimizer=empty, checkpoint_dir=tmp_path / "kept").fit(X, y)
     assert ledger.history == []
 
 

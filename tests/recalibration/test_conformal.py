@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -56,7 +57,11 @@ def test_sets_cover_what_is_asked(adjacency):
     X_new, y_new = draw(20_000, 1)
     X, y = draw(3000, 2)
     model = ConformalClassifier(
-        Softmax(), alpha=0.2, failure_prob=1e-6, epsilon=2.0, adjacency=adjacency
+        Softmax(),
+        alpha=0.2,
+        failure_prob=Fraction(1, 10**6),
+        epsilon=2.0,
+        adjacency=adjacency,
     ).fit(X, y)
     rate = covered(model, X_new, y_new).mean()
     # what 3,000 records can miss by: four standard errors

@@ -18,7 +18,12 @@ from tests.linear.replaying import check_sensitivity
 from tests.selection.test_validation import ByPlace, parts
 
 BOUNDS = (-3.0, 3.0)
-LONG = [[1e6, -1e6, 1e6, 0.0], [0.0, 0.0, 0.0, 0.0], [-9.0, 0.1, 0.0, 1.0]]
+LONG = [
+    [1.7e308, -1.7e308, 1.7e308, 1.7e308],
+    [1e6, -1e6, 1e6, 0.0],
+    [0.0, 0.0, 0.0, 0.0],
+    [-9.0, 0.1, 0.0, 1.0],
+]
 
 
 class ByUser(ByPlace):
@@ -83,6 +88,9 @@ def test_a_regressor_needs_bounds_of_its_target(data):
     X, y, _ = data
     with pytest.raises(ValueError, match="target_bounds must be given in the regr"):
         private_cross_val_score(DPLeastSquaresRegressor(), X, y)
+    wide = DPLeastSquaresRegressor(target_bounds=(-1e80, 1e80))
+    with pytest.raises(ValueError, match="target_bounds"):
+        private_cross_val_score(wide, X, y)
 
 
 def test_users_are_protected_as_a_whole(data):

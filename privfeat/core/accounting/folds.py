@@ -19,7 +19,13 @@ import numpy as np
 from jaxtyping import Int
 
 from privfeat._messages import array_of
-from privfeat._stateless import CONTAINERS, by_types, is_exactly, learns
+from privfeat._stateless import (
+    CONTAINERS,
+    by_types,
+    chooses_columns,
+    is_exactly,
+    learns,
+)
 from privfeat._types import Adjacency
 
 # imbalanced-learn draws records by the labels of all.
@@ -165,6 +171,9 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
         if chain is not None and not is_exactly(chain, CONTAINERS):
             return [chain]
         return [step for _, step in getattr(chain, "steps", ())[:-1]]
+    if module == "sklearn.compose._column_transformer":
+        columns = names.get("self")
+        return [] if columns is None or not chooses_columns(columns) else [columns]
     if module == "sklearn.compose._target":
         return [getattr(names.get("self"), "transformer_", None)]
     return []

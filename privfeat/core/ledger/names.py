@@ -14,9 +14,9 @@ from typing import Any
 from privfeat._warnings import STDERR
 from privfeat.core.ledger.budget import Budget
 
-# Of files that hold records; "north.east" has none.
 # Letters that are drawn as nothing, though Python calls them printable.
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+# Of files that hold records; "north.east" has none.
 _ENDINGS = re.compile(
     r"(?<=.)(\.(arrow|bz2|csv|dat|feather|gz|h5|hdf5|json|jsonl|npy|npz|parquet|sqlite"
     r"|tar|tsv|txt|xls|xlsx|xz|zip|zst))+\s*$"

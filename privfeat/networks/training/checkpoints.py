@@ -42,7 +42,7 @@ and `DPSGDModel.restore` returns its model. Hence:
 - A fit of other parameters, plan, shapes or ledger is refused, and so is one whose
   charge is of a finished fit.
 - Of a charged fit only the newest checkpoint can be gone on with, and only once,
-  whatever copies of the folder there are: `privfeat.core.ledger.charging`.
+  whatever copies of the folder there are: `privfeat.core.ledger.runs`.
 
 Of processes that train together the first alone has a folder, and passes on what it
 holds; if it cannot, all of them end. Another number of processes may go on with it.

@@ -158,6 +158,11 @@ def _checkpoints_of(
 ) -> AbstractContextManager[Checkpoints | None]:
     if estimator.checkpoint_dir is None:
         return nullcontext()
+    if not all(np.size(leaf) for leaf in jax.tree.leaves(vars(start))):
+        raise ValueError(
+            "optimizer must have no empty arrays in its state, which checkpoints do "
+            "not hold, got some. Pass another one, or checkpoint_dir=None."
+        )
     ledger, written = estimator.ledger, statement.to_json()
     parameters = _parameters_as_text(estimator)
     kept = {name: encode(name, value) for name, value in fitted.items()}

@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -14,6 +18,7 @@ from sklearn.preprocessing import (
 
 from privfeat import DPLeastSquares, DPLeastSquaresRegressor, PrivacyLedger
 from privfeat.exceptions import PrivacyError
+from privfeat.preprocessing import DPStandardScaler
 
 SQUARE = FunctionTransformer(np.square)
 WHOLE = np.random.default_rng(0).integers(1, 100, size=(40, 3))
@@ -93,4 +98,18 @@ def test_a_ledger_asks_of_the_types_of_targets(ledger):
         squared.fit(WHOLE, WHOLE[:, 0])
     assert ledger.history == []
     squared.fit(WHOLE, WHOLE[:, 0].astype(float))
+    assert len(ledger.history) == 1
+
+
+@pytest.mark.parametrize(
+    "columns", [lambda X: [X.std().argmax()], make_column_selector(dtype_include=int)]
+)
+def test_a_ledger_refuses_a_step_on_columns_that_records_chose(columns, ledger):
+    """The release is of another column than with one record more."""
+    scale = DPStandardScaler(bounds=(0, 100), ledger=ledger)
+    chosen = ColumnTransformer([("scale", scale, columns)])
+    with pytest.raises(PrivacyError, match="ColumnTransformer learned"):
+        chosen.fit(pd.DataFrame(WHOLE))
+    assert ledger.history == []
+    ColumnTransformer([("scale", scale, [0])]).fit(pd.DataFrame(WHOLE))
     assert len(ledger.history) == 1

@@ -5,6 +5,7 @@ import time
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_info
 
@@ -39,11 +40,13 @@ def test_full_chunks_hold_all_rows_and_zeros(n_rows):
     assert len(chunks) == -(-n_rows // CHUNK_ROWS)
 
 
-def test_rows_come_alone_in_the_same_number_of_slots():
-    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+@pytest.mark.parametrize("kind", [np.asarray, list, pd.DataFrame])
+def test_rows_come_alone_and_no_others(kind):
+    """A row of zeros may be nothing that a model of others takes."""
+    rows = kind(np.arange(6.0).reshape(3, 2))
     alone = list(full_chunks(rows, alone=True))
-    assert [each.shape for each in alone] == [(1, 2)] * CHUNK_ROWS
-    np.testing.assert_array_equal(np.concatenate(alone), next(full_chunks(rows)))
+    assert [type(each) for each in alone] == [type(rows)] * 3
+    np.testing.assert_array_equal(np.concatenate(alone), np.asarray(rows))
 
 
 def test_results_come_in_the_order_of_the_calls():
