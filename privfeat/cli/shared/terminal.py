@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from privfeat._warnings import STDERR
-from privfeat.exceptions import LedgerError
+from privfeat.exceptions import BudgetExceededError, LedgerError
 
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
@@ -49,13 +49,15 @@ def before_the_charge(args: Namespace) -> Iterator[None]:
 def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
     """Note the same of what fails in the body before its charge, as the ledger says.
 
-    Where another command charges it meanwhile, or it cannot be read, nothing is noted.
+    Where another command charges it meanwhile, or it cannot be read, nothing is noted,
+    but of a fit that the budget has no room for.
     """
     before = _charges(ledger)
     try:
         yield
     except Exception as error:
-        if before is not None and _charges(ledger) == before:
+        refused = isinstance(error, BudgetExceededError)
+        if refused or (before is not None and _charges(ledger) == before):
             error.add_note(NOTHING_CHARGED)
         raise
 
