@@ -204,3 +204,16 @@ def test_a_table_with_dates_is_read_by_its_declaration():
     model = PrivatePipeline([("columns", columns), ("clf", CLF)], epsilon=1.0)
     model.fit(pd.DataFrame({"day": days}), np.arange(40) % 2)
     assert model.predict(pd.DataFrame({"day": days[:3]})).shape == (3,)
+
+
+def test_verbose_tells_the_cost_of_all_steps_before_the_charge(ledger, data, capsys):
+    steps = DPStandardScaler(bounds=(-1, 1)), CLF
+    pipeline(*steps, ledger=ledger, verbose=1).fit(*data)
+    (told,) = [x for x in capsys.readouterr().err.splitlines() if "charged to" in x]
+    assert told.startswith("PrivatePipeline: epsilon = 1 at delta = 1e-05 for 1 x s0.")
+    assert "charged to 'd', which then has epsilon = " in told
+    pipeline(*steps).fit(*data)
+    assert "PrivatePipeline: " not in capsys.readouterr().err
+    with pytest.raises(ValueError, match="verbose must be"):
+        pipeline(*steps, ledger=ledger, verbose=-1).fit(*data)
+    assert len(ledger.history) == 1
