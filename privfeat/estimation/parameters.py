@@ -55,16 +55,20 @@ def warn_of_extremes(
     """Warn if bounds look as if they were taken from the records.
 
     Many records reach both ends of a scale such as 1 to 5, but one in a hundred at most
-    its least and its greatest value elsewhere. Bounds of columns warn if this holds for
-    all of them. The answer depends on the records: it goes to stderr of their owner,
-    and into no statement or model.
+    its least and its greatest value elsewhere. Bounds of columns warn if all are the
+    ends of their column, and few records reach those of one column at least. The answer
+    depends on the records: it goes to stderr of their owner, and into no statement or
+    model.
     """
     if not len(values):
         return
     few = max(1, len(values) // 100)
-    for bound, end in ((low, values.min(axis=0)), (high, values.max(axis=0))):
-        if np.any(bound != end) or np.any(np.sum(values == end, axis=0) > few):
-            return
+    ends = values.min(axis=0), values.max(axis=0)
+    if np.any(low != ends[0]) or np.any(high != ends[1]):
+        return
+    at_ends = [np.sum(values == end, axis=0) <= few for end in ends]
+    if not np.any(np.logical_and(*at_ends)):
+        return
     warn(
         f"{name} should be known without the records, got the least and the greatest "
         "of their values: bounds are public, and are saved with the model. Pass the "

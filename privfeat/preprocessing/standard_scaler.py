@@ -173,7 +173,9 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
         rows, n_records = super()._records(X, y)
-        warn_of_extremes("bounds", *self.bounds_of(rows.shape[1]), rows)
+        low, high = self.bounds_of(rows.shape[1])
+        if len(low) == 1 or np.ptp(low) or np.ptp(high):  # no range for all columns
+            warn_of_extremes("bounds", low, high, rows)
         return rows, n_records
 
     def _learn(

@@ -74,14 +74,21 @@ def test_bounds_must_be_given(tmp_path):
 
 def test_bounds_that_are_the_extremes_of_the_records_are_warned_of():
     X = np.random.default_rng(0).normal(size=(50, 2))
+    X[:, 1] = X[:, 1] > 0  # many reach the ends of this column
     with pytest.warns(PrivacyWarning, match="bounds should be known without"):
         DPStandardScaler(bounds=(X.min(axis=0), X.max(axis=0))).fit(X)
+
+
+def test_bounds_that_everyone_knows_are_not_warned_of():
+    X = np.random.default_rng(0).normal(size=(50, 2)).clip(-0.9, 0.9)
     X[0], X[1] = -1, 1
-    X[2:] = X[2:].clip(-0.9, 0.9)
-    X[2:10, 0] = 1  # a column that many reach the end of
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        DPStandardScaler(bounds=(-1, 1)).fit(X)
+        DPStandardScaler(bounds=(-1, 1)).fit(X)  # one range for all columns
+        DPStandardScaler(bounds=([-1, -1], [1, 2])).fit(X)
+        DPStandardScaler(bounds=([1, 0], [5, 1])).fit(
+            np.column_stack([np.arange(50) % 5 + 1, np.arange(50) % 2])
+        )
 
 
 @pytest.mark.parametrize(
