@@ -36,7 +36,8 @@ WITH_FORMULAS = {"theory.md"}
 GLOSSARY = "glossary.md"
 # A word in code, a link, a picture, a heading, a tag or a formula is no first use.
 WORD = (
-    r"(?P<skip>```.*?```|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<[^>]+>"
+    r"(?P<skip>```.*?```|``[^`]+``|`(?:[^`\n]|\n(?!\n))*`|!?\[[^\]]*\]\([^)]*\)"
+    r"|^#.*?$|<[^>]+>"
     r"|\$\$[^$]+\$\$|\$[^$]+\$)"
 )
 LIST = re.compile(r'(?P<start><nav class="md-nav[^>]* aria-label=")(?P<name>[^"]*)"')

@@ -30,7 +30,8 @@ _REWORDED = {
     "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
     "Complex data not supported": "Complex data not supported: X must be real.",
     "could not convert string": "X and y must hold numbers, got text. Leave such "
-    "columns out, or make one of 0 and 1 for each value of a public list.",
+    "columns out, or make one of 0 and 1 for each value of a public list: "
+    "PublicColumns does.",
     "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
     "y should be a 1d array": "y should be a 1d array, got another shape.",
     "inhomogeneous shape": "X and y must be rectangular: rows of one length.",

@@ -130,7 +130,9 @@ RULES = {
         lazy=["PIL", "filelock", "pyarrow"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
-    "privfeat/cli": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib", "shtab"]),
+    "privfeat/cli": rule(
+        ["sklearn"], ours={"privfeat"}, lazy=["filelock", "matplotlib", "shtab"]
+    ),
     "privfeat/analysis": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(
         ["sklearn"], ours={"privfeat"}, lazy=["jinja2", "markupsafe", "matplotlib"]

@@ -11,6 +11,8 @@ For example
 
 import json
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,12 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Measure, print, and keep; whatever can fail early does so before the charge."""
+    model = load_for_rows(args.model)
+    with _alone(args.model):
+        _evaluate(args, model)
+
+
+def _evaluate(args: Namespace, model: Any) -> None:
     from privfeat import persistence
     from privfeat.metrics import private_evaluation
     from privfeat.metrics.files import evaluation_json, save_evaluation
@@ -72,7 +80,6 @@ def run(args: Namespace) -> None:
             f"--model must not hold an evaluation, got {args.model!r}. Pass "
             "--overwrite to replace it; its budget stays spent."
         )
-    model = load_for_rows(args.model)
     made = persistence.load_origin(args.model)
     with terminal.before_the_charge(args):
         X, y, split = tested_records(args, model, made, public=False)
@@ -91,21 +98,23 @@ def run(args: Namespace) -> None:
     names = persistence.load_class_names(args.model)
     tested = Path(args.test).name.encode(errors="replace").decode()  # JSON is UTF-8
     with files.output_folder(args.model):  # it can be written
-        found = private_evaluation(
-            model,
-            X,
-            y,
-            groups=groups,
-            max_group_size=args.max_group_size,
-            epsilon=args.epsilon,
-            delta=args.delta,
-            adjacency=args.adjacency,
-            target_bounds=_target_bounds(args, model),
-            scores=not args.no_scores,
-            confidence=args.confidence,
-            ledger=files.open_ledger(args),
-            random_state=args.random_state,
-        )
+        ledger = files.open_ledger(args)
+        with terminal.charged_within(ledger):
+            found = private_evaluation(
+                model,
+                X,
+                y,
+                groups=groups,
+                max_group_size=args.max_group_size,
+                epsilon=args.epsilon,
+                delta=args.delta,
+                adjacency=args.adjacency,
+                target_bounds=_target_bounds(args, model),
+                scores=not args.no_scores,
+                confidence=args.confidence,
+                ledger=ledger,
+                random_state=args.random_state,
+            )
         # either may fail, the other must not be lost with it: it has cost a budget
         path, problem = None, None
         try:
@@ -121,6 +130,26 @@ def run(args: Namespace) -> None:
         )
     if told is None:
         print(f"{path} written")
+
+
+@contextmanager
+def _alone(model: str) -> Iterator[None]:
+    """Keep other commands from evaluating this model: they would pay to replace it."""
+    from filelock import FileLock, Timeout
+
+    path = Path(model) / ".evaluation.lock"
+    try:
+        held = FileLock(path, timeout=0).acquire()
+    except Timeout as error:
+        raise CommandError(
+            f"--model must be evaluated by one command at a time, got {model!r}, which "
+            f"another evaluates now. Wait for it. {terminal.NOTHING_CHARGED}"
+        ) from error
+    with held:
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _target_bounds(args: Namespace, model: Any) -> tuple[float, float] | None:

@@ -75,17 +75,18 @@ def run(args: Namespace) -> None:
             estimator = scaled.make_pipeline(args.estimator, params, declared)
         else:
             estimator = estimators.make_estimator(args.estimator, params)
-        begun.append(estimator)
         from privfeat import persistence
 
         made = files.origin(args.train)
         table = None if declared is None else declared.saved
         persistence.written_before(estimator, train.class_names, made, table)
+        begun.append(estimator)
         terminal.progress(args, f"fitting {args.estimator} on {args.train} ...")
         with job.all_of_job(args) as first:
             if first:
                 _report_gaps(args, train, test, known)
-            estimator.fit(train.X, train.y, groups=groups)
+            with terminal.charged_within(params["ledger"]):
+                estimator.fit(train.X, train.y, groups=groups)
         if declared is not None:
             facts = (*estimator.privacy_.public, tables.DECLARED)
             estimator.privacy_ = replace(estimator.privacy_, public=facts)

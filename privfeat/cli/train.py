@@ -90,15 +90,18 @@ def _run(args: Namespace, begun: list[Any]) -> None:
     params |= {"classes": range(len(names))}
     params = {"verbose": int(not args.quiet)} | params
     clf = estimators.make_estimator(DPSGDClassifier(), params)
-    begun.append(clf)
     persistence.written_before(clf, names)
+    begun.append(clf)
     if args.restore:
         clf.restore()
         first = True
     else:
         with job.all_of_job(args) as first:
             terminal.progress(args, f"training {args.model} on {args.data} ...")
-            clf.fit(X, y, groups=groups)
+            # a fit that goes on was charged by the command that began it
+            asked = None if args.checkpoint_dir is not None else params["ledger"]
+            with terminal.charged_within(asked):
+                clf.fit(X, y, groups=groups)
     if first:
         models.save_model(args, clf, names, test)
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from privfeat._progress import hidden, progress
-from privfeat.core.ledger.budget import left_of
+from privfeat.core.ledger.budget import check_covered, left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 
@@ -47,6 +47,7 @@ def cost_of(statement: PrivacyStatement, ledger: Any) -> str:
     if ledger is None:
         return f"{cost}; no ledger is charged"
     budget = ledger.budget
+    check_covered(budget, statement)  # as the charge will
     whole = f"epsilon = {rounded_down(budget.epsilon)}"
     fits = [*(charge.statement for charge in ledger.history), statement]
     if any(fit.mu is None for fit in fits):  # what is left would take minutes

@@ -4,9 +4,12 @@ from collections.abc import Iterator, MappingView, Set
 from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from privfeat._types import STAYS_AT_HOME
+from privfeat._warnings import warn
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -68,3 +71,30 @@ def described(estimator: Any) -> str:
         **{name: None for name in STAYS_AT_HOME if name in params}
     )
     return repr(shown)
+
+
+def warn_of_extremes(
+    name: str, low: ArrayLike, high: ArrayLike, values: NDArray[np.float64]
+) -> None:
+    """Warn if bounds look as if they were taken from the records.
+
+    Many records reach both ends of a scale such as 1 to 5, but one in a hundred at most
+    its least and its greatest value elsewhere. Bounds of columns warn if all are the
+    ends of their column, and few records reach those of one column at least. The answer
+    depends on the records: it goes to stderr of their owner, and into no statement or
+    model.
+    """
+    if not len(values):
+        return
+    few = max(1, len(values) // 100)
+    ends = values.min(axis=0), values.max(axis=0)
+    if np.any(low != ends[0]) or np.any(high != ends[1]):
+        return
+    at_ends = [np.sum(values == end, axis=0) <= few for end in ends]
+    if not np.any(np.logical_and(*at_ends)):
+        return
+    warn(
+        f"{name} should be known without the records, got the least and the greatest "
+        "of their values: bounds are public, and are saved with the model. Pass the "
+        "range of the quantity, as a code book or the unit has it."
+    )

@@ -17,6 +17,7 @@ from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.data import LazyFeatures
+from privfeat.estimation.parameters import warn_of_extremes
 from privfeat.estimation.predictor import DEFAULT_BOUNDS
 from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.intervals import RegressionIntervals
@@ -27,7 +28,6 @@ from privfeat.linear.parameters.ranges import (
     RANGES,
     Ranges,
     check_bounds,
-    warn_of_extremes,
 )
 from privfeat.linear.problem import LinearProblem, Shape
 
@@ -190,7 +190,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
                 "all others. Pass the range that is known of the quantity."
             )
         else:
-            warn_of_extremes("target_bounds", self._bounds(), y)
+            warn_of_extremes("target_bounds", *self._bounds(), y)
         low, high = self._bounds()
         with np.errstate(over="ignore"):  # a warning would show a target
             y = y.astype(np.float64)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
+from privfeat._checks import check_int
 from privfeat._messages import check_columns, without_data
 from privfeat._types import Accounting, Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.calibration import plan_releases
@@ -18,6 +19,7 @@ from privfeat.core.private_steps import private_steps
 from privfeat.core.shares import joined_plans
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
+from privfeat.estimation.announcement import announced
 from privfeat.estimation.apart import fitted_apart
 from privfeat.estimation.inputs import check_users, known_features, seed_of
 from privfeat.estimation.notebook import ShowsPrivacy
@@ -86,6 +88,9 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
     random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
         and published experiments: it is marked in ``privacy_`` and warns.
+    verbose : int, default=0
+        Above 0 ``fit`` says on stderr, before it is charged, what all steps cost
+        together and what they leave of the ledger. Steps show nothing of their own.
 
     Attributes
     ----------
@@ -155,6 +160,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
     max_group_size: int | None = None
     ledger: PrivacyLedger | None = None
     random_state: Any = None
+    verbose: int = 0
 
     @fitted_apart
     def fit(
@@ -188,6 +194,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             If a step draws something else than it told.
         """
         check_alone(type(self).__name__)
+        check_int("verbose", self.verbose, low=0)
         for _, step in self._named():
             check_public_rows(step, X)
         steps = read_steps(self.steps)
@@ -227,7 +234,8 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         )
         facts = begun.statement.public
         ids = None if users is None else users.ids  # one reading for all steps
-        with begun.charging():
+        shown = announced(self, begun.statement)
+        with begun.charging(), shown:
             for step in left:
                 if step.private:
                     with begun.turn(step.name) as part:

@@ -36,6 +36,7 @@ _UNKNOWN = [
     f"kind = {_BLANK}  # {_KINDS}",
     f"# {_BOUNDS}  # of numbers and dates",
     f"# categories = [{_BLANK}]  # of a category",
+    '# unseen = "refuse"  # of a category: or neutral, or one of the categories',
     '# missing = "refuse"  # or neutral, indicator, or a constant',
 ]
 

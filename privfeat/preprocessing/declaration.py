@@ -26,7 +26,8 @@ _KEYS = {
 }
 _TEXT = (
     "kind of column {name!r} must not be text, whose words are not public. Declare it "
-    "category with a public list, or ignored, or make features of it first."
+    "category with a public list, or ignored, or make features of it first: "
+    "privfeat-extract --text."
 )
 
 

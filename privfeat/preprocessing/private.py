@@ -250,7 +250,8 @@ def column_bounds(bounds: Any, n_features: int) -> tuple[Floats, Floats]:
         raise ValueError("bounds must be finite, and at most 1e100 in absolute value.")
     if not np.all(widths > 1e-100):
         raise ValueError(
-            "bounds must rise: the lowest value of each column first, then the highest."
+            "bounds must rise: the lowest values of all columns first, then the "
+            "highest, such as ([0, 18], [1, 100])."
         )
     return low, high
 

@@ -9,11 +9,11 @@ from sklearn.base import OneToOneFeatureMixin
 
 from privfeat._checks import check_choice, check_int
 from privfeat._types import ADJACENCIES
-from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.confidence import BOX_STEP, exact_column_moments
+from privfeat.estimation.parameters import warn_of_extremes
 from privfeat.preprocessing.private import (
     Floats,
     PrivateTransformer,
@@ -25,7 +25,6 @@ from privfeat.solvers.public import shrunk_towards
 MOMENTS = "moments"
 # Squared scale of the means, for squares of scale 1; see the notes of the class.
 _MEAN_SHARE = {"add_remove": 1 / 2, "replace_one": 3 / 8}
-_DEFAULT_BOUNDS = (-1.0, 1.0)
 _SMALLEST_VARIANCE = 1e-9  # of what has no noise, on a grid of 2**-20
 
 
@@ -34,11 +33,11 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     Parameters
     ----------
-    bounds : (low, high), optional
+    bounds : (low, high)
         The least and the greatest value of each column, **public**: two numbers, or two
         arrays of shape (n_features,). Values outside are cut to them, in `fit` and in
-        `transform`. None means (-1, 1), and warns: pass it for what `PublicColumns`
-        makes.
+        `transform`. For what `PublicColumns` makes it is (-1, 1). Must be given: no
+        bounds suit all columns, and those of the records themselves would leak.
     epsilon, delta, rho, noise_multiplier : float, optional
         The budget: one of epsilon (default 1), rho and noise_multiplier.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
@@ -144,8 +143,14 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     def bounds_of(self, n_features: int) -> tuple[Floats, Floats]:
         """Return the least and the largest value of each column: public."""
-        given = _DEFAULT_BOUNDS if self.bounds is None else self.bounds
-        return column_bounds(given, n_features)
+        if self.bounds is None:
+            raise ValueError(
+                "bounds must be the least and the greatest value that everyone knows "
+                "to be possible for each column, got None. Pass (low, high) from a "
+                "code book or the unit, never from the records; (-1, 1) after "
+                "PublicColumns."
+            )
+        return column_bounds(self.bounds, n_features)
 
     def _scales(self, n_features: int) -> tuple[float, float, float]:
         """Return the scales of the count and of the means, and the shift."""
@@ -167,13 +172,11 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return [*super()._facts(), "the bounds of the columns"]
 
     def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
-        if self.bounds is None:
-            warn(
-                f"bounds=None takes values to be in {_DEFAULT_BOUNDS} and cuts all "
-                "others. Pass the least and the greatest value that is known of each "
-                "column."
-            )
-        return super()._records(X, y)
+        rows, n_records = super()._records(X, y)
+        low, high = self.bounds_of(rows.shape[1])
+        if len(low) == 1 or np.ptp(low) or np.ptp(high):  # no range for all columns
+            warn_of_extremes("bounds", low, high, rows)
+        return rows, n_records
 
     def _learn(
         self,

@@ -58,6 +58,8 @@ def _row(name: str, said: Mapping[str, Any], is_target: bool) -> dict[str, str]:
         missing = said.get("missing", "refuse")
         texts = ", ".join(map(str, said.get("missing_values", ())))
         row["missing"] = _MISSING.get(str(missing), f"counts as {missing}")
+        if kind == "category":
+            row["missing"] = row["missing"].replace("the middle", "none of them")
         row["missing"] += f" (so does: {texts})" if texts else ""
         row["any other"] = "cut to the range" if "bounds" in said else "refused"
     if kind == "category":

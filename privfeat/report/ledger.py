@@ -35,18 +35,24 @@ class LedgerSummary:
         Whether one of them is that of the fit that is reported on.
     holds_evaluation : bool
         The same of its private evaluation; True without one.
+    smaller_deltas : bool
+        Whether a charge has a smaller delta than the budget, where it costs less.
     """
 
     budget: tuple[tuple[str, Any], ...]
     charges: tuple[dict[str, Any], ...]
     holds_fit: bool
     holds_evaluation: bool = True
+    smaller_deltas: bool = False
 
     @property
     def total(self) -> str:
         """What is spent in all, and of how much."""
         found = dict(self.budget)
-        return f"{found['spent']}, of a budget of {found['budget']}"
+        told = f"{found['spent']}, of a budget of {found['budget']}"
+        if not self.smaller_deltas:
+            return told
+        return f"{told}, at which a fit of a smaller delta costs a smaller epsilon"
 
 
 def summarize(
@@ -98,6 +104,7 @@ def summarize(
         ),
         holds_fit=_is_among(statement, fits),
         holds_evaluation=evaluation is None or _is_among(evaluation, fits),
+        smaller_deltas=any(fit.delta < budget.delta for fit in fits),
     )
 
 

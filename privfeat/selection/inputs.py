@@ -33,6 +33,8 @@ RESERVED = {
 }
 
 # What a search assumes of public parameters, where a candidate has them.
+# How often a fit may get no record: in 100 fits less often than any delta.
+_RARELY = 1e-12
 _ASSUMED = {
     "prior": "that priors were made without the records",
     "public": "the public rows, which the guarantee does not cover, and that they hold "
@@ -211,6 +213,26 @@ def declared_steps(estimator: Any) -> list[str]:
     ]
 
 
+def fewest_records(left_out: float) -> int:
+    """Return how many records, or users, must be there, lest a fit get none of them.
+
+    ``left_out`` is the probability of each not to be trained on.
+
+    >>> fewest_records(1 / 2), fewest_records(1 / 5)
+    (40, 18)
+    """
+    return math.ceil(math.log(_RARELY) / math.log(left_out))
+
+
+def check_trained_on(n_records: int, fewest: int) -> None:
+    """Refuse, before a search is charged, records that its coins may all hold out."""
+    if n_records < fewest:
+        raise ValueError(
+            f"X must have at least {fewest} records, so that not all are held out, got "
+            "fewer. Pass a smaller validation_fraction, or public validation data."
+        )
+
+
 def statement_of(
     selection: Selection,
     estimator: Any,
@@ -220,6 +242,7 @@ def statement_of(
     features: str,
     seeded: bool,
     candidates: Any,
+    fewest: int,
 ) -> PrivacyStatement:
     """Return the statement of a search that has not released anything yet."""
     given = estimator.get_params()[classes_name(estimator)]
@@ -235,6 +258,8 @@ def statement_of(
         public.append("the number of records")
     if selection.scored_on == "public":
         public.append("the validation data, which has no protection")
+    else:
+        public.append(f"that there are at least {fewest} records")
     return PrivacyStatement(
         epsilon=float(epsilon),
         delta=float(delta),

@@ -1,6 +1,5 @@
 """Cross-validation whose scores are private: its fits and its scores are one charge."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from privfeat.selection.inputs import (
     check_public_rows,
     check_validated,
     checked_plan,
+    fewest_records,
     read_records,
 )
 from privfeat.selection.scoring import (
@@ -38,8 +38,6 @@ from privfeat.selection.scoring import (
 
 # Part of rho of the scores, where the fits share the rest.
 SCORE_SHARE = 0.2
-# How often a fit may get no record: in 100 folds less often than any delta.
-_RARELY = 1e-12
 
 
 class PrivateCrossValidation(BaseEstimator):
@@ -168,10 +166,11 @@ def private_cross_val_score(
     most = 1 if users is None else users.max_group_size
     width = Width.of(confidence, most)
     unit: Unit = "record" if users is None else "user"
-    if n_units < fewest_records(n_splits):
+    fewest = fewest_records(1 / n_splits)
+    if n_units < fewest:
         raise ValueError(
-            f"X must have at least {fewest_records(n_splits)} {unit}s in {n_splits} "
-            "folds, so that no fit is without any, got fewer."
+            f"X must have at least {fewest} {unit}s in {n_splits} folds, so that no "
+            "fit is without any, got fewer."
         )
     scored: Accuracies | Errors = (
         Accuracies(estimator, labels)
@@ -200,7 +199,7 @@ def private_cross_val_score(
         *scored.public,
         "the estimator, and all its constructor parameters but random_state",
         f"that there are {n_splits} folds",
-        f"that there are at least {fewest_records(n_splits)} {unit}s",
+        f"that there are at least {fewest} {unit}s",
         *assumed({}, estimator),
     ]
     if users is not None:
@@ -237,15 +236,6 @@ def private_cross_val_score(
         with begun.turn("scores") as part:
             noisy, stddev = scores.release(part, sums, unit, _seed(keys))
     return scored.found(noisy, stddev, width, begun.statement)
-
-
-def fewest_records(n_splits: int) -> int:
-    """Return how many records, or users, must be there, lest one fold gets them all.
-
-    >>> fewest_records(2), fewest_records(5)
-    (40, 18)
-    """
-    return math.ceil(-math.log(_RARELY) / math.log(n_splits))
 
 
 def _seed(keys: KeyStream) -> int | None:

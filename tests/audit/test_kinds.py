@@ -164,7 +164,9 @@ def test_pattern_of_one_user_fills_rows_of_a_given_width(pipeline):
 
 
 def test_target_levels_are_those_of_the_last_step(regressor):
-    piped = Pipeline([("scale", DPStandardScaler()), ("model", regressor)])
+    piped = Pipeline(
+        [("scale", DPStandardScaler(bounds=(-1, 1))), ("model", regressor)]
+    )
     assert target_levels(piped, 3).tolist() == [0.0, 5.0, 10.0]
     assert target_levels(DPSGDRegressor(), 2).tolist() == [-1.0, 1.0]
 

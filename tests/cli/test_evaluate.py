@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 import privfeat
 from privfeat import PrivacyLedger
@@ -187,6 +188,31 @@ def test_evaluate_shows_what_it_found_if_the_model_is_another_one_now(
     status, out, err = run(*evaluate(own_model, features))
     assert (status, "accuracy" in out) == (1, True)
     assert "(no model is there). What it found is printed above." in err
+
+
+def test_evaluate_is_refused_while_another_command_evaluates(
+    run, fails, own_model, features
+):
+    """Both would be charged, and one would replace what the other found."""
+    with FileLock(own_model / ".evaluation.lock"):
+        error = fails(*evaluate(own_model, features))
+    assert "by one command at a time" in error
+    assert error.rstrip().endswith("Wait for it. Nothing was charged.")
+    assert run(*evaluate(own_model, features))[0] == 0
+    assert not (own_model / ".evaluation.lock").exists()
+
+
+def test_evaluate_says_that_a_refusal_was_not_charged(
+    fails, own_model, features, tmp_path, capsys
+):
+    path = tmp_path / "test.ledger"
+    PrivacyLedger(path, dataset="test", epsilon=1.0, delta=1e-5)
+    capsys.readouterr()
+    ledger = ("--ledger", path, "--dataset", "test")
+    error = fails(*evaluate(own_model, features, *ledger, "--epsilon", 2))
+    assert error.rstrip().endswith("Nothing was charged.")
+    error = fails(*evaluate(own_model, features, *ledger, "--confidence", 2))
+    assert error.rstrip().endswith("Nothing was charged.")
 
 
 def test_evaluate_keeps_what_it_found_if_it_cannot_be_shown(

@@ -6,7 +6,14 @@ import pytest
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
-from privfeat import DPLeastSquares, PrivatePipeline, PublicColumns, load, save
+from privfeat import (
+    DPLeastSquares,
+    PrivacyLedger,
+    PrivatePipeline,
+    PublicColumns,
+    load,
+    save,
+)
 from privfeat.cli.shared.tables import Declared
 from tests.cli.patients import fit
 
@@ -55,6 +62,28 @@ def test_scaled_fit_prints_an_accuracy(run, patients, tmp_path):
     status, out, _ = run(*fit(patients, *SCALED, *words))
     assert status == 0
     assert float(out.split("test accuracy ")[1].split()[0]) > 0.8
+
+
+def test_scaled_fit_says_its_cost_before_it_is_charged(run, patients, tmp_path):
+    path = tmp_path / "private.ledger"
+    PrivacyLedger(path, dataset="clinic", epsilon=30.0, delta=1e-5)
+    ledger = ("--ledger", path, "--dataset", "clinic")
+    status, _, err = run(*fit(patients, *SCALED, *ledger, "--out", tmp_path / "m"))
+    assert status == 0
+    (told,) = [line for line in err.splitlines() if "charged to" in line]
+    assert told.startswith("PrivatePipeline: epsilon = 20 at delta = ")
+    assert "for 1 x scale.moments + " in told
+    assert "charged to 'clinic', which then has epsilon = " in told
+
+
+def test_refused_fit_says_that_nothing_was_charged(fails, patients, tmp_path, capsys):
+    path = tmp_path / "private.ledger"
+    PrivacyLedger(path, dataset="clinic", epsilon=0.1, delta=1e-5)
+    capsys.readouterr()
+    ledger = ("--ledger", path, "--dataset", "clinic", "--out", tmp_path / "m")
+    for more in (SCALED, (), ("--max-group-size", 3)):
+        error = fails(*fit(patients, *more, *ledger))
+        assert error.count("Nothing was charged.") == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from privfeat import PublicColumns, load, persistence
+from privfeat import PrivacyLedger, PublicColumns, load, persistence
 from privfeat.cli.shared.tables import declared_of
 from tests.cli.patients import COLUMNS, SECRET, fit, rows_of, write
 
@@ -100,10 +100,23 @@ def test_report_of_a_table_shows_what_is_declared(run, folder, tmp_path):
     assert '<td role="cell">unknown</td>' in shown  # a class, by its name
 
 
+def test_fit_of_rows_is_told_to_name_users_by_a_ledger_of_users(
+    fails, folder, tmp_path, capsys
+):
+    path = tmp_path / "users"
+    PrivacyLedger(path, dataset="a", epsilon=30.0, delta=1e-5, unit="user")
+    capsys.readouterr()
+    charged = ("--ledger", path, "--dataset", "a", "--out", tmp_path / "model")
+    message = fails(*fit(folder, *charged))
+    assert "unit must be 'user'" in message
+    assert "(--users COLUMN of a table," in message
+    assert message.rstrip().endswith("Nothing was charged.")
+
+
 def test_fit_protects_the_users_of_a_column(run, fails, folder, tmp_path):
     out = ("--out", tmp_path / "model", "--users", "patient")
     message = fails(*fit(folder, *out))
-    assert "max-group-size must be given together with groups" in message
+    assert "--max-group-size must be given together with --users" in message
     status, said, _ = run(*fit(folder, *out, "--max-group-size", 2))
     assert status == 0
     assert "unit: user" in said

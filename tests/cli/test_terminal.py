@@ -4,9 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 
+import numpy as np
 import pytest
 
+from privfeat import BudgetExceededError, DPLeastSquares, PrivacyLedger
+from privfeat.cli.shared.terminal import charged_within
 from tests.cli.tiny import fit_arguments
 
 
@@ -61,3 +65,45 @@ def test_fit_shows_bars_on_a_terminal_and_one_line_in_a_pipe(features, tmp_path)
     )
     (line,) = done.stderr.splitlines()
     assert line.startswith("DPLeastSquares: epsilon = ")
+
+
+@pytest.fixture
+def two_ledgers(tmp_path):
+    """Return a budget as two programs have it open."""
+    path = tmp_path / "x"
+    PrivacyLedger(path, dataset="x", epsilon=1.0, delta=1e-5)
+    return [PrivacyLedger(path, dataset="x") for _ in range(2)]
+
+
+def notes_of(error, ledger, body=None):
+    def failing():
+        with charged_within(ledger):
+            if body is not None:
+                body()
+            raise error
+
+    with pytest.raises(type(error)) as failed:
+        failing()
+    return getattr(failed.value, "__notes__", [])
+
+
+def test_a_failure_before_the_charge_says_so(two_ledgers):
+    assert notes_of(ValueError("no"), two_ledgers[0]) == ["Nothing was charged."]
+    assert notes_of(ValueError("no"), None) == []
+
+
+def test_a_failure_is_not_called_free_once_anyone_has_charged(two_ledgers):
+    """This command perhaps: the ledger alone cannot say whose charge it was."""
+    ours, other = two_ledgers
+    X, y = np.eye(20, 3), np.arange(20) % 2
+    fit = DPLeastSquares(classes=[0, 1], epsilon=0.1, ledger=other).fit
+    charge = partial(fit, X, y)
+    assert notes_of(ValueError("no"), ours, charge) == []
+    told = notes_of(BudgetExceededError("too much"), ours, charge)
+    assert told == ["Nothing was charged."]
+
+
+def test_nothing_is_said_of_a_ledger_that_cannot_be_read(two_ledgers, tmp_path):
+    ours, _ = two_ledgers
+    (tmp_path / "x").write_bytes(b"damaged")
+    assert notes_of(ValueError("no"), ours) == []

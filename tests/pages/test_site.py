@@ -62,6 +62,11 @@ def test_words_of_more_than_one_entry_lead_to_the_longest(site):
     assert "[DP](glossary.md#differential-privacy)" in linked
 
 
+@pytest.mark.parametrize("code", ["`a\nbudget b`", "``prior=``", "`budget create`"])
+def test_no_word_of_code_leads_to_the_glossary(site, code):
+    assert site.with_glossary(f"Call {code}.\n", "guides/a.md") == f"Call {code}.\n"
+
+
 def test_no_word_of_a_formula_leads_to_the_glossary(site):
     text = "$$a = \\delta$$\n\nand $\\epsilon$, $rho$: epsilon.\n"
     linked = site.with_glossary(text, "theory.md")

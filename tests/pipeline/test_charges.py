@@ -48,7 +48,7 @@ def pipeline(*steps, **options):
     "steps",
     [
         (HashingVectorizer(n_features=8), DPPCA(n_components=2), CLF),
-        (HashingVectorizer(n_features=8), DPStandardScaler(), CLF),
+        (HashingVectorizer(n_features=8), DPStandardScaler(bounds=(-1, 1)), CLF),
         (HashingVectorizer(n_features=8), CLF),
     ],
     ids=["pca", "scaler", "centred"],
@@ -62,7 +62,7 @@ def test_sparse_rows_of_a_step_that_takes_dense_ones_charge_nothing(steps, ledge
 def test_sparse_rows_after_a_private_step_charge_nothing(ledger, data):
     late = FrozenEstimator(FunctionTransformer(sparse.csr_array).fit(data[0]))
     with pytest.raises(TypeError, match=r"step 's2': .*sparse"):
-        pipeline(DPStandardScaler(), late, CLF, ledger=ledger).fit(*data)
+        pipeline(DPStandardScaler(bounds=(-1, 1)), late, CLF, ledger=ledger).fit(*data)
     assert ledger.history == []
 
 
@@ -81,7 +81,7 @@ WRONG = {
 @pytest.mark.parametrize(("last", "y"), WRONG.values(), ids=WRONG)
 def test_targets_that_the_last_step_refuses_charge_nothing(last, y, ledger, data):
     with pytest.raises((TypeError, ValueError)):
-        pipeline(DPStandardScaler(), last, ledger=ledger).fit(data[0], y)
+        pipeline(DPStandardScaler(bounds=(-1, 1)), last, ledger=ledger).fit(data[0], y)
     assert ledger.history == []
 
 
@@ -102,7 +102,9 @@ def test_targets_that_the_last_step_refuses_charge_nothing(last, y, ledger, data
 )
 def test_no_record_fails_a_step_after_the_charge(late, ledger, data):
     X, y = data
-    model = pipeline(DPStandardScaler(), late, CLF, ledger=ledger).fit(X, y)
+    model = pipeline(DPStandardScaler(bounds=(-1, 1)), late, CLF, ledger=ledger).fit(
+        X, y
+    )
     (charge,) = ledger.history
     assert charge.status == "fitted"
     assert np.isfinite(model.decision_function(X)).all()
@@ -202,3 +204,16 @@ def test_a_table_with_dates_is_read_by_its_declaration():
     model = PrivatePipeline([("columns", columns), ("clf", CLF)], epsilon=1.0)
     model.fit(pd.DataFrame({"day": days}), np.arange(40) % 2)
     assert model.predict(pd.DataFrame({"day": days[:3]})).shape == (3,)
+
+
+def test_verbose_tells_the_cost_of_all_steps_before_the_charge(ledger, data, capsys):
+    steps = DPStandardScaler(bounds=(-1, 1)), CLF
+    pipeline(*steps, ledger=ledger, verbose=1).fit(*data)
+    (told,) = [x for x in capsys.readouterr().err.splitlines() if "charged to" in x]
+    assert told.startswith("PrivatePipeline: epsilon = 1 at delta = 1e-05 for 1 x s0.")
+    assert "charged to 'd', which then has epsilon = " in told
+    pipeline(*steps).fit(*data)
+    assert "PrivatePipeline: " not in capsys.readouterr().err
+    with pytest.raises(ValueError, match="verbose must be"):
+        pipeline(*steps, ledger=ledger, verbose=-1).fit(*data)
+    assert len(ledger.history) == 1

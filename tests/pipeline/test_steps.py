@@ -193,7 +193,7 @@ def test_steps_are_pairs_of_a_name_and_an_estimator(steps, error):
 )
 def test_a_step_of_tables_or_texts_comes_before_private_ones(step):
     with pytest.raises(TypeError, match="step 'late' must take numbers"):
-        read_steps([("scale", DPStandardScaler()), ("late", step), CLF])
+        read_steps([("scale", DPStandardScaler(bounds=(-1, 1))), ("late", step), CLF])
 
 
 def test_a_step_that_samples_records_is_refused_with_the_reason():

@@ -55,6 +55,12 @@ def test_draft_is_refused_until_it_is_filled_in(tmp_path, kind):
         read_columns(path)
 
 
+def test_draft_says_what_may_be_said_of_a_column_of_unknown_kind():
+    draft = draft_columns({"xy": None})
+    for key in ("kind", "bounds", "categories", "unseen", "missing"):
+        assert f"{key} = " in draft
+
+
 def test_draft_keeps_any_name(tmp_path):
     names = ["a", "b c", 'q"uo\\te', "é", "", "[x]", "new\nline", "\x7f", "1"]
     path = tmp_path / "columns.toml"

@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from privfeat import DPFC
+from privfeat import DPFC, PrivacyLedger
 from privfeat.exceptions import PrivacyWarning
 from privfeat.preprocessing import DPStandardScaler, after_scaling
 
@@ -61,12 +62,33 @@ def test_transform_cuts_to_the_bounds():
     assert np.array_equal(far, ours.transform([[50.0, -10.0, 0.0]]))
 
 
-def test_no_bounds_mean_one_and_are_warned_of():
-    X = draw(100)
-    with pytest.warns(PrivacyWarning, match="bounds=None takes values"):
-        one = DPStandardScaler(epsilon=math.inf).fit(X)
-    two = DPStandardScaler(epsilon=math.inf, bounds=(-1.0, 1.0)).fit(X)
-    assert np.array_equal(one.mean_, two.mean_)
+def test_bounds_must_be_given(tmp_path):
+    """Any that suit no column would spend a budget on scales of nothing."""
+    ledger = PrivacyLedger(tmp_path / "x", dataset="x", epsilon=1.0, delta=1e-5)
+    scaler = DPStandardScaler(epsilon=1, ledger=ledger)
+    for attempt in (lambda: scaler.fit(draw(5)), lambda: scaler.planned(3)):
+        with pytest.raises(ValueError, match="that everyone knows to be possible"):
+            attempt()
+    assert not ledger.history
+
+
+def test_bounds_that_are_the_extremes_of_the_records_are_warned_of():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    X[:, 1] = X[:, 1] > 0  # many reach the ends of this column
+    with pytest.warns(PrivacyWarning, match="bounds should be known without"):
+        DPStandardScaler(bounds=(X.min(axis=0), X.max(axis=0))).fit(X)
+
+
+def test_bounds_that_everyone_knows_are_not_warned_of():
+    X = np.random.default_rng(0).normal(size=(50, 2)).clip(-0.9, 0.9)
+    X[0], X[1] = -1, 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DPStandardScaler(bounds=(-1, 1)).fit(X)  # one range for all columns
+        DPStandardScaler(bounds=([-1, -1], [1, 2])).fit(X)
+        DPStandardScaler(bounds=([1, 0], [5, 1])).fit(
+            np.column_stack([np.arange(50) % 5 + 1, np.arange(50) % 2])
+        )
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,10 @@ HEIGHT = {"kind": "numeric", "bounds": [0.5, 2.5], "unit": "m"}
             ("category", "a, b", "refused", "counts as b"),
         ),
         (
+            {"kind": "category", "categories": ["a", "b"], "missing": "neutral"},
+            ("category", "a, b", "counts as none of them", "refused"),
+        ),
+        (
             {"kind": "boolean", "missing": "indicator"},
             ("yes or no", "", "counts as the middle, and is marked", "refused"),
         ),

@@ -33,6 +33,13 @@ def test_summary_holds_the_budget_and_every_charge(ledger):
     assert not summarize(ledger, state()).holds_fit
 
 
+def test_total_says_why_it_is_less_than_what_a_fit_of_a_smaller_delta_states(ledger):
+    clf = DPLeastSquares(epsilon=1.0, delta=1e-6, classes=[0, 1], ledger=ledger)
+    found = summarize(ledger, clf.fit([[1.0], [2.0]], [0, 1]).privacy_)
+    assert found.total.startswith("epsilon = 0.87")
+    assert "at which a fit of a smaller delta costs a smaller epsilon" in found.total
+
+
 def test_summary_tells_of_a_fit_that_was_made_again_without_its_ledger(ledger):
     clf = DPLeastSquares(epsilon=1.0, classes=[0, 1], ledger=ledger)
     charged = clf.fit([[1.0], [2.0]], [0, 1]).privacy_

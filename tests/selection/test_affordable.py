@@ -92,20 +92,20 @@ def whole(fit):
     """A pipeline that is charged itself: its steps have no budget."""
     last = DPLeastSquares(classes=[0, 1])
     steps = PrivatePipeline(
-        [("scale", DPStandardScaler()), ("fit", last)], **budget_of(fit)
+        [("scale", DPStandardScaler(bounds=(-1, 1))), ("fit", last)], **budget_of(fit)
     )
     return GridSearchCV(steps, {"fit__ridge": [1.0, 10.0]}, cv=FOLDS).fit
 
 
 def first_step(fit):
     """A pipeline of which the first step is charged, not the last."""
-    scaler = DPStandardScaler(**budget_of(fit))
+    scaler = DPStandardScaler(bounds=(-1, 1), **budget_of(fit))
     steps = make_pipeline(scaler, LogisticRegression())
     return GridSearchCV(steps, {"logisticregression__C": [1.0, 2.0]}, cv=FOLDS).fit
 
 
 def both_steps(fit):
-    steps = make_pipeline(DPStandardScaler(**budget_of(fit)), fit)
+    steps = make_pipeline(DPStandardScaler(bounds=(-1, 1), **budget_of(fit)), fit)
     return GridSearchCV(steps, {"dpleastsquares__ridge": [1.0, 10.0]}, cv=FOLDS).fit
 
 
@@ -233,7 +233,7 @@ def test_search_without_a_ledger_is_not_asked(labelled, estimator):
     [
         DPLeastSquares(noise_multiplier=1e-3, classes=[0, 1]),
         make_pipeline(
-            DPStandardScaler(noise_multiplier=1e-3),
+            DPStandardScaler(bounds=(-1, 1), noise_multiplier=1e-3),
             DPLeastSquares(epsilon=99.0, classes=[0, 1]),
         ),
         DPAdamLinear(sampling_prob=0.5, epsilon=99.0, classes=[0, 1]),

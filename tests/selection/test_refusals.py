@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from privfeat import (
     DPFC,
     DPAdamLinear,
+    DPLeastSquares,
     DPRandomizedSearch,
     PrivacyError,
     PrivacyLedger,
@@ -216,3 +217,20 @@ def test_search_refuses_a_file_of_its_own_records(make, data, tmp_path):
 def test_search_refuses_a_score_that_is_no_number(make, data):
     with pytest.raises(TypeError, match="scoring"):
         make(scoring=lambda *_: "good").fit(*data, *map(np.copy, data))
+
+
+def test_search_refuses_records_that_may_all_be_held_out(tmp_path):
+    """It would be charged, and then have no record to fit to."""
+    X, y = np.eye(11, 3) + 1.0, np.arange(11) % 2
+    ledger = PrivacyLedger(tmp_path / "x", dataset="x", epsilon=9.0, delta=1e-5)
+    search = DPRandomizedSearch(
+        DPLeastSquares(classes=[0, 1]), {"ridge": [1.0]}, ledger=ledger, epsilon=1.0
+    )
+    with pytest.raises(ValueError, match="at least 12 records, so that not all are"):
+        search.fit(X, y)
+    assert not ledger.history
+    search.set_params(random_state=0, ledger=None).fit(
+        np.eye(12, 3) + 1.0, np.arange(12) % 2
+    )
+    assert "that there are at least 12 records" in search.privacy_.public
+    search.fit(X, y, X + 5.0, y)  # none is held out

@@ -71,6 +71,7 @@ def selecting(seed=1, arithmetic="float64"):
         features="the number of features (2)",
         seeded=False,
         candidates={},
+        fewest=12,
     )
     return PrivateFit(SimpleNamespace(), statement, KeyStream(seed), ()).charging()
 

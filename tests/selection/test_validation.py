@@ -19,7 +19,7 @@ from privfeat import (
 from privfeat.audit import recording
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection import private_cross_val_score
-from privfeat.selection.validation import fewest_records
+from privfeat.selection.inputs import fewest_records
 from tests.linear.replaying import check_sensitivity
 from tests.pipeline.conftest import columns, scaled
 
@@ -123,7 +123,7 @@ def test_too_few_records_are_refused_before_the_charge(tmp_path, data, adjacency
 
 @pytest.mark.parametrize("n_splits", [2, 3, 5, 99, 100])
 def test_all_records_share_a_fold_less_often_than_any_delta(n_splits):
-    fewest = fewest_records(n_splits)
+    fewest = fewest_records(1 / n_splits)
     assert n_splits * n_splits**-fewest <= 1e-10
     assert n_splits ** (1 - fewest) > 1e-12  # of one less it is not rare
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # What the steps share, and the pipeline is given.
 _WHOLE = (
     *("epsilon", "delta", "rho", "adjacency", "accounting", "arithmetic"),
-    *("max_group_size", "ledger", "random_state"),
+    *("max_group_size", "ledger", "random_state", "verbose"),
 )
 _REFUSED = ("noise_multiplier", "budget_split", "public")
 

@@ -3,8 +3,13 @@
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from privfeat._warnings import STDERR
+from privfeat.exceptions import BudgetExceededError, LedgerError
+
+if TYPE_CHECKING:
+    from privfeat import PrivacyLedger
 
 NOTHING_CHARGED = "Nothing was charged."
 
@@ -38,3 +43,27 @@ def before_the_charge(args: Namespace) -> Iterator[None]:
         if args.ledger is not None:
             error.add_note(NOTHING_CHARGED)
         raise
+
+
+@contextmanager
+def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
+    """Note the same of what fails in the body before its charge, as the ledger says.
+
+    Where another command charges it meanwhile, or it cannot be read, nothing is noted,
+    but of a fit that the budget has no room for.
+    """
+    before = _charges(ledger)
+    try:
+        yield
+    except Exception as error:
+        refused = isinstance(error, BudgetExceededError)
+        if refused or (before is not None and _charges(ledger) == before):
+            error.add_note(NOTHING_CHARGED)
+        raise
+
+
+def _charges(ledger: "PrivacyLedger | None") -> int | None:
+    try:
+        return None if ledger is None else len(ledger.history)
+    except LedgerError:
+        return None

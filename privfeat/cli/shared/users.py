@@ -25,6 +25,8 @@ def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) 
                 "--max-group-size must be given together with --users, the column that "
                 "says whose each row is."
             )
+        if split.groups is not None:
+            _check_size(args, "--users")
         return split.groups
     if args.groups and not split.X.has_groups:
         raise CommandError(
@@ -38,7 +40,17 @@ def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) 
             "to protect each row on its own."
         )
     if args.groups:
+        _check_size(args, "--groups")
         return split.groups
     # --no-groups is an answer to this warning
     warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
     return None
+
+
+def _check_size(args: Namespace, option: str) -> None:
+    if args.max_group_size is None:
+        raise CommandError(
+            f"--max-group-size must be given together with {option}, got it alone. "
+            "Pass the number of rows of a user that shall count, chosen without "
+            "looking at the rows."
+        )

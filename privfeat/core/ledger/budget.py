@@ -98,6 +98,11 @@ def check_covered(budget: Budget, statement: PrivacyStatement) -> None:
         wanted, got = getattr(budget, name), getattr(statement, name)
         if got != wanted:
             remedy = ""
+            if got == "record":
+                remedy = (
+                    " Say whose each record is: groups and max_group_size (--users "
+                    "COLUMN of a table, --groups of features, --max-group-size)."
+                )
             if got == "user":
                 remedy = (
                     " A budget of users is made with unit='user' (budget create --unit "

@@ -7,9 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from privfeat._checks import (
     check_bool,
     check_choice,
@@ -26,7 +23,6 @@ from privfeat._types import (
     ROW_SCALINGS,
     USER_BOUNDS,
 )
-from privfeat._warnings import warn
 from privfeat.core.bounds.grid import CLIP_RANGE
 from privfeat.linear.parameters.prior import check_prior
 from privfeat.linear.parameters.public import check_public
@@ -75,22 +71,3 @@ def check_bounds(name: str, bounds: Any) -> None:
     low, high = (check_real(name, bound, low=-1e100, high=1e100) for bound in bounds)
     if not low < high:
         raise ValueError(f"{name} must increase, got {bounds!r}.")
-
-
-def warn_of_extremes(
-    name: str, bounds: tuple[float, float], values: NDArray[np.float64]
-) -> None:
-    """Warn if bounds look as if they were taken from the records.
-
-    Many records reach both ends of a scale such as 1 to 5, but one in a hundred at most
-    its least and its greatest value elsewhere. The answer depends on the records: it
-    goes to stderr of their owner, and into no statement or model.
-    """
-    few = max(1, len(values) // 100)
-    ends = [values.min(), values.max()] if len(values) else []
-    if ends == [*bounds] and all(np.sum(values == end) <= few for end in ends):
-        warn(
-            f"{name} should be known without the records, got {bounds!r}, the least "
-            "and the greatest target: they are saved with the model and are public. "
-            "Pass the range of the quantity."
-        )
