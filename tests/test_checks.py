@@ -15,6 +15,7 @@ from privfeat._checks import (
     check_positive,
     check_real,
     optional,
+    require,
 )
 
 NAN, INF = math.nan, math.inf
@@ -116,3 +117,10 @@ def test_none_alone_is_left_out():
     assert check("x", 2) == 2.0
     with pytest.raises(ValueError, match="x must be"):
         check("x", 0)
+
+
+def test_what_is_not_installed_is_named_with_its_extra():
+    require("a figure", "json", extra="plot")
+    with pytest.raises(ImportError, match=r"a figure needs nowhere\. .*\[plot\]") as it:
+        require("a figure", "nowhere", extra="plot")
+    assert it.value.name == "nowhere"

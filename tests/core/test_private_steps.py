@@ -149,6 +149,14 @@ def test_a_step_has_no_turn_outside_of_the_charge(whole, steps):
         pytest.fail("the turn was given")
 
 
+def test_a_step_has_no_turn_after_a_charge_that_broke(whole, steps):
+    _, begun = begin(whole, steps)
+    with pytest.raises(ZeroDivisionError), begun.charging():
+        fit_then_break(begun, steps)
+    with pytest.raises(PrivacyError, match="charged before"), begun.turn("b"):
+        pytest.fail("the turn was given")
+
+
 def fit_after_its_turn(begun, steps):
     kept = fit_in_turn(begun, steps, "a")
     kept.taken = False

@@ -74,6 +74,12 @@ def test_joined_plans_refuse_parts_that_cost_more():
         joined_plans(whole, {"a": part})
 
 
+def test_joined_plans_accept_a_part_that_costs_the_whole():
+    whole = whole_of(noise_multiplier=2.0)
+    joined = joined_plans(whole, {"a": whole})
+    assert (joined.epsilon, joined.mu) == (whole.epsilon, whole.mu)
+
+
 def test_joined_plans_believe_the_noise_and_not_the_words_of_a_part():
     whole = whole_of(epsilon=1.0)
     part = plan_releases([Query("sum", 1.0)], epsilon=2.0)

@@ -216,6 +216,13 @@ def test_search_that_the_ledger_does_not_cover_fits_no_fold(
     assert ledger.history == []
 
 
+def test_folds_of_another_library_are_not_asked_for(labelled):
+    """A variable of its own may bear the name that scikit-learn's has."""
+    routed_params = "no budget"
+    assert len(list(FOLDS.split(*labelled))) == 3
+    assert routed_params == "no budget"
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -4,6 +4,7 @@ import dataclasses
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
@@ -203,6 +204,17 @@ def test_search_refuses_its_own_records_as_validation_data(make, data, part):
     X, y = data
     with pytest.raises(ValueError, match="X_val must not be the records of the fit"):
         make().fit(X, y, X_val=X[part], y_val=y[part])
+
+
+@pytest.mark.validation
+def test_search_refuses_validation_data_of_other_columns(make, data):
+    X, y = data
+    names = [f"c{place}" for place in range(X.shape[1])]
+    other = pd.DataFrame(X + 1.0, columns=names[::-1])
+    search = make()
+    with pytest.raises(ValueError, match="feature names"):
+        search.fit(pd.DataFrame(X, columns=names), y, X_val=other, y_val=y)
+    assert not hasattr(search, "privacy_")
 
 
 @pytest.mark.validation

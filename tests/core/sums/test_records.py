@@ -21,6 +21,9 @@ def test_products_of_all_rows_of_a_call_add_up_exactly_in_float64():
     assert (2**GRID_BITS) ** 2 * most_rows(1) <= 2**53
     assert most_rows(1) == 8 * CHUNK_ROWS
     assert most_rows(150_000) == CHUNK_ROWS
+    # 256 MiB hold four chunks of these, and not of one column more
+    assert most_rows(2**13) == 4 * CHUNK_ROWS
+    assert most_rows(2**13 + 1) == 3 * CHUNK_ROWS
 
 
 def test_the_margin_covers_the_rounding_of_the_largest_sums():
