@@ -44,7 +44,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    cells = Cells(args.out, settings_of(args, "clip_norms", "epsilons", "seeds"))
+    settings = settings_of(args, "clip_norms", "epsilons", "seeds")
+    settings["images"] = Path(args.images).name
+    cells = Cells(args.out, settings)
     data = read(args)
     if args.images != "digits":
         data = held_out(data)
