@@ -10,7 +10,9 @@ Each grid is a figure or a table of a paper, fitted cell by cell on images
   ``--noise-multiplier`` Figure 4.
 - ``batches``: epochs and batch size at one noise of the mean, their Table 9, with
   its warm-up and clip norm.
-- ``norms``: order of norms and number of views, Sander et al. 2023, Figure 5.
+- ``norms``: order of norms and number of views, Sander et al. 2023, Figure 5, for
+  Wide-ResNets ``wrn_16_4`` and of other depths and widths, as ``wrn_10_1``.
+- ``choices``: averages, views and votes, one after another, their Table 2.
 - ``optimizers``: networks and optimizers, their Appendix A and Figure 6.
 - ``sizes``: networks and noises, Kurakin et al. 2022, Figure 6 and Table 4; by Adam at
   the default rate. 0 clips without noise.
@@ -21,6 +23,7 @@ for few and small images. What the file of ``--out`` holds already is not run ag
 
 import argparse
 import math
+import re
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -31,7 +34,9 @@ from _results import Cells, keep_tables, markdown_table, settings_of
 from _small_sets import Split, mnist5k
 
 import privfeat
+from privfeat.networks.models import WideResNet
 
+_WIDE = re.compile(r"wrn_(?P<depth>\d+)_(?P<width>\d+)(?P<first>_norm_first)?")
 Grid = tuple[str, list[Any], list[Any], Callable[[Any, Any], dict[str, Any]]]
 
 
@@ -57,6 +62,7 @@ def main() -> None:
         "--optimizers", nargs="+", default=["sgd", "heavy_ball", "adam", "adamw"]
     )
     parser.add_argument("--noises", nargs="+", type=float, default=[0, 0.5, 1.5, 3.5])
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
@@ -105,14 +111,32 @@ def fitted(data: Split, settings: dict[str, Any], args: Any) -> dict[str, Any]:
     if "warmup" in found:
         steps = math.ceil(found["epochs"] * len(y) / found["expected_batch_size"])
         found["warmup_steps"] = int(found.pop("warmup") * steps)
-    clf = privfeat.DPSGDClassifier(
-        classes=range(int(y.max()) + 1), random_state=0, **found
-    ).fit(X, y)
+    found["model"] = network(found["model"])
+    accuracies = []
+    for seed in range(args.seeds):
+        clf = privfeat.DPSGDClassifier(
+            classes=range(int(y.max()) + 1),
+            trust_model=callable(found["model"]),
+            random_state=seed,
+            **found,
+        ).fit(X, y)
+        accuracies.append(float(clf.score(X_test, y_test)))
     epsilon = clf.privacy_.epsilon
     return {
-        "accuracy": float(clf.score(X_test, y_test)),
+        "accuracy": sum(accuracies) / len(accuracies),
+        "accuracies": accuracies,
         "epsilon": epsilon if math.isfinite(epsilon) else None,
     }
+
+
+def network(name: str) -> Any:
+    """Return a name that the library knows, or a Wide-ResNet of another size."""
+    size = _WIDE.fullmatch(name)
+    if size is None or name.startswith("wrn_16_4"):
+        return name
+    order = "conv_norm_relu" if size["first"] else "conv_relu_norm"
+    sizes = {"depth": int(size["depth"]), "widening": int(size["width"])}
+    return partial(WideResNet, **sizes, order=order)
 
 
 def rates(args: Any) -> Grid:
@@ -159,6 +183,27 @@ def norms(args: Any) -> Grid:
     )
 
 
+def choices(args: Any) -> Grid:
+    """Return Table 2 of Sander et al. 2023: every choice with those before it."""
+    views = {"augmentation": args.augmentation, "n_copies": args.views[-1]}
+    added = {
+        "none": {},
+        "+ average of parameters": {"ema_decay": 0.95},
+        f"+ {args.views[-1]} views": views,
+        f"+ {args.views[-1]} votes of a test image": {"n_votes": args.views[-1]},
+    }
+
+    def of(choice: str, noise: float) -> dict[str, Any]:
+        found: dict[str, Any] = {"noise_multiplier": noise}
+        for name, setting in added.items():
+            found |= setting
+            if name == choice:
+                break
+        return found
+
+    return "choices, by noise", list(added), [args.noise_multiplier], of
+
+
 def optimizers(args: Any) -> Grid:
     """Return networks by optimizers; Adam and its like at a rate of 0.002."""
     adaptive = {"adam", "adamw", "rmsprop"}
@@ -193,6 +238,7 @@ GRIDS: dict[str, Callable[[Any], Grid]] = {
     "rates": rates,
     "batches": batches,
     "norms": norms,
+    "choices": choices,
     "optimizers": optimizers,
     "sizes": sizes,
 }

@@ -58,6 +58,7 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         shares of the fit from which they hold: ``((0.0, 0.1), (0.8, 10.0))``. A mapping
         bounds each part of ``clip_style``, by the longest beginning of its name:
         ``{{"": 0.1, "head": 1.0}}``. Noise is in proportion to the norm of all bounds.
+        Why 1, and no views: see `privfeat.networks.training.defaults`.
     clip_factor : {{"abadi", "automatic", "normalize", "global"}}, default="abadi"
         See `privfeat.networks.engine.clipping`.
     clip_style : {{"flat", "layerwise", "blockwise"}}, default="flat"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import gradient_norms
 import grids
@@ -75,6 +76,22 @@ def test_grids_of_networks_name_their_settings(monkeypatch):
     _, models, noises, settings = grids.GRIDS["sizes"](args)
     found = settings(models[0], noises[-1])
     assert (found["noise_multiplier"], found["learning_rate"]) == (3.5, None)
+
+
+def test_choices_of_training_are_added_one_after_another(monkeypatch):
+    args = parsed(monkeypatch, "--grid", "choices", "--views", 1, 4)
+    _, names, noises, settings = grids.GRIDS["choices"](args)
+    found = [settings(name, noises[0]) for name in names]
+    assert [len(each) for each in found] == [1, 2, 4, 5]
+    assert all(a.items() <= b.items() for a, b in pairwise(found))
+    assert (found[-1]["n_copies"], found[-1]["n_votes"]) == (4, 4)
+
+
+def test_wide_networks_have_the_size_and_order_of_their_names():
+    assert grids.network("wrn_16_4_norm_first") == "wrn_16_4_norm_first"
+    made = grids.network("wrn_22_2_norm_first").keywords
+    assert made == {"depth": 22, "widening": 2, "order": "conv_norm_relu"}
+    assert grids.network("wrn_10_1").keywords["order"] == "conv_relu_norm"
 
 
 def test_norms_of_mean_gradients_are_kept(images, tmp_path, monkeypatch):

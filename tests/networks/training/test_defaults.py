@@ -2,9 +2,16 @@
 
 import math
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from flax import nnx
 
 from privfeat import DPSGDClassifier
+from privfeat.networks.engine.losses import cross_entropy
+from privfeat.networks.engine.network import Network
+from privfeat.networks.models import build
 from privfeat.networks.training.defaults import default_epochs, fit_length
 
 
@@ -63,3 +70,19 @@ def test_without_sampling_a_fit_takes_ten_full_steps(params):
 def test_a_default_budget_has_the_defaults_of_its_epsilon():
     assert planned().query == planned(epsilon=1.0).query
     assert planned(noise_multiplier=1.0).query.sampling_prob == 0.05
+
+
+@pytest.mark.parametrize("name", ["mlp", "sample_convnet", "simpleVGG-16(1)-32"])
+def test_default_clip_norm_is_below_the_gradients_of_a_fresh_network(name):
+    rngs = nnx.Rngs(params=jax.random.key(0))
+    network = Network(build(name, (16, 16, 3), 10, rngs=rngs))
+    draw = np.random.default_rng(0)
+    X = jnp.asarray(draw.uniform(-1, 1, (20, 1, 16, 16, 3)), jnp.float32)
+    y = jnp.asarray(draw.integers(0, 10, (20, 1)))
+
+    def loss(parameters, x, label):
+        return jnp.sum(cross_entropy(network(parameters, x), label))
+
+    gradients = jax.vmap(jax.grad(loss), in_axes=(None, 0, 0))(network.initial, X, y)
+    squares = [jnp.sum(g.reshape(20, -1) ** 2, axis=1) for g in gradients.values()]
+    assert float(jnp.sqrt(sum(squares)).min()) > DPSGDClassifier().clip_norm
