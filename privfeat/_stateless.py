@@ -70,10 +70,31 @@ def learns(step: Any) -> bool:
                 return any(learns(part[1]) for part in getattr(step, parts))
         return (
             chooses_columns(step)
+            or _chooses_format(step)
             or learns(step.remainder)
             or any(learns(part[1]) for part in step.transformers)
         )
     return not is_stateless(step)
+
+
+def _chooses_format(transformer: Any) -> bool:
+    """Return whether the zeros of all records choose between sparse and dense rows.
+
+    Last digits of sums differ between them. With a ``sparse_threshold`` of 0 all are
+    dense, as they are where no part is sparse.
+    """
+    return bool(transformer.sparse_threshold) and any(
+        _may_be_sparse(part[1]) for part in transformer.transformers
+    )
+
+
+def _may_be_sparse(step: Any) -> bool:
+    names = ("steps", "transformer_list", "transformers")
+    parts = next((getattr(step, n) for n in names if hasattr(step, n)), ())
+    inner = getattr(step, "estimator", step)  # of a frozen one
+    texts = type(inner).__module__.startswith("sklearn.feature_extraction")
+    sparse = texts or getattr(inner, "sparse_output", False) is True
+    return sparse or any(_may_be_sparse(part[1]) for part in parts)
 
 
 def chooses_columns(transformer: Any) -> bool:

@@ -3,12 +3,15 @@
 import csv
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privfeat._messages import list_of, without_data
 
 COLUMNS = ("file", "user")
 # The letters of what programs and people write where nobody is named: "#N/A N/A" ...
@@ -18,6 +21,18 @@ _NOBODY = {
 }
 # ... "\\N" of databases, and errors of spreadsheets: "#VALUE!".
 _NO_NAME = re.compile(r"\\N|#.*[!?]")
+# ... and codes of categories, and integers that were made of NaN.
+_NO_NUMBERS = (-1, -(2**63), -(2**31))
+_NAMELESS = (
+    "groups must name the user of each row, got a blank, or what stands for a missing "
+    "one, such as 'NA' or -1. Leave the row out, or name who it is of."
+)
+# Objects that compare themselves could take two users for one.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    Integral: int,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+}
 _WHOLE = re.compile(r"(\d+)\.0+")
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -107,15 +122,46 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
         if user not in names:
             text = isinstance(user, str | bytes)
             names[user] = user_of(user) if text else user
-            if user is None or user != user or names[user] == "":  # NaN
-                raise ValueError(
-                    "groups must name the user of each row, got a blank, or a word for "
-                    "a missing one such as 'NA'. Leave the row out, or name who it is "
-                    "of."
-                )
+            missing = user is None or user != user or names[user] == ""  # NaN
+            if missing or user in _NO_NUMBERS:
+                raise ValueError(_NAMELESS)
     found = np.empty(len(users), object)
     found[:] = [names[user] for user in users.tolist()]
     return found
+
+
+def ids_of(groups: Any) -> NDArray[Any]:
+    """Return the users of records as integers as given, or as names by `user_of`.
+
+    An array of one NumPy type for all users would turn large integers beside small
+    ones into floats and cut trailing zeros of strings: one user's name would then
+    change which of the other users are told apart.
+
+    Raises
+    ------
+    TypeError
+        If they are not all integers, or all strings or bytes; for a mapping or a set,
+        whose keys would pass for users of one record each.
+    ValueError
+        As `named`; for the numbers that stand for a missing one.
+    """
+    masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
+    if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:
+        if groups.dtype.kind in "iu":
+            if np.isin(_NO_NUMBERS, groups).any():
+                raise ValueError(_NAMELESS)
+            # a copy: which records count, and where they stand, must be of one reading
+            return np.array(groups)
+    values = list_of("groups", groups)
+    for kind, plain in _PLAIN.items():
+        if all(isinstance(value, kind) for value in values):
+            ids = np.empty(len(values), object)
+            ids[:] = without_data(list, map(plain, values))
+            return named(ids)
+    raise TypeError(
+        "groups must be one-dimensional and hold integers only or strings only, "
+        "got another type or a missing value."
+    )
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:

@@ -20,20 +20,13 @@ from privfeat._messages import (
     SPARSE,
     array_of,
     check_columns,
-    list_of,
     without_data,
 )
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
-from privfeat.data.users import named, user_of
+from privfeat.data.users import ids_of
 
 _FLOATS = (np.float64, np.float32, np.float16)
-# Objects that compare themselves could take two users for one.
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    Integral: int,
-    str: user_of,
-    bytes: user_of,
-}
 
 
 def validated(
@@ -257,7 +250,7 @@ def check_users(
             "hands them on after sklearn.set_config(enable_metadata_routing=True) and "
             "set_fit_request(groups=True)."
         )
-    ids = _ids(groups)
+    ids = ids_of(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
     return Users(ids, int(max_group_size))
@@ -288,34 +281,3 @@ def rows_of_callers() -> Iterator[Any]:
         if name.startswith("sklearn.") and "X" in frame.f_locals:
             yield frame.f_locals["X"]
         frame = frame.f_back
-
-
-def _ids(groups: ArrayLike) -> NDArray[Any]:
-    """Return the users as integers or as strings: numbers as given, names by `user_of`.
-
-    An array of one NumPy type for all users would turn large integers beside small
-    ones into floats and cut trailing zeros of strings: one user's name would then
-    change which of the other users are told apart.
-
-    Raises
-    ------
-    TypeError
-        If they are not all integers, or all strings or bytes; for a mapping or a set,
-        whose keys would pass for users of one record each.
-    """
-    given: Any = groups
-    masked = isinstance(given, np.ma.MaskedArray)  # lists have None for what is
-    if isinstance(given, np.ndarray) and given.ndim == 1 and not masked:
-        if given.dtype.kind in "iu":
-            # a copy: which records count, and where they stand, must be of one reading
-            return np.array(given)
-    values = list_of("groups", given)
-    for kind, plain in _PLAIN.items():
-        if all(isinstance(value, kind) for value in values):
-            ids = np.empty(len(values), object)
-            ids[:] = without_data(list, map(plain, values))
-            return named(ids)
-    raise TypeError(
-        "groups must be one-dimensional and hold integers only or strings only, "
-        "got another type or a missing value."
-    )

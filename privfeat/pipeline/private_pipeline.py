@@ -185,7 +185,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         TypeError, ValueError
             If a step is neither private nor public, has a budget of its own, or refuses
             a parameter, or the data is refused. Nothing has been released, unless a
-            note of the error says that the budget is spent.
+            note of the error says so.
         UnsupportedEventError
             If a step samples records.
         BudgetExceededError, LedgerError
@@ -234,8 +234,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         )
         facts = begun.statement.public
         ids = None if users is None else users.ids  # one reading for all steps
-        shown = announced(self, begun.statement)
-        with begun.charging(), shown:
+        with begun.charging(), announced(self, begun.statement):
             for step in left:
                 if step.private:
                     with begun.turn(step.name) as part:

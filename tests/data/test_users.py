@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privfeat.data.users import named, read_users, user_of
+from privfeat.data.users import ids_of, named, read_users, user_of
 
 FILES = ["train/a/1.png", "train/a/2.png", "train/b/3.png"]
 
@@ -76,6 +76,15 @@ def test_one_person_has_one_name(name, other):
 )
 def test_a_name_stays_as_it_is(one):
     assert user_of(one) == one
+
+
+@pytest.mark.parametrize("number", [-1, -(2**63), -(2**31)])
+@pytest.mark.parametrize("kind", [list, np.asarray])
+def test_a_number_for_nobody_is_no_user(number, kind):
+    """Codes of categories, and integers made of NaN, have it for a missing one."""
+    with pytest.raises(ValueError, match="or what stands for a missing one"):
+        ids_of(kind([7, number, 8]))
+    assert ids_of(kind([-7, 2**31, 0])).tolist() == [-7, 2**31, 0]
 
 
 def test_users_in_raw_bytes_are_told_apart():

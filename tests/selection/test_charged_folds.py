@@ -272,8 +272,9 @@ def test_a_chain_that_will_predict_in_folds_is_refused_before_its_first_fit(
     fit, ledger, labelled, chain
 ):
     X, y = labelled
-    with pytest.raises(PrivacyError, match="of HashKFold"):
-        chain(fit, cv=3).fit(X, np.column_stack([y, 1 - y]))
-    assert ledger.history == []
+    for cv in (3, KFold(3), list(KFold(3).split(X))):
+        with pytest.raises(PrivacyError, match="of HashKFold"):
+            chain(fit, cv=cv).fit(X, np.column_stack([y, 1 - y]))
+        assert ledger.history == []
     chain(fit).fit(X, np.column_stack([y, 1 - y]))
     assert len(ledger.history) == 2

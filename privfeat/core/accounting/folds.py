@@ -184,15 +184,15 @@ def _types(module: str, names: dict[str, Any]) -> list[Any]:
     given: Any = names.get("y" if module == "sklearn.compose._target" else "X")
     if hasattr(given, "dtypes"):  # of a table, or of one column
         return [given.dtypes] if given.ndim == 1 else list(given.dtypes)
-    if not hasattr(given, "dtype"):  # a list, say
-        given = array_of(given)
-    return [given.dtype]
+    return [given.dtype if hasattr(given, "dtype") else array_of(given).dtype]
 
 
 def _will_fold(chain: Any) -> bool:
-    """Return whether a chain will fit in folds of scikit-learn after this fit."""
+    """Return whether a chain will fit in folds that no charge covers after this."""
     cv = getattr(chain, "cv", None)
-    return isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
+    if isinstance(cv, list | tuple):
+        return not all(are_covered(train) for train, _ in cv)
+    return cv is not None and not type(cv).__module__.startswith("privfeat.")
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:

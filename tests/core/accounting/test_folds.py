@@ -5,14 +5,11 @@ import types
 
 import numpy as np
 import pytest
-from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
 
-from privfeat import PublicColumns
-from privfeat._stateless import learns
+from privfeat import HashKFold
 from privfeat.core.accounting.folds import (
     are_covered,
     covered_rows,
@@ -138,92 +135,11 @@ def test_every_caller_is_looked_at():
     assert made.inside(outer) == "sklearn.unknown.inside"
 
 
-@pytest.mark.parametrize(
-    ("function", "learned"),
-    [
-        *((None, False), (np.tanh, False)),
-        *((np.mean, True), (np.matmul, True)),  # a ufunc of whole axes
-        (np.frompyfunc(abs, 1, 1), True),  # may remember what it was given
-        (lambda X: X, True),
-    ],
-)
-def test_functions_of_whole_arrays_may_learn(function, learned):
-    assert learns(FunctionTransformer(function)) is learned
-
-
-class Unknown:
-    """A step that does not say whether it learns."""
-
-
-class Centred(Normalizer):
-    """A step that learns, derived from one that does not, whose tags it has."""
-
-    def fit(self, X, y=None):
-        self.mean_ = X.mean(axis=0)
-        return super().fit(X)
-
-
-class Filled(PublicColumns):
-    """Public columns with a part that nobody knows."""
-
-
 FIXED, LEARNING = Normalizer(), StandardScaler()
-
-
-class Named(Centred):
-    """A step that learns, with a parameter that a chain has as well."""
-
-    def __init__(self, steps=("strip", "lower")):
-        super().__init__()
-        self.steps = steps
 
 
 class LearningChain(Pipeline):
     """A chain that learns beside its steps."""
-
-
-COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
-
-
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        (None, False),
-        ("passthrough", False),
-        (FIXED, False),
-        (LEARNING, True),
-        (Unknown(), True),
-        (Centred(), True),
-        (Named(), True),
-        (Named(()), True),
-        (LearningChain([("a", FIXED)]), True),
-        (PublicColumns(COLUMNS), False),
-        (Filled(COLUMNS), True),
-        (FrozenEstimator(LEARNING), False),
-        (make_pipeline(FIXED, FIXED), False),
-        (make_pipeline(FIXED, LEARNING), True),
-        (make_pipeline(LEARNING, FIXED), True),
-        (FeatureUnion([("a", FIXED), ("b", "passthrough")]), False),
-        (FeatureUnion([("a", FIXED), ("b", make_pipeline(LEARNING))]), True),
-        (ColumnTransformer([("a", FIXED, [0]), ("b", "drop", [1])]), False),
-        (ColumnTransformer([("a", FIXED, [0]), ("b", LEARNING, [1])]), True),
-        (ColumnTransformer([("a", FIXED, [0])], remainder=LEARNING), True),
-        (ColumnTransformer([("a", FIXED, len)]), True),
-        (ColumnTransformer([("a", FIXED, make_column_selector("a"))]), False),
-        (
-            ColumnTransformer(
-                [("a", FIXED, make_column_selector(None, dtype_include=int))]
-            ),
-            True,
-        ),
-        (FunctionTransformer(), False),
-        (FunctionTransformer(np.log1p), False),
-        (FunctionTransformer(np.sort), True),
-        (FunctionTransformer(np.matmul), True),
-    ],
-)
-def test_a_step_learns_unless_all_of_it_is_known_not_to(step, expected):
-    assert learns(step) == expected
 
 
 def call_of(module, chain=None, **fields):
@@ -247,7 +163,7 @@ def call_of(module, chain=None, **fields):
 )
 def test_steps_before_a_fit_must_learn_nothing(before, covered):
     """Its own step, the last, is not one of them."""
-    steps = [("any", step) for step in [*before, Unknown()]]
+    steps = [("any", step) for step in [*before, LEARNING]]
     expected = None if covered else "what StandardScaler learned from all of them"
     assert call_of("sklearn.pipeline", Pipeline(steps)) == expected
     assert call_of("sklearn.multiclass", steps=steps) is None
@@ -264,12 +180,16 @@ def test_what_changes_the_target_before_a_fit_must_learn_nothing():
     assert call_of("sklearn.multiclass", transformer_=LEARNING) is None
 
 
-@pytest.mark.parametrize("cv", [5, KFold(2)])
+UNMARKED = [(np.array([0]), np.array([1]))]
+
+
+@pytest.mark.parametrize("cv", [5, KFold(2), UNMARKED, types.SimpleNamespace()])
 def test_chains_that_will_fold_are_not_covered(cv):
     module = "sklearn.multioutput"
     assert call_of(module, cv=cv) == f"{module}.fit with cv"
     assert call_of("sklearn.multiclass", cv=cv) is None
-    for other in (None, types.SimpleNamespace()):
+    marked = [(covered_rows(train), test) for train, test in UNMARKED]
+    for other in (None, HashKFold(2), marked):
         assert call_of(module, cv=other) is None
 
 

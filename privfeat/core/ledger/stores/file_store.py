@@ -28,8 +28,8 @@ class FileStore:
 
     The lock is on the file itself, and nothing stands beside it: hard links, symbolic
     links and bind mounts are names of one ledger. A copy is another ledger. On a
-    network, file systems may hide the locks and writes of one host from another. With
-    ``read_only`` every transaction that would write is refused.
+    network, file systems may hide what one host locks and writes from another. With
+    ``read_only`` a transaction that would write is refused.
     """
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
@@ -75,8 +75,7 @@ class FileStore:
     def _run(self, file: int) -> Iterator[Transaction]:
         """Yield what the file holds, and write down what was changed."""
         log = read_log(os.pread(file, os.fstat(file).st_size, 0), self.path)
-        rows = LoggedRows(self.path, log.changes)
-        yield rows
+        yield (rows := LoggedRows(self.path, log.changes))
         if rows.changes:
             if log.mark.n_lines == 0:  # whoever made it may be gone
                 _sync_folder(os.path.dirname(os.path.realpath(self.path)))
@@ -104,16 +103,15 @@ class FileStore:
         if write and self._read_only:
             raise LedgerError(
                 f"ledger {self} must be of this release to be read without a change, "
-                "got one of an older release. Open it with `privfeat budget show`, "
-                "which takes it over."
+                "got an older one. `privfeat budget show` takes it over."
             )
         try:
-            # Without waiting for somebody to write, in case it is a pipe.
-            file = os.open(self.path, (os.O_RDONLY, os.O_RDWR)[write] | os.O_NONBLOCK)
+            kind = os.O_RDWR if write else os.O_RDONLY  # a pipe would wait for a writer
+            file = os.open(self.path, kind | os.O_NONBLOCK)
         except FileNotFoundError as error:
             raise LedgerError(
-                f"ledger {self} must exist, found no such file. Create it with "
-                "`privfeat budget create`, or pass epsilon and delta to PrivacyLedger."
+                f"ledger {self} must exist, found no such file. Create it: `privfeat "
+                "budget create`, or epsilon and delta for PrivacyLedger."
             ) from error
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
@@ -147,11 +145,10 @@ def _is_at(file: int, path: str) -> bool:
 
 def _append(file: int, log: Log, changes: list[Any]) -> None:
     """Add a line, and count it when it is on disk."""
-    line, mark = add_line(log.mark, changes)
-    place = log.place
-    if log.is_torn:
+    (line, mark), place = add_line(log.mark, changes), log.place
+    if log.is_torn:  # then the next is written over the older one
         _write(file, log.mark.render(), place)
-        place = MARK_BYTES - place  # of the older one
+        place = MARK_BYTES - place
     os.ftruncate(file, log.mark.end)  # what a killed process left belongs to no fit
     _write(file, line, log.mark.end)
     _write(file, mark.render(), place)

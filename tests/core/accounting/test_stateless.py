@@ -1,0 +1,110 @@
+"""Which steps of a pipeline learn from the records."""
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
+
+from privfeat import PublicColumns
+from privfeat._stateless import learns
+
+
+@pytest.mark.parametrize(
+    ("function", "learned"),
+    [
+        *((None, False), (np.tanh, False)),
+        *((np.mean, True), (np.matmul, True)),  # a ufunc of whole axes
+        (np.frompyfunc(abs, 1, 1), True),  # may remember what it was given
+        (lambda X: X, True),
+    ],
+)
+def test_functions_of_whole_arrays_may_learn(function, learned):
+    assert learns(FunctionTransformer(function)) is learned
+
+
+class Unknown:
+    """A step that does not say whether it learns."""
+
+
+class Centred(Normalizer):
+    """A step that learns, derived from one that does not, whose tags it has."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return super().fit(X)
+
+
+class Filled(PublicColumns):
+    """Public columns with a part that nobody knows."""
+
+
+FIXED, LEARNING, HASHED = Normalizer(), StandardScaler(), HashingVectorizer()
+
+
+class Named(Centred):
+    """A step that learns, with a parameter that a chain has as well."""
+
+    def __init__(self, steps=("strip", "lower")):
+        super().__init__()
+        self.steps = steps
+
+
+class LearningChain(Pipeline):
+    """A chain that learns beside its steps."""
+
+
+COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (None, False),
+        ("passthrough", False),
+        (FIXED, False),
+        (LEARNING, True),
+        (Unknown(), True),
+        (Centred(), True),
+        (Named(), True),
+        (Named(()), True),
+        (LearningChain([("a", FIXED)]), True),
+        (PublicColumns(COLUMNS), False),
+        (Filled(COLUMNS), True),
+        (FrozenEstimator(LEARNING), False),
+        (make_pipeline(FIXED, FIXED), False),
+        (make_pipeline(FIXED, LEARNING), True),
+        (make_pipeline(LEARNING, FIXED), True),
+        (FeatureUnion([("a", FIXED), ("b", "passthrough")]), False),
+        (FeatureUnion([("a", FIXED), ("b", make_pipeline(LEARNING))]), True),
+        (ColumnTransformer([("a", FIXED, [0]), ("b", "drop", [1])]), False),
+        (ColumnTransformer([("a", FIXED, [0]), ("b", LEARNING, [1])]), True),
+        (ColumnTransformer([("a", FIXED, [0])], remainder=LEARNING), True),
+        (ColumnTransformer([("a", FIXED, len)]), True),
+        (ColumnTransformer([("a", FIXED, make_column_selector("a"))]), False),
+        (
+            ColumnTransformer(
+                [("a", FIXED, make_column_selector(None, dtype_include=int))]
+            ),
+            True,
+        ),
+        (ColumnTransformer([("a", HASHED, "a")]), True),
+        (ColumnTransformer([("a", make_pipeline(HASHED, FIXED), "a")]), True),
+        (ColumnTransformer([("a", HASHED, "a")], sparse_threshold=0), False),
+        (ColumnTransformer([("a", FrozenEstimator(OneHotEncoder()), [0])]), True),
+        (FeatureUnion([("a", HASHED), ("b", FIXED)]), False),
+        (FunctionTransformer(), False),
+        (FunctionTransformer(np.log1p), False),
+        (FunctionTransformer(np.sort), True),
+        (FunctionTransformer(np.matmul), True),
+    ],
+)
+def test_a_step_learns_unless_all_of_it_is_known_not_to(step, expected):
+    assert learns(step) == expected
