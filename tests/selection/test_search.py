@@ -101,7 +101,11 @@ def test_search_leaves_its_parameters_alone(make, data):
 @parametrize_with_checks(
     [
         DPRandomizedSearch(
-            DPLeastSquares(), {"ridge": [0.1, 0.2]}, epsilon=INF, mean_runs=1.01
+            DPLeastSquares(),
+            {"ridge": [0.1, 0.2]},
+            epsilon=INF,
+            mean_runs=1.01,
+            validation_fraction=0.01,  # some checks fit ten records
         )
     ]
 )
