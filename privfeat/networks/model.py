@@ -172,15 +172,14 @@ class DPSGDModel(DPSGDParameters, ABC):
                 found = largest_microbatch(trainer, initial, *like)
                 trainer = replace(trainer, microbatch_size=found)
             if team.size > 1:
-                given = problem, records, network, fitted["pixel_scale_"]
-                check_same_training(trainer, self, seed, fit.statement, *given)
+                read = problem, records, network, fitted["pixel_scale_"]
+                check_same_training(trainer, self, seed, fit.statement, *read)
             if clips and self.clipping == "adaptive":
                 parts = record_parts(network, *how), factor, style
-                sizes = problem.n_outputs, self._norm_bounds()
-                trainer, initial = with_adaptive_bounds(
-                    trainer, *parts, initial, *like, *sizes
-                )
-            start = trainer.start(first_of(team, initial, "initial parameters"), *like)
+                given = initial, *like, problem.n_outputs, self._norm_bounds()
+                trainer, initial = with_adaptive_bounds(trainer, *parts, *given)
+            initial = first_of(team, initial, "initial parameters")
+            trainer, start = trainer.start(initial, *like)
             parameters = run_to_end(self, trainer, start, fit, fitted)
         return self._with_model(parameters, fitted)
 
