@@ -172,12 +172,12 @@ class DPSGDModel(DPSGDParameters, ABC):
                 found = largest_microbatch(trainer, initial, *like)
                 trainer = replace(trainer, microbatch_size=found)
             if team.size > 1:
-                read = problem, records, network, fitted["pixel_scale_"]
-                check_same_training(trainer, self, seed, fit.statement, *read)
+                given = problem, records, network, fitted["pixel_scale_"]
+                check_same_training(trainer, self, seed, fit.statement, *given)
             if clips and self.clipping == "adaptive":
-                parts = record_parts(network, *how), factor, style
-                given = initial, *like, problem.n_outputs, self._norm_bounds()
-                trainer, initial = with_adaptive_bounds(trainer, *parts, *given)
+                parts = trainer, record_parts(network, *how), factor, style
+                sizes = problem.n_outputs, self._norm_bounds()
+                trainer, initial = with_adaptive_bounds(*parts, initial, *like, *sizes)
             initial = first_of(team, initial, "initial parameters")
             trainer, start = trainer.start(initial, *like)
             parameters = run_to_end(self, trainer, start, fit, fitted)
