@@ -46,9 +46,10 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     microbatch_size : int or "largest", optional
         Records that are worked on at a time, dealt out to all local devices: changes
         memory and time alone. At most 256 are, and 32 of each CPU; of each device as
-        many as the next power of two below. Default: as many as fit in about a gibibyte
-        of each, at most 32. ``"largest"`` tries how many the memory that is free holds,
-        without groups.
+        many as the next power of two below, or fewer, if a trial before the fit shows
+        that a record does not count alike in all places. Default: as many as fit in
+        about a gibibyte of each, at most 32. ``"largest"`` tries how many the memory
+        that is free holds, without groups.
     clipping : {{"fixed", "adaptive"}}, default="fixed"
         ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
         the mean norm of its gradients, released together with the gradient. Best with
@@ -186,7 +187,7 @@ _GUARANTEES = """**Guarantee.** Every step releases one sum of clipped gradients
     reads from disk, which tell whose they are, of records that are read late; the low
     bits of floating-point noise; seeds; tuning over many fits. Sums of gradients are
     free of rounding (`privfeat.core.sums.batches`), if compiled code rounds a record's
-    gradient alike in every slot of a physical batch: a test compares them."""
+    gradient alike in every slot of a physical batch: each fit tries that first."""
 
 _ATTRIBUTES = """parameters_ : dict of name to array
         The trained network.

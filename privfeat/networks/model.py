@@ -175,12 +175,11 @@ class DPSGDModel(DPSGDParameters, ABC):
                 given = problem, records, network, fitted["pixel_scale_"]
                 check_same_training(trainer, self, seed, fit.statement, *given)
             if clips and self.clipping == "adaptive":
-                parts = record_parts(network, *how), factor, style
+                parts = trainer, record_parts(network, *how), factor, style
                 sizes = problem.n_outputs, self._norm_bounds()
-                trainer, initial = with_adaptive_bounds(
-                    trainer, *parts, initial, *like, *sizes
-                )
-            start = trainer.start(first_of(team, initial, "initial parameters"), *like)
+                trainer, initial = with_adaptive_bounds(*parts, initial, *like, *sizes)
+            initial = first_of(team, initial, "initial parameters")
+            trainer, start = trainer.start(initial, *like)
             parameters = run_to_end(self, trainer, start, fit, fitted)
         return self._with_model(parameters, fitted)
 

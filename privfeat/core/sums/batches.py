@@ -7,8 +7,10 @@ whole numbers before any two records are added.
 *Claim.* The total is the sum over records of whole numbers that depend on the float32
 gradient of each record alone. It does not depend on the order of the records, on how
 they are dealt into physical batches, devices and processes, nor on what others add.
-(Code for another size of batches, a public number, may round gradients otherwise, but
-then for all records: this is supposed.)
+(That compiled code rounds a record's gradient alike in every slot, whatever the others
+hold, is no theorem: each fit tries its own code on public records before it is charged,
+and takes smaller batches where it does not: `networks/training/units`. Code for another
+size of batches, a public number, may round gradients otherwise, but then for all.)
 Hence adding a record moves the total by that record's own whole numbers, and replacing
 one by the difference of two such vectors, whatever the number of records and the size
 of a batch.

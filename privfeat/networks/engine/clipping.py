@@ -41,10 +41,11 @@ matrix (``k = d + o + 2 T <= 2**16`` terms, ``u = 2**-24``) it is off by at most
 (`contributions.gram`). By Cauchy-Schwarz the quotient is at most
 ``sqrt(1 + (T + 3)^2 u / (0.9 k))``, and ``T <= k / 2 < 2**15``.
 
-**What is supposed.** The float32 inputs and cotangents of a record are the same in
-every slot of a physical batch. Compiled code that rounded them otherwise in another
-slot would move records that a neighbour only shifts: a test compares slots, bit by bit,
-and a device gets a power of two of them (`training.units.fitting_microbatch`).
+**What is tried.** The whole numbers of a record are the same in every slot of a
+physical batch, whatever the others hold. Compiled code that rounded them otherwise
+would move records that a neighbour only shifts: before a fit is charged, its own code
+is tried on public records, and gets fewer at a time if they count otherwise somewhere
+(`training.units.alike_microbatch`). That it treats the data as those is supposed.
 """
 
 import math

@@ -149,8 +149,8 @@ def kept_list(gradients: list[Float[Array, "..."]]) -> Contribution:
 def _each_scaled(
     gradients: Sequence[Float[Array, "..."]], weights: Float[Array, " n"]
 ) -> list[Float[Array, "..."]]:
-    pairs = zip(weights, gradients, strict=True)
-    return [jnp.where(weight > 0.0, weight * own, 0.0) for weight, own in pairs]
+    pairs = zip(weights, gradients, strict=True)  # product last: one rounding
+    return [weight * jnp.where(weight > 0.0, own, 0.0) for weight, own in pairs]
 
 
 def dense(a: Float[Array, "n t d"], e: Float[Array, "n t o"]) -> Contribution:

@@ -216,13 +216,22 @@ def whole_users(
     n_slots = -(-local.max_group_size // local.batch_size) * local.batch_size
     slots = Slots(users, key, n_slots)
 
-    def prepare(rows: Any, numbers: Any, key: Key[Array, ""]) -> UserInputs:
+    def inputs_of(rows: Any, numbers: Any, filled: Any, key: Any) -> UserInputs:
         of_views, of_orders = jax.random.split(key)
         each = (numbers[:, None] * n_slots + np.arange(n_slots)).ravel()
         seen = views(rows.reshape(-1, *rows.shape[2:]), each, of_views)
-        filled = jnp.asarray(slots.filled(numbers))
+        filled = jnp.asarray(filled)
         orders = local.orders(of_orders, numbers, filled)
         return UserInputs(seen.reshape(-1, n_slots, *seen.shape[1:]), filled, orders)
+
+    def prepare(rows: Any, numbers: Any, key: Key[Array, ""]) -> UserInputs:
+        return inputs_of(rows, numbers, slots.filled(numbers), key)
+
+    def whole(records: Any, targets: Any, numbers: Any, key: Any) -> Any:
+        rows, labels = (
+            np.repeat(values[:, None], n_slots, axis=1) for values in (records, targets)
+        )
+        return inputs_of(rows, numbers, np.ones(rows.shape[:2], bool), key), labels
 
     return Units(
         "user",
@@ -232,6 +241,7 @@ def whole_users(
         prepare,
         local,
         local.alone,
+        whole,
         (
             "the number of users, which the sampling probability is made of",
             f"that of a user's records at most {local.max_group_size} count",

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -26,7 +26,7 @@ from privfeat.estimation.team import first_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.layers.contributions import widened
 from privfeat.networks.training.optimizers import Average, Optimizer
-from privfeat.networks.training.units import Units
+from privfeat.networks.training.units import Units, alike_microbatch
 
 GRADIENT = "gradient"
 _AHEAD = 2  # batches that are read before they are used
@@ -105,8 +105,8 @@ class Trainer:
 
     def start(
         self, parameters: Parameters, records: NDArray[Any], targets: NDArray[Any]
-    ) -> TrainState:
-        """Return the state before the first step.
+    ) -> tuple["Trainer", TrainState]:
+        """Return the trainer, its batches tried, and the state before the first step.
 
         Of ``records`` and ``targets``, of length 1, shapes and types alone are used.
 
@@ -118,10 +118,13 @@ class Trainer:
         ValueError
             If sums of so many parameters, or records at a time, are not exact.
         """
+        n_slots, like = self.microbatch_size, (parameters, records, targets)
         if self.exact:
-            size = sum(parameters[name].size for name in self.names)
-            check_batches(size, self.microbatch_size)
-        self._rehearse(parameters, records, targets)
+            check_batches(sum(parameters[name].size for name in self.names), n_slots)
+        self._rehearse(*like)
+        if self.exact:
+            how = self.units, self.clipped_sum, n_slots, self.team
+            n_slots = alike_microbatch(*how, *like)
         moving = {name: parameters[name] for name in self.names}
         average = None if self.average is None else dict(moving)
         optimizer = self.optimizer.init(moving)
@@ -132,7 +135,8 @@ class Trainer:
                 "optimizer must take a step from gradients and parameters alone, but "
                 f"one raised: {error}. Pass another optax optimizer."
             ) from error
-        return TrainState(0, dict(parameters), optimizer, average)
+        state = TrainState(0, dict(parameters), optimizer, average)
+        return replace(self, microbatch_size=n_slots), state
 
     def _rehearse(
         self, parameters: Parameters, records: NDArray[Any], targets: NDArray[Any]

@@ -4,20 +4,30 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.random import Generator, default_rng  # noqa: TID251 - public inputs
 from numpy.typing import NDArray
 
 from privfeat._types import Unit
 from privfeat.core.sums.batches import LARGEST_BATCH
 from privfeat.core.sums.processes import Team
+from privfeat.exceptions import PrivacyError
 from privfeat.networks.engine.clipped_sums import UsedEngine
-from privfeat.networks.engine.network import Network
+from privfeat.networks.engine.network import Network, Parameters
 from privfeat.networks.images.augment import Views
 from privfeat.networks.layers.basic import Tape
 
 _BYTES = 2**30
 _LARGEST = 32
+# Of the trial of a compiled sum: public records, and how often they have a slot.
+_RECORDS, _BATCHES, _PLACES = 16, 16, 256
+_RADII = (1e-6, *(4.0**k for k in range(-10, 11)))
+# What trials found, by compiled sum.
+_found: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,10 @@ class Units:
         For `engine.clipped_sums`.
     alone : callable
         From inputs and targets of records to those of units of one record each.
+    whole : callable
+        From public records, targets, numbers and a key to the inputs, as ``prepare``
+        makes them, and targets of units that hold as many records as may count: each
+        unit the same record again and again.
     public : tuple of str
         What is assumed public of the units.
     """
@@ -49,6 +63,7 @@ class Units:
     prepare: Callable[..., Any]
     engine: UsedEngine
     alone: Callable[[Any, Any], tuple[Any, Any]]
+    whole: Callable[..., tuple[Any, Any]]
     public: tuple[str, ...]
 
     def number_in(self, team: Team) -> int:
@@ -68,6 +83,7 @@ def single_records(
         views,
         engine,
         lambda inputs, targets: (inputs, targets),
+        lambda records, targets, *how: (views(records, *how), targets),
         ("the number of records, which the sampling probability is made of",),
     )
 
@@ -86,8 +102,8 @@ def fitting_microbatch(
     outputs of layers for so many views at a time, with inputs and cotangents, and up to
     so many gradients: all of it public sizes. A ``microbatch_size`` above what sums are
     proved for, or above 32 on a CPU, where sums of more are slower, is lowered to that;
-    one that is no power of two, to the next below: in products of 5 and of 6 records
-    compiled code was seen to round the last ones otherwise.
+    one that is no power of two, to the next below, where compiled code treats slots
+    alike most often. Whether it does is tried by `alike_microbatch`.
     """
     n_devices = jax.local_device_count()
     if isinstance(microbatch_size, str | None):
@@ -105,6 +121,116 @@ def most_on_a_device() -> int:
     most = LARGEST_BATCH // jax.local_device_count()
     on_cpu = jax.default_backend() == "cpu"
     return _power_of_two(max(min(most, _LARGEST) if on_cpu else most, 1))
+
+
+def alike_microbatch(
+    units: Units,
+    clipped_sum: Callable[..., Parameters],
+    microbatch_size: int,
+    team: Team,
+    parameters: Parameters,
+    records: NDArray[Any],
+    targets: NDArray[Any],
+) -> int:
+    """Return the most units, up to so many, of which each counts alike in every slot.
+
+    Half as many are tried after each that do not, down to one on each device: the same
+    number in all processes. Of ``records`` and ``targets``, of length 1, shapes and
+    types alone are used.
+
+    Raises
+    ------
+    PrivacyError
+        If one unit on each device does not count alike on all of them.
+    """
+    how = f"{records.shape} {records.dtype} {targets.shape} {targets.dtype}"
+    known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()
+    size = microbatch_size
+    while size > 1:
+        key = f"{size} {how} {units.prepare}"
+        if key not in known:
+            given = clipped_sum, size, parameters, records, targets
+            known[key] = counts_alike(units, *given)
+        alike = [known[key]] if team.size == 1 else team.each(known[key])
+        if all(alike):
+            break
+        if size == n_devices:
+            raise PrivacyError(
+                "a record must count alike on all local devices, and does not. Use one."
+            )
+        size = size // n_devices // 2 * n_devices
+    return size
+
+
+def counts_alike(
+    units: Units,
+    clipped_sum: Callable[..., Parameters],
+    n_slots: int,
+    parameters: Parameters,
+    records: NDArray[Any],
+    targets: NDArray[Any],
+) -> bool:
+    """Return whether public records count alike in every slot of a compiled sum.
+
+    Each of a few is summed alone, in the first slot. Then batches are made of them by
+    chance, in one half of which about half of the slots are empty: their sums must be
+    those of the records, in every bit. One record is not a number: without a gradient,
+    it must move nothing. Records are noise, parameters those given, moved where they
+    are zero, and the radius is so small that gradients have the full length of a part.
+    """
+    draw = default_rng(0)
+    noise = _noise(draw, (_RECORDS, *records.shape[1:]), records.dtype)
+    labels = _noise(draw, (_RECORDS, *targets.shape[1:]), targets.dtype, 2)
+    if noise.dtype.kind == "f":
+        noise[-1] = np.nan
+    moved = {name: _moved(draw, leaf) for name, leaf in parameters.items()}
+    key = jax.random.key(0)
+
+    def total(chosen: NDArray[Any], valid: NDArray[Any], radius: float) -> Any:
+        batch = units.whole(noise[chosen], labels[chosen], chosen, key)
+        inputs, wanted = batch[0], jnp.asarray(batch[1])
+        with jax.default_matmul_precision("highest"):
+            found = clipped_sum(
+                moved, inputs, wanted, jnp.asarray(valid), jnp.float32(radius)
+            )
+        return np.concatenate([np.ravel(found[name]) for name in sorted(found)])
+
+    first = np.arange(n_slots) == 0
+    alone = [np.full(n_slots, number) for number in range(_RECORDS)]
+    # where longer gradients count as none, a small radius leaves nothing to compare
+    sizes = (np.linalg.norm(total(alone[0], first, radius)) for radius in _RADII)
+    radius = _RADII[next((place for place, size in enumerate(sizes) if size), 0)]
+    own = np.stack([total(each, first, radius) for each in alone])
+    for batch in range(max(_BATCHES, _PLACES // n_slots)):
+        chosen = draw.integers(0, _RECORDS, n_slots)
+        valid = np.ones(n_slots, bool) if batch % 2 else draw.random(n_slots) < 0.5
+        counts = np.bincount(chosen[valid], minlength=_RECORDS)
+        if not np.array_equal(total(chosen, valid, radius), counts @ own):
+            return False
+    return True
+
+
+def _noise(
+    draw: Generator, shape: tuple[int, ...], dtype: Any, most: int = 256
+) -> NDArray[Any]:
+    """Return public numbers of a type; whole ones are below ``most``.
+
+    Others have another size in each record: one layer after another has the longest
+    part of the gradient, where its rounding shows.
+    """
+    if dtype.kind in "iu":
+        return draw.integers(0, most, shape).astype(dtype)
+    sizes = np.resize(4.0 ** np.arange(-4, 4), (shape[0], *[1] * (len(shape) - 1)))
+    return (sizes * draw.normal(size=shape)).astype(dtype)
+
+
+def _moved(draw: Generator, leaf: Any) -> Any:
+    """Return a parameter that is nowhere zero, so that gradients pass through it."""
+    values = np.asarray(leaf)
+    if not np.any(values == 0):
+        return leaf
+    other = 0.1 * draw.normal(size=values.shape)
+    return jnp.asarray(np.where(values == 0, other.astype(values.dtype), values))
 
 
 def _power_of_two(number: int) -> int:
