@@ -19,7 +19,7 @@ _OF_PRIOR = np.linspace(0.0, 0.9, 181)
 _CHANCES = np.append(0.5, np.full(180, 0.5 / 180))
 _LEAST, _MOST = 1e-3, 0.9
 # Of scores of the prior, beside which others are learned: at most, and at least.
-_SPREAD, _TINY = 1.0, 1e-3
+_SPREAD, _TINY = 0.45, 1e-3
 
 
 class PriorWeight:
@@ -46,7 +46,7 @@ class PriorWeight:
     ----------
     at : float
         The weight at which the next gradient is taken, >= 0: that found so far, as long
-        as its scores have a spread of at most 1, where gradients are nearly linear.
+        as its scores have a spread of at most 0.45; see *Where gradients are taken*.
 
     Notes
     -----
@@ -58,6 +58,12 @@ class PriorWeight:
     the spread: 0 for a prior that knows nothing, and at most about ``sqrt(2 log m)``,
     the largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
     found likewise, from gradients other than those that the noise in ``D`` is of.
+
+    **Where gradients are taken.** What is learned beside ``at P`` is what that lacks,
+    or has wrong; the ridge and few steps leave some of what must be unlearned. Two
+    scores of spread ``v`` differ by ``2**0.5 v``: the mean curvature is about ``1 -
+    v**2 / 2`` of that at zero, nine tenths at 0.45. At 1, names of two and four classes
+    cost up to four points; at 0 priors of digits that are half wrong cost ten.
 
     **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
     that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise

@@ -110,6 +110,14 @@ def test_noise_that_was_learned_is_no_evidence_for_it():
     assert abs(np.mean(found)) < 4.0 * np.mean(error) / np.sqrt(40)
 
 
+def test_gradients_are_taken_where_the_loss_is_nearly_linear(draws):
+    """Beside scores of spread 1 what a prior has wrong was not unlearned."""
+    rows, labels, prior = draws
+    weight, nothing = followed(rows, labels, prior, with_gram=True)
+    assert weight.beside(nothing) * spread(rows, prior) > 0.6
+    assert weight.at * spread(rows, prior) == pytest.approx(0.45, rel=0.05)
+
+
 @pytest.mark.parametrize(("sign", "noisy"), [(1.0, True), (-1.0, False), (1.0, False)])
 def test_least_squares_take_the_prior_or_what_is_learned(draws, sign, noisy):
     """Where noise drowns all, the prior; without noise, the solution without it."""
