@@ -59,11 +59,10 @@ class PriorWeight:
     the largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
     found likewise, from gradients other than those that the noise in ``D`` is of.
 
-    **Where gradients are taken.** Few steps unlearn little of what is wrong in ``at
-    P``, but at weight zero they unlearn nothing. Two scores of spread ``v`` differ by
-    ``2**0.5 v``: at 0.45 the mean curvature is nine tenths of that at zero. At 1 names
-    of two and four classes cost up to 2.4 points, at 0.45 0.5. Without a Gram matrix it
-    is 1, which tells more of ``<P G, P>``.
+    **Where gradients are taken.** Beside ``at P`` the steps unlearn what is wrong in
+    it, if that is little. Two scores of spread ``v`` differ by ``2**0.5 v``: at 0.45
+    the mean curvature is nine tenths of that at zero. At 1 names of two and four
+    classes cost 2.4 points, at 0.45 0.5. Without a Gram matrix it is 1.
 
     **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
     that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise
