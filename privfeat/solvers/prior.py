@@ -18,8 +18,8 @@ Vector = Float[np.ndarray, " q"]
 _OF_PRIOR = np.linspace(0.0, 0.9, 181)
 _CHANCES = np.append(0.5, np.full(180, 0.5 / 180))
 _LEAST, _MOST = 1e-3, 0.9
-# Of scores of the prior, beside which others are learned: at most, and at least.
-_SPREAD, _TINY = 1.0, 1e-3
+# Spread of scores of the prior, beside which others are learned: most, and least.
+_SPREAD, _WITHOUT_GRAM, _TINY = 0.45, 1.0, 1e-3
 
 
 class PriorWeight:
@@ -46,7 +46,7 @@ class PriorWeight:
     ----------
     at : float
         The weight at which the next gradient is taken, >= 0: that found so far, as long
-        as its scores have a spread of at most 1, where gradients are nearly linear.
+        as its scores have little spread; see *Where gradients are taken*.
 
     Notes
     -----
@@ -58,6 +58,11 @@ class PriorWeight:
     the spread: 0 for a prior that knows nothing, and at most about ``sqrt(2 log m)``,
     the largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
     found likewise, from gradients other than those that the noise in ``D`` is of.
+
+    **Where gradients are taken.** Beside ``at P`` the steps unlearn what is wrong in
+    it, if that is little. Two scores of spread ``v`` differ by ``2**0.5 v``: at 0.45
+    the mean curvature is nine tenths of that at zero. At 1 names of two and four
+    classes cost 2.4 points, at 0.45 0.5. Without a Gram matrix it is 1.
 
     **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
     that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise
@@ -140,7 +145,8 @@ class PriorWeight:
         )
         self._noise_learned += gradient.noise_stddev**2 * float(np.sum(before**2))
         spread = self.beside(after) * self._unit
-        self.at = min(spread, _SPREAD) / self._unit if spread > _TINY else 0.0
+        most = _WITHOUT_GRAM if self._gram is None else _SPREAD
+        self.at = min(spread, most) / self._unit if spread > _TINY else 0.0
 
     def _count(self, gradient: Release) -> None:
         """Take the least number of records that a first gradient can be the sum of."""

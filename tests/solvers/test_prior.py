@@ -110,6 +110,19 @@ def test_noise_that_was_learned_is_no_evidence_for_it():
     assert abs(np.mean(found)) < 4.0 * np.mean(error) / np.sqrt(40)
 
 
+@pytest.mark.parametrize(("with_gram", "most"), [(True, 0.45), (False, 1.0)])
+def test_gradients_are_taken_beside_little_of_a_prior(draws, with_gram, most):
+    """At spread 1, with a Gram matrix, what a prior has wrong was not unlearned."""
+    rows, prior = draws[0], draws[2]
+    nothing = np.zeros_like(prior)
+    gram = Release("gram", rows.T @ rows, 0.0, True) if with_gram else None
+    options = {"loss": "softmax", "row_norm": 1.0, "n_records": len(rows)}
+    weight = PriorWeight(prior, gram=gram, **options)
+    weight.update(Release("gradient", -1e6 * prior, 1.0, False), nothing, nothing)
+    assert weight.beside(nothing) > weight.at
+    assert weight.at * weight._unit == pytest.approx(most)
+
+
 @pytest.mark.parametrize(("sign", "noisy"), [(1.0, True), (-1.0, False), (1.0, False)])
 def test_least_squares_take_the_prior_or_what_is_learned(draws, sign, noisy):
     """Where noise drowns all, the prior; without noise, the solution without it."""
