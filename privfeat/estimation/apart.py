@@ -1,13 +1,11 @@
 """Fits whose parameters nobody changes, and whose attributes are of one fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MappingView, Set
 from functools import wraps
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
-
-from privfeat.estimation.parameters import check_readable
 
 E = TypeVar("E", bound=BaseEstimator)
 P = ParamSpec("P")
@@ -52,6 +50,26 @@ def fitted_apart(
         return self
 
     return fitted
+
+
+def check_readable(estimator: Any) -> None:
+    """Raise TypeError for a parameter that gives its values once, or in no order.
+
+    A fit reads its parameters when it plans, and again after it is charged.
+
+    >>> from privfeat import DPStandardScaler
+    >>> check_readable(DPStandardScaler(bounds=zip((0, 1), (2, 3))))
+    Traceback (most recent call last):
+    TypeError: bounds must be a list, an array or a tuple, got zip. Pass list(bounds).
+    """
+    for name, value in estimator.get_params().items():
+        if isinstance(value, Iterator | MappingView | Set):
+            ordered = isinstance(value, Iterator | MappingView)
+            kind, remedy = type(value).__name__, "list" if ordered else "sorted"
+            raise TypeError(
+                f"{name} must be a list, an array or a tuple, got {kind}. Pass "
+                f"{remedy}({name})."
+            )
 
 
 def _take_over(estimator: Any, copied: Any) -> None:

@@ -108,7 +108,9 @@ def floats_of(X: Any) -> Any:
 
 def is_table(X: Any) -> bool:
     """Return whether records have columns of their own types."""
-    return bool(without_data(lambda: hasattr(X, "columns") or hasattr(X, "dtypes")))
+    if isinstance(X, np.ndarray):
+        return False
+    return any(without_data(hasattr, X, name) for name in ("columns", "dtypes"))
 
 
 def array_of_records(records: Any) -> NDArray[Any]:

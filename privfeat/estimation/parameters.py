@@ -1,6 +1,5 @@
 """Parameters of estimators: declared once, as annotated attributes of the class."""
 
-from collections.abc import Iterator, MappingView, Set
 from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
 
@@ -34,29 +33,6 @@ class Parameters(BaseEstimator):
         """Make the constructor; here, so that no class can forget to ask for it."""
         super().__init_subclass__(**options)
         dataclass(kw_only=True, eq=False, repr=False)(cls)
-
-
-def check_readable(estimator: Any) -> None:
-    """Raise TypeError for a parameter that gives its values once, or in no order.
-
-    A fit reads its parameters when it plans, and again after it is charged.
-
-    >>> from privfeat import DPStandardScaler
-    >>> check_readable(DPStandardScaler(bounds=zip((0, 1), (2, 3))))
-    Traceback (most recent call last):
-    TypeError: bounds must be a list, an array or a tuple, got zip. Pass list(bounds).
-    """
-    for name, value in estimator.get_params().items():
-        if isinstance(value, Iterator | MappingView | Set):
-            kind, remedy = type(value).__name__, "sorted" if _is_set(value) else "list"
-            raise TypeError(
-                f"{name} must be a list, an array or a tuple, got {kind}. Pass "
-                f"{remedy}({name})."
-            )
-
-
-def _is_set(value: Any) -> bool:
-    return isinstance(value, Set) and not isinstance(value, MappingView)
 
 
 def described(estimator: Any) -> str:

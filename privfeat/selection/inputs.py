@@ -19,8 +19,8 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
+from privfeat.estimation.apart import check_readable
 from privfeat.estimation.inputs import array_of_records, checked, floats_of
-from privfeat.estimation.parameters import check_readable
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.metrics.predictions import frame_of
 

@@ -23,6 +23,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.totals import ExactSum
+from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics.predictions import are_right
 from privfeat.selection.inputs import budget_of, budgeted, checked_plan, classes_name
@@ -75,6 +76,13 @@ class PublicScore:
         self.records: tuple[ReleaseRecord, ...] = ()  # the score releases nothing more
         self._scorer = get_scorer("accuracy" if scoring is None else scoring)
 
+    def rows(self, n: int) -> Any:
+        """Return the first public record so many times."""
+        if isinstance(self._X, list | tuple):
+            return [self._X[0]] * n
+        first: Any = self._X[:1] if isinstance(self._X, LazyFeatures) else self._X
+        return getattr(first, "iloc", first)[[0] * n]
+
     def __call__(self, fitted: Any) -> float:
         """Return the score; NaN is the worst."""
         score = self._scorer(fitted, self._X, self._y)
@@ -100,7 +108,7 @@ class Runner:
         """Refuse, before anything is charged, what would end a run.
 
         Looks at the candidates, or at 100 of them, as their fits do beforehand, and
-        scores one fit to made-up records if the score is public. Of classifiers that
+        scores one fit to public records if the score is public. Of classifiers that
         are not privfeat's nothing is known before a run.
         """
         for params in self._looked_at():
@@ -111,7 +119,7 @@ class Runner:
         if isinstance(score, PublicScore):
             with without_warnings():
                 labels = np.asarray(self.classes)
-                fitted.fit(np.eye(len(labels), n_features), labels)
+                fitted.fit(score.rows(len(labels)), labels)
             score(fitted)
 
     def _looked_at(self) -> Iterator[dict[str, Any]]:

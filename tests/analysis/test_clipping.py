@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from privfeat import DPSGDClassifier
 from privfeat.analysis.tuning.clipping import clipping_recipe
@@ -49,6 +50,19 @@ def rows(n):
 def found(n_public=100, estimator=PRIVATE, **options):
     data = rows(n_public)
     return clipping_recipe(estimator, *data, *data, n_samples=1000, **RATES | options)
+
+
+@pytest.mark.parametrize("noise", [{}, {"noise": "banded", "bands": 2}])
+def test_recipe_fits_batches_in_proportion_to_the_records(plant, noise):
+    sizes = set()
+
+    def add(self, name, params):
+        sizes.add(self._estimator.expected_batch_size)
+        self._known[name] = [0.5]
+
+    plant("fit on public records", add)
+    found(estimator=clone(PRIVATE).set_params(accounting="pld", **noise))
+    assert sizes == {20.0}
 
 
 def test_recipe_takes_the_smallest_norm_that_does_not_hurt(fitted):

@@ -135,15 +135,17 @@ def test_rows_wider_than_the_margins_cover_are_refused_by_a_pipeline(ledger):
     assert ledger.history == []
 
 
-def test_a_pipeline_of_texts_is_searched():
+@pytest.mark.parametrize("public", [False, True])
+def test_a_pipeline_of_texts_is_searched(public):
     steps = [("hash", HashingVectorizer(n_features=8)), ("clf", DPNearestMean())]
     pipeline = PrivatePipeline(steps).set_params(clf__center=False)
     pipeline.set_params(clf__classes=[0, 1])
     found = DPRandomizedSearch(
         pipeline, {"clf__clip_norm": [1.0]}, epsilon=50.0, random_state=0
     )
+    scored_on = (["ill", "healthy"], [0, 1]) if public else ()
     with pytest.warns(PrivacyWarning):  # of the seed
-        found.fit(["very ill", "healthy"] * 200, [0, 1] * 200)
+        found.fit(["very ill", "healthy"] * 200, [0, 1] * 200, *scored_on)
     assert found.predict(["very ill", "healthy"]).tolist() == [0, 1]
 
 

@@ -146,7 +146,9 @@ def clipping_recipe(
     if not planned.private:
         raise ValueError("epsilon must be finite, got inf. Pass the budget of the fit.")
     share = min(1.0, len(X) / n_samples)
-    batch = share * release.query.sampling_prob * n_samples
+    # with correlated noise the probability is that of a record that has its turn
+    turns = getattr(release.query.strategy, "bands", 1)
+    batch = share * release.query.sampling_prob * n_samples / turns
     if not batch >= 1.0:
         raise ValueError(
             "X must hold a record for each batch of the private fit, or more: at least "
