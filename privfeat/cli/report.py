@@ -110,6 +110,8 @@ def run(args: Namespace) -> None:
         ledger = files.open_ledger(args)
     measured, recall, errors = _measured(args, estimator, made)
     origin = None if network or table is not None else _provenance(args, made)
+    hashed = before and before[0].name in ("FeatureHasher", "HashingVectorizer")
+    rows = {"model": "ngrams"} if hashed else origin  # what a step makes of texts
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
@@ -121,7 +123,7 @@ def run(args: Namespace) -> None:
         if ledger is None
         else summarize(ledger, statement, getattr(evaluated, "privacy", None)),
         features=features_in_words(
-            origin, table=table is not None, network=network, steps=piped
+            rows, table=table is not None, network=network, steps=piped and not hashed
         ),
         columns=() if table is None else columns_of(table),
         provenance=_of_network(estimator) if network else origin,
@@ -133,7 +135,7 @@ def run(args: Namespace) -> None:
         evaluated_on=on,
         audit=audit,
         kind=f"{kind}, with differential privacy, by privfeat.",
-        task=_task(saved.classifier, table, texts=is_of_texts(origin)),
+        task=_task(saved.classifier, table, texts=is_of_texts(rows)),
         checksums=_checksums(Path(args.model), DOCUMENT, document["arrays"]["file"]),
         reproduce=recipe_of(
             name,

@@ -117,7 +117,16 @@ def _add_rows(
     from privfeat.export.steps import STEPS, add_step
 
     steps = list(parts.steps)
-    if steps and type(steps[0]).__name__ == COLUMNS:
+    has_columns = bool(steps) and type(steps[0]).__name__ == COLUMNS
+    unknown = [step for step in steps[has_columns:] if type(step) not in STEPS]
+    if unknown:
+        raise TypeError(
+            "steps before the last must be "
+            f"{', '.join([COLUMNS, *(one.__name__ for one in STEPS)])} to be "
+            f"exported to ONNX, got {type(unknown[0]).__name__}. Predict with "
+            "privfeat.load or `privfeat predict`, or fit without it."
+        )
+    if has_columns:
         from privfeat.preprocessing import plain_columns
         from privfeat.preprocessing.declaration import parse_columns
 
@@ -131,13 +140,6 @@ def _add_rows(
             rows = graph.op("Cast", rows, to=DOUBLE)
         refused = graph.op("Not", all_finite(graph, rows))
     for step in steps:
-        if type(step) not in STEPS:
-            raise TypeError(
-                "steps before the last must be "
-                f"{', '.join([COLUMNS, *(one.__name__ for one in STEPS)])} to be "
-                f"exported to ONNX, got {type(step).__name__}. Predict with "
-                "privfeat.load or `privfeat predict`, or fit without it."
-            )
         rows = add_step(graph, rows, step)
     return rows, refused
 

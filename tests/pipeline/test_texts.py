@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 
-from privfeat import DPLeastSquares, PrivacyLedger, PrivatePipeline
+from privfeat import (
+    DPLeastSquares,
+    DPNearestMean,
+    PrivacyLedger,
+    PrivatePipeline,
+    save,
+)
+from privfeat.cli import main
+from privfeat.export import export_onnx
 from privfeat.preprocessing import DPStandardScaler
 
 
@@ -37,3 +45,19 @@ def test_a_frozen_step_for_texts_after_a_private_one_is_refused_uncharged(
     with pytest.raises((AttributeError, TypeError, ValueError)):
         model.fit(X, X[:, 0] > 0)
     assert ledger.history == []
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_a_saved_pipeline_of_texts_says_what_it_reads(tmp_path):
+    steps = [("hash", HashingVectorizer(n_features=8)), ("clf", DPNearestMean())]
+    pipeline = PrivatePipeline(steps).set_params(clf__center=False)
+    pipeline.set_params(clf__classes=[0, 1])
+    pipeline.fit(["very ill", "healthy"] * 200, [0, 1] * 200)
+    save(pipeline, tmp_path / "model")
+    card = tmp_path / "card.md"
+    pages = ["--out", str(tmp_path / "r.html"), "--card", str(card)]
+    assert main(["report", str(tmp_path / "model"), *pages]) == 0
+    assert "The records are texts." in card.read_text()
+    assert "arrays of numbers" not in card.read_text()
+    with pytest.raises(TypeError, match=r"steps before .* got HashingVectorizer"):
+        export_onnx(pipeline, tmp_path / "m.onnx")
