@@ -17,6 +17,7 @@ from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
+from privfeat.solvers.cost import check_release_cost
 from privfeat.solvers.intercepts import first_intercepts
 from privfeat.solvers.optimizers import (
     Optimizer,
@@ -160,8 +161,9 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         check_optimizer(self.optimizer, self.learning_rate)
         check_centred(self)
 
-    def _check_size(self, n_columns: int) -> None:
-        """Take rows of any length: no matrix is summed."""
+    def _check_size(self, shape: Shape) -> None:
+        """Take rows of any length: no matrix of ``d x d`` is summed."""
+        check_release_cost(type(self).__name__, shape.n_outputs * shape.n_columns)
 
     def _plan(self, problem: LinearProblem) -> ReleasePlan:
         shape = problem.shape

@@ -32,7 +32,7 @@ from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.rows.grid_steps import grid_step_of
 from privfeat.linear.rows.slots import slots_of
 from privfeat.linear.targets import ChecksTargets
-from privfeat.solvers.cost import check_gram_cost
+from privfeat.solvers.cost import check_gram_cost, check_release_cost
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -130,7 +130,7 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         public, plan = problem.shape.public, self._plan(problem)
         if public is not None:
             public.check_apart(X)
-        self._check_size(problem.shape.n_columns)
+        self._check_size(problem.shape)
         # every process takes part, whether or not it has users
         n_records = sum(team.each(n_samples)) if team.rows == "own" else n_samples
         fit = private_fit(
@@ -283,9 +283,9 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         if self._clips_users():
             check_group_size(self.max_group_size)
 
-    def _check_size(self, n_columns: int) -> None:
-        """Refuse, or warn of, rows too long for a Gram matrix."""
-        check_gram_cost(type(self).__name__, n_columns, self._few_columns)
+    def _check_size(self, shape: Shape) -> None:
+        check_release_cost(type(self).__name__, shape.n_outputs * shape.n_columns)
+        check_gram_cost(type(self).__name__, shape.n_columns, self._few_columns)
 
     def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""

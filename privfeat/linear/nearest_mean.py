@@ -13,6 +13,7 @@ from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
 from privfeat.linear.problem import Shape
+from privfeat.solvers.cost import check_release_cost
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -80,8 +81,9 @@ class DPNearestMean(DPLinearClassifier):
 
     _sums_sparse_rows: ClassVar[bool] = True
 
-    def _check_size(self, n_columns: int) -> None:
-        """Take rows of any length: no matrix is summed."""
+    def _check_size(self, shape: Shape) -> None:
+        """Take rows of any length: no matrix of ``d x d`` is summed."""
+        check_release_cost(type(self).__name__, shape.n_outputs * shape.n_columns)
 
     def _loss(self, *, multilabel: bool) -> Loss:
         if multilabel:

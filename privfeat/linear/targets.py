@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 
 from privfeat._messages import array_of
 from privfeat.estimation.inputs import validated
-from privfeat.linear.problem import LinearProblem
+from privfeat.linear.problem import LinearProblem, Shape
 
 
 class ChecksTargets(BaseEstimator):
@@ -38,12 +38,12 @@ class ChecksTargets(BaseEstimator):
         problem = self._problem(validated(alone, zeros, y, None)[1], n_features)
         if problem.shape.public is not None:
             problem.shape.public.check_apart(X)
-        self._check_size(problem.shape.n_columns)
+        self._check_size(problem.shape)
 
     @abstractmethod
     def _problem(self, y: Any, n_features: int) -> LinearProblem:
         """Return what a validated ``y`` asks for."""
 
     @abstractmethod
-    def _check_size(self, n_columns: int) -> None:
-        """Refuse, or warn of, rows too long for a Gram matrix."""
+    def _check_size(self, shape: Shape) -> None:
+        """Refuse, or warn of, sums that have no room or take long."""

@@ -20,6 +20,7 @@ from privfeat.preprocessing.private import (
     column_bounds,
     placed,
 )
+from privfeat.solvers.cost import check_release_cost
 from privfeat.solvers.levels import agreed
 
 # A cell is four of the next level.
@@ -154,6 +155,9 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         self._ranks()
         n_levels = len(self._sizes()) * n_features
         return [Query("levels", replacement.level_counts(n_levels, self.adjacency))]
+
+    def _check_size(self, n_features: int) -> None:
+        check_release_cost("DPQuantiles", n_features * sum(self._sizes()))
 
     def _grid_step(self, n_features: int, name: str) -> float:
         return BOX_STEP

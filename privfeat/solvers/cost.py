@@ -1,16 +1,32 @@
-"""What a fit that sums Gram matrices takes, told before it is charged."""
+"""What a fit takes of the memory and of time, told before it is charged."""
 
 import math
 
-from privfeat._memory import memory_bytes
+from privfeat._memory import check_room, memory_bytes
 from privfeat._warnings import warn
 
 # Matrices of float64 that a fit holds at once, at least: the sum and its copies, the
 # noise, eigenvectors and their workspace.
 _N_MATRICES = 6
+# Copies of a release that are made at once, at least: the sum, words of noise, noise,
+# their total, and what a solver makes of it.
+_N_COPIES = 8
 # Fits of fewer columns take seconds, and are not worth a trial.
 _MANY_COLUMNS = 4096
 _LONG_SECONDS = 120.0
+
+
+def check_release_cost(name: str, n_entries: int) -> None:
+    """Refuse a release of so many numbers, a public size, that has no room.
+
+    Raises
+    ------
+    ValueError
+        If its copies need more than the memory of the machine.
+    """
+    what = f"what {name} releases, {n_entries:,} numbers a time,"
+    remedy = "Pass fewer columns, classes or levels."
+    check_room(what, 8.0 * _N_COPIES * n_entries, remedy)
 
 
 def check_gram_cost(

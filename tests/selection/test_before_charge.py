@@ -126,6 +126,22 @@ def test_a_gram_matrix_without_room_is_refused(edge, data, ledger, plant):
     assert ledger.history == []
 
 
+@pytest.mark.parametrize("kind", [DPFC, DPAdamLinear])
+def test_classes_without_room_are_refused(edge, kind, data, ledger, plant):
+    plant("memory of the machine", lambda: 8.0 * 8 * 60 * 1999)
+    many = kind(classes=range(2000))
+    with pytest.raises(ValueError, match=f"what {kind.__name__} releases, 12[02],000"):
+        edge(many, ledger)(*data)
+    assert ledger.history == []
+
+
+def test_cells_without_room_are_refused(data, ledger, plant):
+    plant("memory of the machine", lambda: 8.0 * 8 * 60 * 5459)
+    with pytest.raises(ValueError, match="what DPQuantiles releases, 327,600 numbers"):
+        DPQuantiles(n_levels=6, ledger=ledger).fit(data[0])
+    assert ledger.history == []
+
+
 def test_rows_wider_than_the_margins_cover_are_refused_by_a_pipeline(ledger):
     steps = [("hash", HashingVectorizer()), ("clf", DPAdamLinear(classes=[0, 1]))]
     wide = PrivatePipeline(steps, epsilon=1.0, ledger=ledger)

@@ -93,6 +93,7 @@ def test_what_was_not_rounded_is_refused(dtype):
 @pytest.mark.parametrize("n_entries", [-1, MOST_ENTRIES + 1])
 def test_more_entries_than_are_proved_are_refused(n_entries):
     check_batches(MOST_ENTRIES, 1)
+    check_batches(0, 1)
     with pytest.raises(ValueError, match="model must have at most 268435456"):
         check_batches(n_entries, 32)
 
