@@ -1,5 +1,6 @@
 """Public rows: read in parts, and not the records of a fit, as far as can be seen."""
 
+from collections import Counter
 from collections.abc import Iterator
 from os.path import samefile
 from typing import Any
@@ -75,13 +76,16 @@ def share_rows(split: Any, private: Any) -> bool:
 def _mostly_common(X: Any, Y: Any) -> bool:
     """Return whether half of the different rows of one matrix are rows of the other.
 
-    Few different rows, such as those of categories alone, are in any two tables.
+    Or whether all are, as often as there, in whatever order. Few different rows, such
+    as those of categories alone, are in any two tables.
     """
-    if np.array_equal(X, Y):
+    rows, others = (
+        Counter(row.tobytes() for row in np.ascontiguousarray(M)) for M in (X, Y)
+    )
+    if rows == others:
         return True
-    rows, others = ({row.tobytes() for row in np.ascontiguousarray(M)} for M in (X, Y))
     fewer = min(len(rows), len(others))
-    return fewer > _FEW and 2 * len(rows & others) >= fewer
+    return fewer > _FEW and 2 * len(rows.keys() & others.keys()) >= fewer
 
 
 def _images(split: FeatureSplit) -> tuple[Any, ...] | None:

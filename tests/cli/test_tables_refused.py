@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from privfeat import PrivacyLedger, persistence
 from privfeat.cli.shared.tables import Declared
 from privfeat.cli.shared.terminal import CommandError
+from privfeat.data.sharing import share_rows
 from tests.cli.patients import COLUMNS, HEADER, SECRET, fit, rows_of, write
 
 
@@ -185,3 +187,11 @@ def test_fit_refuses_most_of_its_rows_as_public(fails, folder, tmp_path):
     (tmp_path / "part.csv").write_text(f"{part}\n")
     out = ("--out", tmp_path / "model", "--test", tmp_path / "part.csv")
     assert "--test must not be the training split" in fails(*fit(folder, *out))
+
+
+@pytest.mark.parametrize("shape", [(5000, 6), (100, 6), (12, 3)])
+def test_rows_in_another_order_are_noticed_however_few_differ(shape):
+    rows = np.random.default_rng(0).integers(0, 2, shape)
+    one, other = (SimpleNamespace(X=part) for part in (rows, rows[::-1]))
+    assert share_rows(one, other)
+    assert not share_rows(one, SimpleNamespace(X=rows[1:]))  # in any two tables
