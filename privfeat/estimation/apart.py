@@ -57,7 +57,7 @@ def check_readable(estimator: Any) -> None:
 
     A fit reads its parameters when it plans, and again after it is charged.
 
-    >>> from privfeat import DPStandardScaler
+    >>> from privfeat.preprocessing import DPStandardScaler
     >>> check_readable(DPStandardScaler(bounds=zip((0, 1), (2, 3))))
     Traceback (most recent call last):
     TypeError: bounds must be a list, an array or a tuple, got zip. Pass list(bounds).

@@ -20,7 +20,7 @@ class StepsView(BaseEstimator):
         if deep:
             for name, step in self._named():
                 params[name] = step
-                if hasattr(step, "get_params"):
+                if hasattr(step, "get_params") and not isinstance(step, type):
                     theirs = step.get_params(deep=True).items()
                     params |= {f"{name}__{key}": value for key, value in theirs}
         return params

@@ -26,7 +26,13 @@ from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics.predictions import are_right
-from privfeat.selection.inputs import budget_of, budgeted, checked_plan, classes_name
+from privfeat.selection.inputs import (
+    budget_of,
+    budgeted,
+    checked_plan,
+    classes_name,
+    reads_by_itself,
+)
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -108,7 +114,7 @@ class Runner:
         """Refuse, before anything is charged, what would end a run.
 
         Looks at the candidates, or at 100 of them, as their fits do beforehand, and
-        scores one fit to public records if the score is public. Of classifiers that
+        scores one fit to made-up records if the score is public. Of classifiers that
         are not privfeat's nothing is known before a run.
         """
         for params in self._looked_at():
@@ -119,7 +125,10 @@ class Runner:
         if isinstance(score, PublicScore):
             with without_warnings():
                 labels = np.asarray(self.classes)
-                fitted.fit(score.rows(len(labels)), labels)
+                rows: Any = np.eye(len(labels), n_features)
+                if reads_by_itself(self.estimator):  # rows of numbers are none to it
+                    rows = score.rows(len(labels))
+                fitted.fit(rows, labels)
             score(fitted)
 
     def _looked_at(self) -> Iterator[dict[str, Any]]:

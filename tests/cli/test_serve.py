@@ -48,7 +48,7 @@ def test_an_old_ledger_is_not_taken_over(fails, tmp_path):
     path = Path(shutil.copy(GOLDEN / "ledger-v1.sqlite", tmp_path))
     before = path.read_bytes()
     told = fails("budget", "serve", path, "--out", tmp_path / "page.html")
-    assert "Open it with `privfeat budget show`" in told
+    assert "`privfeat budget show` takes it over" in told
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == [path.name]
 

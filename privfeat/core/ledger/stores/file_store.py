@@ -103,7 +103,7 @@ class FileStore:
         if write and self._read_only:
             raise LedgerError(
                 f"ledger {self} must be of this release to be read without a change, "
-                "got an older one. `privfeat budget show` takes it over."
+                "got one of an older release. `privfeat budget show` takes it over."
             )
         try:
             kind = os.O_RDWR if write else os.O_RDONLY  # a pipe would wait for a writer
