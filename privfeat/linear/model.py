@@ -32,7 +32,7 @@ from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.linear.rows.grid_steps import grid_step_of
 from privfeat.linear.rows.slots import slots_of
 from privfeat.linear.targets import ChecksTargets
-from privfeat.solvers.cost import check_gram_cost, check_release_cost
+from privfeat.solvers.cost import check_gram_cost
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -284,8 +284,8 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
             check_group_size(self.max_group_size)
 
     def _check_size(self, shape: Shape) -> None:
-        check_release_cost(type(self).__name__, shape.n_outputs * shape.n_columns)
-        check_gram_cost(type(self).__name__, shape.n_columns, self._few_columns)
+        sizes = shape.n_columns, shape.n_outputs
+        check_gram_cost(type(self).__name__, *sizes, self._few_columns)
 
     def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""

@@ -161,7 +161,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
 
     def _check_size(self, n_features: int) -> None:
         remedy = "Leave columns out beforehand."
-        check_gram_cost("DPPCA", n_features, remedy, intercept=False)
+        check_gram_cost("DPPCA", n_features, 1, remedy, intercept=False)
 
     def _grid_step(self, n_features: int, name: str) -> float:
         return grid_step(self._norm(n_features)) ** 2

@@ -2,7 +2,7 @@
 
 import math
 
-from privfeat._memory import check_room, memory_bytes
+from privfeat._memory import memory_bytes
 from privfeat._warnings import warn
 
 # Matrices of float64 that a fit holds at once, at least: the sum and its copies, the
@@ -16,21 +16,24 @@ _MANY_COLUMNS = 4096
 _LONG_SECONDS = 120.0
 
 
-def check_release_cost(name: str, n_entries: int) -> None:
+def check_release_cost(name: str, n_entries: int, there: float | None = None) -> None:
     """Refuse a release of so many numbers, a public size, that has no room.
 
     Raises
     ------
     ValueError
-        If its copies need more than the memory of the machine.
+        If its copies need more than the memory of the machine, or what is ``there``.
     """
-    what = f"what {name} releases, {n_entries:,} numbers a time,"
-    remedy = "Pass fewer columns, classes or levels."
-    check_room(what, 8.0 * _N_COPIES * n_entries, remedy)
+    there = memory_bytes() if there is None else there
+    if 8.0 * _N_COPIES * n_entries > there:
+        raise ValueError(
+            f"what {name} releases, {n_entries:,} numbers a time, must fit into "
+            "memory, and does not. Pass fewer columns, classes or levels."
+        )
 
 
 def check_gram_cost(
-    name: str, n_columns: int, remedy: str, *, intercept: bool = True
+    name: str, n_columns: int, n_outputs: int, remedy: str, *, intercept: bool = True
 ) -> None:
     """Refuse a fit whose Gram matrix has no room, and warn of one that takes minutes.
 
@@ -39,9 +42,11 @@ def check_gram_cost(
     Raises
     ------
     ValueError
-        If the matrices of the fit need more than the memory of the machine.
+        If the matrices of the fit need more than the memory of the machine, or
+        ``n_outputs`` rows of so many columns do.
     """
     bytes_each, there = 8.0 * n_columns**2, memory_bytes()
+    check_release_cost(name, n_outputs * n_columns, there)
     most = math.isqrt(int(min(there, 2.0**80) / (8 * _N_MATRICES)))
     got = f"{n_columns:,}" + (" (with that of an intercept)" if intercept else "")
     if n_columns > most:

@@ -70,8 +70,13 @@ def test_serve_refuses_what_is_no_port(fails, path, port):
 @pytest.mark.slow
 def test_serve_shows_the_page_until_it_is_interrupted(path):
     before = path.read_bytes()
-    script = Path(sys.executable).with_name("privfeat")
-    command = [script, "budget", "serve", path]
+    # a process in the background is started with this signal ignored
+    script = (
+        "import signal, sys; from privfeat.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, "budget", "serve", path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
         try:
             url = urlsplit(served.stdout.readline().split()[0])

@@ -97,7 +97,7 @@ def test_few_minutes_are_not_warned_of(slow_machine, plant):
 
 def test_unknown_memory_refuses_nothing(plant):
     plant("memory of the machine", lambda: float("inf"))
-    cost.check_gram_cost("DPFC", 4096, "")
+    cost.check_gram_cost("DPFC", 4096, 1, "")
 
 
 def test_time_of_eigenvectors_grows_as_the_cube(monkeypatch):
