@@ -185,7 +185,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         TypeError, ValueError
             If a step is neither private nor public, has a budget of its own, or refuses
             a parameter, or the data is refused. Nothing has been released, unless a
-            note of the error says so.
+            note says that the budget is spent.
         UnsupportedEventError
             If a step samples records.
         BudgetExceededError, LedgerError
