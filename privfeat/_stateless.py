@@ -3,8 +3,9 @@
 By the exact class: a subclass has the methods, and the tags, of a user.
 
 The types of columns follow from all records: one half makes a column of whole numbers
-one of floats. So a step must also make the same of whole numbers as of equal floats.
-Which type floats have is the choice of who stores them.
+one of floats. So a step must make the same of whole numbers as of equal floats, and
+columns of several types must meet in float64. Which floats an array holds is the choice
+of who stores it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -116,7 +117,7 @@ def _chosen_by_records(columns: Any) -> bool:
 
 
 def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
-    """Return the first step that makes other numbers of whole ones than of floats.
+    """Return the first step whose numbers depend on the types of all columns.
 
     Parameters
     ----------
@@ -129,9 +130,16 @@ def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
     -------
     step : transformer or None
         A ``FunctionTransformer``: ``np.reciprocal`` of whole numbers is 0. Others make
-        floats of them first.
+        floats of them first. And any step, where columns meet that `_meet_in_float64`
+        does not take.
     """
     for step in steps:
+        if step is None or isinstance(step, str):  # "passthrough"
+            continue
+        if is_exactly(step, {"privfeat": {"PublicColumns"}}):  # value by value
+            return None
+        if not (hasattr(step, "steps") or _meet_in_float64(kinds)):
+            return step
         if is_exactly(step, CONTAINERS):
             found = _within(step, kinds)
             if found is not None:
@@ -143,6 +151,18 @@ def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
         elif is_stateless(step) and type(step).__name__ != "Binarizer":
             kinds = ()  # all floats
     return None
+
+
+def _meet_in_float64(kinds: Collection[Any]) -> bool:
+    """Return whether columns that become one array are then rounded alike.
+
+    Beside a column of float32, small whole numbers make an array of float32, and of
+    float64 as soon as one of them is a half.
+    """
+    if len(set(kinds)) < 2:
+        return True
+    floats = [kind for kind in kinds if getattr(kind, "kind", "f") == "f"]
+    return all(getattr(kind, "itemsize", 0) >= 8 for kind in floats)
 
 
 def _within(container: Any, kinds: Collection[Any]) -> Any:

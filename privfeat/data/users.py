@@ -34,6 +34,7 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
     bytes: bytes.__bytes__,
 }
 _WHOLE = re.compile(r"(\d+)\.0+")
+_NEGATIVE = re.compile(r"[-\N{MINUS SIGN}](\d{1,20})(\.0*)?")
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -111,7 +112,9 @@ def user_of(text: str | bytes) -> str:
     name = " ".join("".join(drawn).split())
     whole = _WHOLE.fullmatch(name)
     letters = "".join(filter(str.isalnum, name)).casefold()
-    nobody = letters in _NOBODY or _NO_NAME.fullmatch(name)
+    less = _NEGATIVE.fullmatch(name)
+    coded = less is not None and -int(less[1]) in _NO_NUMBERS
+    nobody = coded or letters in _NOBODY or _NO_NAME.fullmatch(name)
     return "" if nobody else whole[1] if whole else name
 
 

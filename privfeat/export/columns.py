@@ -59,7 +59,7 @@ def _number(graph: Graph, column: Column) -> tuple[str, str, str]:
     """Return the feature of a number, what is missing, and what is refused."""
     value = graph.take(column.name, "float64", 1)
     missing = graph.op("IsNaN", value)
-    for number in () if column.kind == "date" else sorted(column.numbers):
+    for number in sorted(column.numbers):
         missing = graph.op("Or", missing, graph.op("Equal", value, number))
     wrong = graph.op("And", missing, False)  # no value is refused
     if column.kind in ("integer", "boolean"):

@@ -196,6 +196,8 @@ _ATTRIBUTES = """parameters_ : dict of name to array
         Number of noisy steps.
     input_shape_ : tuple of int
         Shape of a record.
+    feature_names_in_ : array of shape (n_features,)
+        Where ``X`` was a table whose columns have names.
     n_outputs_ : int"""
 
 

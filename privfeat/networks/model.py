@@ -22,6 +22,7 @@ from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
 from privfeat.estimation.team import first_of
+from privfeat.networks.columns import NAMES, records_for, with_names
 from privfeat.networks.engine.batches import BatchSum, sum_of_batch
 from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
@@ -97,7 +98,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
         keys = SharedKeys(seed, team)
-        records, problem = as_records(X, whole=True), self._problem(y)
+        records, problem = as_records(X, whole=True), with_names(self._problem(y), X)
         shape, targets = records.shape[1:], problem.targets
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
@@ -141,7 +142,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                     "that all values are finite",
                 ),
                 n_units=n_units,
-                forget=("parameters_",),
+                forget=("parameters_", NAMES),
                 unit=units.kind,
                 classes_read=problem.classes_read,
             )
@@ -262,12 +263,7 @@ class DPSGDModel(DPSGDParameters, ABC):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network, of shape (n_samples, n_outputs)."""
         check_is_fitted(self, "parameters_")
-        records = as_records(X)
-        if records.shape[1:] != self.input_shape_:
-            raise ValueError(
-                f"X must hold records of shape {self.input_shape_}, got "
-                f"{records.shape[1:]}."
-            )
+        records = records_for(self, X)
         scale = getattr(self, "pixel_scale_", TO_UNIT_RANGE)  # older models have none
         vote = self._voting()
         leaves = {name: jnp.asarray(leaf) for name, leaf in self.parameters_.items()}

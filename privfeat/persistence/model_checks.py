@@ -139,6 +139,9 @@ def check_network(
     shape, n_outputs = arrays["input_shape_"], fitted["n_outputs_"]
     if not isinstance(estimator.model, str):
         raise damaged(path, "its model is no name")
+    names = arrays.get("feature_names_in_")
+    if names is not None and names.shape != tuple(shape.tolist()):
+        raise damaged(path, "its columns have not one name each")
     if shape.ndim != 1 or n_outputs != len(arrays.get("classes_", range(n_outputs))):
         raise damaged(path, "its shapes do not agree")
     from privfeat.networks.models import shapes_of

@@ -55,7 +55,7 @@ FITTED = {
         ("n_features_in_", "n_iter_", "multilabel_"),
     ),
     "privfeat.networks": (
-        ("classes_", "input_shape_", "pixel_scale_"),
+        ("classes_", "feature_names_in_", "input_shape_", "pixel_scale_"),
         ("n_outputs_", "n_iter_"),
     ),
 }

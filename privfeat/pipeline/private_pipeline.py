@@ -232,9 +232,9 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             arithmetic=self.arithmetic,
             classes_read=reads_classes(left[-1], labels),
         )
-        facts = begun.statement.public
+        facts, shown = begun.statement.public, announced(self, begun.statement)
         ids = None if users is None else users.ids  # one reading for all steps
-        with begun.charging(), announced(self, begun.statement):
+        with begun.charging(), shown:
             for step in left:
                 if step.private:
                     with begun.turn(step.name) as part:

@@ -1,7 +1,8 @@
 """What is publicly known of each column, checked; no record is read here."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -138,7 +139,7 @@ def _parse(name: Any, said: Any) -> Column:
         bounds=_bounds(name, kind, treatment, said),
         categories=_categories(name, said) if kind == "category" else (),
         treatment=treatment,
-        **_absent_values(name, said),
+        **_absent_values(name, kind, said),
     )
     return _with_unseen(found, said.get("unseen", REFUSE), said.get("missing", REFUSE))
 
@@ -183,7 +184,7 @@ def _categories(name: str, said: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(text) for text in texts)
 
 
-def _absent_values(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+def _absent_values(name: str, kind: str, said: Mapping[str, Any]) -> dict[str, Any]:
     given = said.get("missing_values", [])
     if not isinstance(given, list | tuple) or not all(
         isinstance(value, str) or math.isfinite(_as_number(value)) for value in given
@@ -194,10 +195,18 @@ def _absent_values(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         )
     return {
         "texts": frozenset(map(category_of, given)),  # a CSV file has texts alone
-        "numbers": frozenset(
-            _as_number(value) for value in given if not isinstance(value, str)
-        ),
+        "numbers": frozenset(_readings(kind, given)),
     }
+
+
+def _readings(kind: str, given: Iterable[Any]) -> Iterator[float]:
+    """Yield the missing values of a column that is compared by numbers, as it has them.
+
+    Dates are seconds.
+    """
+    for value in given if kind != "category" else ():
+        with suppress(TypeError, ValueError):  # a word
+            yield seconds_of(value) if kind == "date" else float(value)
 
 
 def _with_unseen(column: Column, unseen: Any, missing: Any) -> Column:

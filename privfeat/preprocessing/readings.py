@@ -40,7 +40,7 @@ def category_of(value: Any) -> str:
 
 def truth_of(value: Any) -> bool:
     """Return what a boolean, 0, 1, true, false, yes or no says; else ValueError."""
-    word = value.strip().lower() if isinstance(value, str) else None
+    word = category_of(value).lower() if isinstance(value, str) else None
     if word in _TRUE or (word is None and value in (0, 1) and bool(value)):
         return True
     if word in _FALSE or (word is None and value in (0, 1)):

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.data.users import name_of
 from privfeat.preprocessing.declaration import (
     INDICATOR,
     REFUSE,
@@ -171,7 +170,7 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
             for value in values.tolist()
         ]
         numbers = np.array(found, np.float64)
-    if column.kind in ("numeric", "integer") and column.numbers:
+    if column.kind != "boolean" and column.numbers:  # whose words are 0 and 1
         numbers = np.where(np.isin(numbers, [*column.numbers]), np.nan, numbers)
     there = numbers[~np.isnan(numbers)]
     if column.kind == "integer" and not np.array_equal(np.floor(there), there):
@@ -182,13 +181,11 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 def _absent(column: Column, value: Any) -> bool:
     """Return whether a value says that there is none."""
     if isinstance(value, str):
-        if not value or value.isspace():
-            return True
-        return bool(column.texts) and name_of(value) in column.texts
+        return not value.strip() or category_of(value) in column.texts
     if value is None or type(value).__name__ in ABSENT:
         return True
     number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
-    return number and (value != value or value in column.numbers)
+    return number and (value != value or category_of(value) in column.texts)
 
 
 def _reader(column: Column) -> Callable[[Any], float]:

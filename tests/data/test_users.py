@@ -46,6 +46,7 @@ def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
         ),
         *("--", ".", "#VALUE!", "#REF!", "N.A.", "\N{EN DASH}", "\N{EM DASH}", "?"),
         *("\N{ZERO WIDTH SPACE}", "\N{NO-BREAK SPACE}", "Unknown", "<NA>", b"NaN", b""),
+        *("-1", "-1.0", "\N{MINUS SIGN}1", "-9223372036854775808", "-2147483648."),
     ],
 )
 def test_a_word_for_nobody_is_no_name(word):

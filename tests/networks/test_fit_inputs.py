@@ -2,16 +2,35 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from flax import nnx
 
-from privfeat import DPSGDClassifier
+from privfeat import DPSGDClassifier, load, save
 from privfeat.exceptions import PrivacyWarning
 from privfeat.networks.layers import Dense
 from tests.combinations import few
 from tests.networks.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_table_keeps_the_names_of_its_columns(tmp_path):
+    table = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(64, 3)), columns=[*"abc"]
+    )
+    labels = np.arange(64) % 2
+    clf = DPSGDClassifier(**TINY | {"model": "mlp"}).fit(table, labels)
+    assert "the names of the features" in clf.privacy_.public
+    save(clf, tmp_path / "model")
+    for model in (clf, load(tmp_path / "model")):
+        assert model.feature_names_in_.tolist() == [*"abc"]
+        assert np.array_equal(model.predict(table), clf.predict(table.to_numpy()))
+        with pytest.raises(ValueError, match="same order"):
+            model.predict(table[[*"bca"]])
+    clf.fit(table.to_numpy(), labels)
+    assert not hasattr(clf, "feature_names_in_")
 
 
 def test_reading_classes_and_seeding_warn(records):

@@ -211,7 +211,8 @@ def test_verbose_tells_the_cost_of_all_steps_before_the_charge(ledger, data, cap
     pipeline(*steps, ledger=ledger, verbose=1).fit(*data)
     (told,) = [x for x in capsys.readouterr().err.splitlines() if "charged to" in x]
     assert told.startswith("PrivatePipeline: epsilon = 1 at delta = 1e-05 for 1 x s0.")
-    assert "charged to 'd', which then has epsilon = " in told
+    left = float(told.split("which then has epsilon = ")[1].split()[0])
+    assert left == pytest.approx(ledger.remaining.epsilon, abs=1e-5)
     pipeline(*steps).fit(*data)
     assert "PrivatePipeline: " not in capsys.readouterr().err
     with pytest.raises(ValueError, match="verbose must be"):

@@ -146,10 +146,33 @@ def test_further_texts_and_numbers_mean_a_missing_value(kind):
         assert made(declared, "-999.0") == [[0, 1]]
 
 
+@pytest.mark.parametrize("listed", [9, "9", 9.0, "9.0"])
+@pytest.mark.parametrize("kind", ["numeric", "integer", "boolean", "category"])
+def test_a_missing_value_is_one_in_each_form_that_files_have(kind, listed):
+    """One empty cell makes 9.0 of each 9 of a column."""
+    said = {"missing": "indicator", "missing_values": [listed]}
+    declared = column(kind, **KINDS[kind], **said)
+    found = made(declared, 9, "9", 9.0, "9.0", np.int8(9), np.float32(9))
+    assert [row[-1] for row in found] == [1] * 6
+    for dtype in (np.int64, np.float32):
+        assert outputs_of(declared, np.array([9, 9], dtype))[:, -1].tolist() == [1, 1]
+
+
+def test_a_missing_date_is_one_in_each_form():
+    """One date that cannot be read makes texts of all that a program reads."""
+    said = {"missing": "indicator", "missing_values": ["1900-01-01", "9999-12-31"]}
+    declared = column("date", **KINDS["date"], **said)
+    days = np.array(["1900-01-01", "9999-12-31", "2001-01-01"], "datetime64[s]")
+    forms = days, days.astype("datetime64[us]"), days.astype(str), days.astype(object)
+    for form in forms:
+        assert outputs_of(declared, form)[:, -1].tolist() == [1, 1, 0]
+    assert made(declared, "1900-01-01T00:00:00Z")[0][-1] == 1
+
+
 def test_boolean_becomes_minus_one_or_one():
     boolean = column("boolean")
-    true = (True, np.True_, 1, 1.0, "1", "true", "TRUE", " Yes")
-    false = (False, np.False_, 0, 0.0, "0", "false", "no")
+    true = (True, np.True_, 1, 1.0, "1", "1.0", "true", "TRUE", " Yes")
+    false = (False, np.False_, 0, 0.0, "0", "0.0", "false", "no")
     assert made(boolean, *true) == [[1]] * len(true)
     assert made(boolean, *false) == [[-1]] * len(false)
     assert outputs_of(boolean, np.array([True, False])).tolist() == [[1], [-1]]

@@ -24,7 +24,11 @@ from sklearn.model_selection import (
     permutation_test_score,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import ClassifierChain, RegressorChain
+from sklearn.multioutput import (
+    ClassifierChain,
+    MultiOutputClassifier,
+    RegressorChain,
+)
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler, scale
 
@@ -36,6 +40,7 @@ from privfeat import (
     search_cost,
 )
 from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.preprocessing import DPStandardScaler
 from tests.selection.conftest import FOLDS, N
 
 # of exact scores, by every search in folds of HashKFold: test_search_warnings.py
@@ -129,24 +134,48 @@ def test_ledger_refuses_what_else_chooses_records(
 
 
 @pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
-def test_ledger_charges_what_hands_on_all_records(fit, ledger, labelled):
-    OneVsRestClassifier(make_pipeline(FunctionTransformer(), fit)).fit(*labelled)
-    OneVsOneClassifier(fit).fit(*labelled)
+@pytest.mark.parametrize("fold", [None, 3, HashKFold(2)])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda fit, cv: OneVsRestClassifier(fit),
+        lambda fit, cv: OneVsOneClassifier(make_pipeline(FunctionTransformer(), fit)),
+        lambda fit, cv: MultiOutputClassifier(fit),
+        lambda fit, cv: ClassifierChain(fit, cv=cv),
+        lambda fit, cv: RegressorChain(fit, cv=cv),
+        lambda fit, cv: make_pipeline(OneVsRestClassifier(fit)),
+    ],
+    ids=["rest", "one", "outputs", "chain", "numbers", "pipeline"],
+)
+def test_ledger_refuses_several_fits_before_the_first(
+    fit, ledger, labelled, around, fold
+):
+    """A later one may be refused, and then those before it are lost."""
+    X, y = labelled
+    model = around(fit, fold)
+    several = not hasattr(model, "steps") and "multiclass" not in type(model).__module__
+    with pytest.raises(PrivacyError, match=r"charged for one fit.*fit it itself"):
+        model.fit(X, np.column_stack([y, 1 - y]) if several else y)
+    assert ledger.history == []
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        make_union,
+        lambda one, two: ColumnTransformer([("a", one, [0]), ("b", two, [1])]),
+    ],
+    ids=["union", "columns"],
+)
+def test_ledger_refuses_private_steps_side_by_side(ledger, labelled, around):
+    given = {"bounds": (-1, 1), "rho": 0.005, "ledger": ledger}
+    one, two = (DPStandardScaler(**given) for _ in range(2))
+    with pytest.raises(PrivacyError, match=r"several private steps.*PrivatePipeline"):
+        around(one, two).fit(labelled[0])
+    assert ledger.history == []
+    frozen = FrozenEstimator(one.fit(labelled[0][:, :1]))
+    ColumnTransformer([("a", frozen, [0]), ("b", two, [1])]).fit(labelled[0])
     assert len(ledger.history) == 2
-
-
-@pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
-def test_ledger_refuses_pairs_of_classes_under_replace_one(tmp_path, labelled):
-    """A record replaced by one of another class changes public sizes."""
-    ledger = PrivacyLedger(
-        tmp_path / "r", dataset="x", epsilon=5, delta=1e-5, adjacency="replace_one"
-    )
-    fit = DPLeastSquares(
-        rho=0.005, classes=[0, 1], adjacency="replace_one", ledger=ledger
-    )
-    with pytest.raises(PrivacyError, match="_fit_ovo_binary"):
-        OneVsOneClassifier(fit).fit(*labelled)
-    OneVsRestClassifier(fit).fit(*labelled)
 
 
 def test_ledger_looks_at_the_outer_folds_as_well(fit, ledger, labelled):
@@ -265,16 +294,3 @@ def test_fit_without_a_ledger_warns_in_other_folds_alone(labelled):
     with pytest.warns(PrivacyWarning, match="to promise anything") as caught:
         cross_val_score(fit.set_params(rho=None, epsilon=math.inf), *labelled, cv=2)
     assert not any("compose" in str(one.message) for one in caught)
-
-
-@pytest.mark.parametrize("chain", [ClassifierChain, RegressorChain])
-def test_a_chain_that_will_predict_in_folds_is_refused_before_its_first_fit(
-    fit, ledger, labelled, chain
-):
-    X, y = labelled
-    for cv in (3, KFold(3), list(KFold(3).split(X))):
-        with pytest.raises(PrivacyError, match="of HashKFold"):
-            chain(fit, cv=cv).fit(X, np.column_stack([y, 1 - y]))
-        assert ledger.history == []
-    chain(fit).fit(X, np.column_stack([y, 1 - y]))
-    assert len(ledger.history) == 2

@@ -55,7 +55,6 @@ _AROUND_FOLDS = (
 _INSTEAD = {"sklearn.calibration": "Use privfeat.TemperatureScaling, charged apart."}
 _UNSUPPORTED = "No folds cover this, it is not supported: fit the estimator without it."
 _JOBS = "sklearn.utils.parallel"
-_CHAINS = "sklearn.multioutput"
 _MARK = "privfeat: one record moves no other"
 
 
@@ -103,8 +102,6 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 adjacency == "replace_one" and function == "_fit_ovo_binary"
             ):
                 return Uncovered(f"{module}.{function}", _remedy(frame))
-            if module == _CHAINS and _will_fold(frame.f_locals.get("self")):
-                return Uncovered(f"{module}.{function} with cv", _remedy(frame))
             steps = _steps_before(module, frame.f_locals)
             for step in steps:
                 if learns(step):
@@ -118,8 +115,8 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             if (step := by_types(steps, kinds)) is not None:
                 return Uncovered(
                     f"the types of columns, of which {step!r} makes other numbers",
-                    "Whether all of a column are whole numbers follows from all "
-                    "records: pass X.astype(float), or use privfeat.PrivatePipeline.",
+                    "One record decides the type of a column: pass X.astype(float), or "
+                    "use privfeat.PrivatePipeline.",
                 )
             if module != _JOBS:
                 job = f"{module}.{function}"
@@ -184,15 +181,9 @@ def _types(module: str, names: dict[str, Any]) -> list[Any]:
     given: Any = names.get("y" if module == "sklearn.compose._target" else "X")
     if hasattr(given, "dtypes"):  # of a table, or of one column
         return [given.dtypes] if given.ndim == 1 else list(given.dtypes)
-    return [given.dtype if hasattr(given, "dtype") else array_of(given).dtype]
-
-
-def _will_fold(chain: Any) -> bool:
-    """Return whether a chain will fit in folds that no charge covers after this."""
-    cv = getattr(chain, "cv", None)
-    if isinstance(cv, list | tuple):
-        return not all(are_covered(train) for train, _ in cv)
-    return cv is not None and not type(cv).__module__.startswith("privfeat.")
+    # a list has no type: one float of Python makes float64 of those of NumPy
+    own = hasattr(given, "dtype")
+    return [given.dtype] if own else [array_of(given).dtype, np.dtype(float)]
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:

@@ -11,6 +11,7 @@ from privfeat._warnings import warn, warnings_shown
 from privfeat.core.accounting.folds import uncovered_choice
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.ledger.runs import Tokens, check_running, finish
+from privfeat.core.ledger.several_fits import several_fits
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team, current_team
 from privfeat.exceptions import LedgerError, PrivacyError
@@ -61,6 +62,12 @@ def charged(
                 "a fit with a ledger must get all records, or folds of HashKFold, as "
                 "they are: elsewhere one record more can move many others, which the "
                 f"charge does not cover, got {choice.what}. {choice.remedy}"
+            )
+        elif (several := several_fits()) is not None:
+            what, remedy = several
+            refusal = PrivacyError(
+                f"a ledger must be charged for one fit, got {what}: where a later one "
+                f"is refused, those before it are charged and lost. {remedy}"
             )
         elif team.index == 0:
             try:

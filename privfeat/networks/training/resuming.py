@@ -21,6 +21,7 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.announcement import announced
 from privfeat.estimation.compilation import code_of_others
 from privfeat.estimation.team import agreed, by_first, first_of
+from privfeat.networks.columns import NAMES
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
 from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
@@ -168,6 +169,8 @@ def _checkpoints_of(
     kept = {name: encode(name, value) for name, value in fitted.items()}
     common = [type(estimator).__name__, parameters, written]
     common.append(str(jax.eval_shape(lambda: vars(start))))
+    if NAMES in kept:
+        common.append(json.dumps(kept[NAMES]))
     if ledger is not None:
         common.append(ledger.budget.uid)
     return open_checkpoints(

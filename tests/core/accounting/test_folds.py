@@ -5,11 +5,9 @@ import types
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from privfeat import HashKFold
 from privfeat.core.accounting.folds import (
     are_covered,
     covered_rows,
@@ -178,19 +176,6 @@ def test_what_changes_the_target_before_a_fit_must_learn_nothing():
     refused = "what StandardScaler learned from all of them"
     assert call_of(module, transformer_=LEARNING) == refused
     assert call_of("sklearn.multiclass", transformer_=LEARNING) is None
-
-
-UNMARKED = [(np.array([0]), np.array([1]))]
-
-
-@pytest.mark.parametrize("cv", [5, KFold(2), UNMARKED, types.SimpleNamespace()])
-def test_chains_that_will_fold_are_not_covered(cv):
-    module = "sklearn.multioutput"
-    assert call_of(module, cv=cv) == f"{module}.fit with cv"
-    assert call_of("sklearn.multiclass", cv=cv) is None
-    marked = [(covered_rows(train), test) for train, test in UNMARKED]
-    for other in (None, HashKFold(2), marked):
-        assert call_of(module, cv=other) is None
 
 
 def as_job(work):

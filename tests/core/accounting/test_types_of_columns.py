@@ -8,15 +8,22 @@ from sklearn.compose import (
     TransformedTargetRegressor,
     make_column_selector,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     Normalizer,
     PolynomialFeatures,
+    StandardScaler,
 )
 
-from privfeat import DPLeastSquares, DPLeastSquaresRegressor, PrivacyLedger
+from privfeat import (
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    PrivacyLedger,
+    PublicColumns,
+)
 from privfeat.exceptions import PrivacyError
 from privfeat.preprocessing import DPStandardScaler
 
@@ -75,6 +82,59 @@ def test_a_ledger_refuses_whole_numbers_before_a_step_that_knows_them(X, step, l
 )
 def test_a_ledger_takes_whole_numbers_that_become_floats_first(steps, ledger):
     fit(WHOLE, ledger, *steps)
+    assert len(ledger.history) == 1
+
+
+SMALL = pd.DataFrame(WHOLE).astype({0: np.float32, 1: np.int16, 2: np.int16})
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        SMALL,
+        SMALL.astype({0: np.float16, 1: np.float32}),
+        SMALL.astype({1: "Int16"}),
+        SMALL.astype({1: bool}),
+        [list(map(np.float32, row)) for row in WHOLE],
+    ],
+    ids=["whole", "half", "nullable", "boolean", "list"],
+)
+@pytest.mark.parametrize(
+    "step",
+    [
+        Binarizer(threshold=0.1),
+        Normalizer(),
+        PolynomialFeatures(),
+        FunctionTransformer(validate=True),
+        FunctionTransformer(np.sqrt),
+        ColumnTransformer([("a", "passthrough", [0, 1])]),
+        make_pipeline("passthrough", Normalizer()),
+        make_union("passthrough", Normalizer()),
+        FrozenEstimator(StandardScaler().fit(WHOLE)),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_a_ledger_refuses_columns_that_meet_in_a_type_of_one_record(X, step, ledger):
+    """0.1 of float32 is over 0.1, of float64 or not: a half elsewhere decides."""
+    with pytest.raises(PrivacyError, match="types of columns"):
+        fit(X, ledger, step)
+    assert ledger.history == []
+
+
+@pytest.mark.parametrize(
+    "X",
+    [SMALL.astype(np.float32), SMALL.astype({0: float}), WHOLE.astype(np.float32)],
+    ids=["of one type", "of float64", "array"],
+)
+def test_a_ledger_takes_columns_that_meet_in_a_type_of_their_own(X, ledger):
+    fit(X, ledger, Normalizer())
+    assert len(ledger.history) == 1
+
+
+def test_declared_columns_may_have_any_types(ledger):
+    numbers = {"kind": "numeric", "bounds": [0, 100]}
+    table = SMALL.set_axis([*"abc"], axis=1)
+    fit(table, ledger, PublicColumns(dict.fromkeys("abc", numbers)))
     assert len(ledger.history) == 1
 
 

@@ -1,0 +1,48 @@
+"""What of scikit-learn fits several times, for a charge each, and returns them all.
+
+Where a later fit is refused, by the budget or for its target, those before it were
+charged and are lost. So a ledger refuses the first one.
+"""
+
+import sys
+from typing import Any
+
+from privfeat._stateless import CONTAINERS, is_exactly
+
+_INSTEAD = {
+    "sklearn.multiclass": (
+        "A classifier of privfeat takes all classes, for the budget of one fit: fit it "
+        "itself."
+    ),
+    "sklearn.multioutput": (
+        "A classifier of privfeat takes a y of 0 and 1 with a column for each label, "
+        "for the budget of one fit: fit it itself. Else fit one estimator for each "
+        "column."
+    ),
+}
+_SIDE_BY_SIDE = (
+    "Use privfeat.PrivatePipeline, which is charged once, or fit each by itself and "
+    "wrap it in sklearn.frozen.FrozenEstimator."
+)
+
+
+def several_fits() -> tuple[str, str] | None:
+    """Return what around this call makes several fits, and what to do instead."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))  # of ``exec`` perhaps none
+        around = frame.f_locals.get("self")
+        if module in _INSTEAD:
+            return f"{module}.{frame.f_code.co_name}", _INSTEAD[module]
+        if module.startswith("sklearn.") and _n_ledgers(around) > 1:
+            return f"{type(around).__name__} of several private steps", _SIDE_BY_SIDE
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _n_ledgers(around: Any) -> int:
+    """Return how many parts of a container have a ledger."""
+    if not is_exactly(around, CONTAINERS):
+        return 0
+    params = around.get_params().items()
+    return sum(name.endswith("__ledger") and own is not None for name, own in params)
