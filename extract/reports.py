@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from privfeat.data import open_features
-from privfeat.data.gaps import find_gaps
-from privfeat.data.splits import CLASSES
+from privfeat.data.splits import CLASSES, find_gaps
 
 from .errors import say
 from .ranks import Rank

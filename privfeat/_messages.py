@@ -98,6 +98,34 @@ def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
     return result
 
 
+# A pattern that matches all texts, and is known again in a filter that somebody made.
+_HIDES_ALL = "(?#privfeat)"
+
+
+class _Hidden(threading.local):
+    """In how many blocks without warnings this thread is."""
+
+    depth = 0
+
+
+_hidden = _Hidden()
+
+
+def forget_hidden() -> None:
+    """Take away the filters by which jobs of scikit-learn repeat that nothing is shown.
+
+    They are of the process: where two threads leave ``catch_warnings`` in another order
+    than they came, the filters stay, and hide each later `PrivacyWarning`.
+    """
+    if _hidden.depth:
+        return
+    filters = cast("list[Any]", warnings.filters)
+    for each in list(filters):
+        if isinstance(each[1], re.Pattern) and each[1].pattern == _HIDES_ALL:
+            with suppress(ValueError):  # another thread was faster
+                filters.remove(each)
+
+
 @contextmanager
 def without_warnings(category: type[Warning] = Warning) -> Iterator[list[str]]:
     """Drop the warnings of this thread, and give their texts.
@@ -108,9 +136,12 @@ def without_warnings(category: type[Warning] = Warning) -> Iterator[list[str]]:
     own = _OfThisThread()
     filters = cast("list[Any]", warnings.filters)
     filters.insert(0, ("ignore", own, category, None, 0))
+    _hidden.depth += 1
     try:
         yield own.texts
     finally:
+        _hidden.depth -= 1
+        forget_hidden()
         own.is_open = False  # another thread may put back a copy of the filters
         filters = cast("list[Any]", warnings.filters)
         with suppress(ValueError):  # another thread put back older filters
@@ -127,7 +158,7 @@ class _OfThisThread:
     @property
     def pattern(self) -> str:
         """What scikit-learn hands to its jobs, as of a compiled expression."""
-        return "" if self._is_here() else "(?!)"  # matches all, or nothing
+        return _HIDES_ALL if self._is_here() else "(?!)"  # matches nothing
 
     def _is_here(self) -> bool:
         return self.is_open and threading.get_ident() == self._thread

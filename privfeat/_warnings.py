@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 
+from privfeat._messages import forget_hidden
 from privfeat.exceptions import PrivacyWarning
 
 _PASSED = {"privfeat", "contextlib"}
@@ -14,6 +15,7 @@ _PASSED = {"privfeat", "contextlib"}
 
 def warn(message: str, category: type[Warning] = PrivacyWarning) -> None:
     """Warn, of weaker privacy if nothing else, at the nearest line of the user."""
+    forget_hidden()
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame.f_globals) in _PASSED:
         frame, level = frame.f_back, level + 1

@@ -61,7 +61,7 @@ RULES = {
     "privfeat/_stateless.py": rule(),
     "privfeat/_messages.py": rule(ours=SHARED, lazy=["sklearn"]),
     "privfeat/_progress.py": rule(["tqdm"], ours={"privfeat._warnings"}),
-    "privfeat/_warnings.py": rule(ours={"privfeat.exceptions"}),
+    "privfeat/_warnings.py": rule(ours={"privfeat.exceptions", "privfeat._messages"}),
     "privfeat/exceptions.py": rule(ours=SHARED),
     "privfeat/core": rule(ours=SHARED | {"privfeat.core"}),
     **core_rules(),

@@ -113,7 +113,7 @@ def _report_gaps(
     args: Namespace, train: "Rows", test: "Rows | None", known: dict[str, Any]
 ) -> None:
     """Warn of classes that the splits do not share, before anything is charged."""
-    from privfeat.data.gaps import find_gaps
+    from privfeat.data.splits import find_gaps
 
     if "classes" not in known:
         return

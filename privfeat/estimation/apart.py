@@ -1,6 +1,8 @@
 """Fits whose parameters nobody changes, and whose attributes are of one fit."""
 
 from collections.abc import Callable, Iterator, MappingView, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -9,6 +11,8 @@ from sklearn.base import BaseEstimator
 
 E = TypeVar("E", bound=BaseEstimator)
 P = ParamSpec("P")
+# Whether the records are those of a run that was charged before it began.
+_CHARGED: ContextVar[bool] = ContextVar("charged", default=False)
 _REMEDIES = {
     "groups": "It protects each record on its own; other estimators protect users.",
     "sample_weight": "Weights of records change what one record can do. Leave them "
@@ -79,3 +83,18 @@ def _take_over(estimator: Any, copied: Any) -> None:
     for name in vars(estimator).keys() - after.keys() - {*params}:
         vars(estimator).pop(name, None)
     vars(estimator).update(after)  # all at once
+
+
+@contextmanager
+def charged_before() -> Iterator[None]:
+    """Let no public step refuse a number in the body: errors would tell of records."""
+    token = _CHARGED.set(True)
+    try:
+        yield
+    finally:
+        _CHARGED.reset(token)
+
+
+def is_charged() -> bool:
+    """Return whether this is within `charged_before`."""
+    return _CHARGED.get()

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
+from privfeat.data.plain import with_floats
 from privfeat.estimation.inputs import array_of_records
 from privfeat.estimation.labels import places_of
 from privfeat.persistence import is_ours
@@ -29,6 +31,9 @@ NO_MEMORY = (
 def rows_of(model: Any, X: Any) -> NDArray[Any]:
     """Return records as an array, of columns that the model was fitted to.
 
+    A model that is not ours sees numbers beside texts as floats, lest one gap, or half,
+    change how it sees the whole numbers of all others.
+
     Raises
     ------
     TypeError
@@ -37,16 +42,23 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
     """
     X = frame_of(X)
     if without_data(hasattr, X, "columns"):  # whose order may be another
-        without_data(validate_data, model, X, reset=False, skip_check_array=True)
-        order = getattr(_first_of(model), "array_order", None)
-        if order is not None:
-            X = without_data(lambda: X[list(order)])
+        first = _first_of(model)
+        if hasattr(first, "array_order"):
+            with without_warnings():
+                clone(first).fit(X)  # checks the names; ignored ones may be missing
+            X = without_data(lambda: X.reindex(columns=first.array_order))
         elif _reads_names(model):
             raise TypeError(
                 "model must have PublicColumns as its first step to be measured on a "
                 "table, got it elsewhere. Put it first."
             )
-    return X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
+        else:
+            without_data(validate_data, model, X, reset=False, skip_check_array=True)
+    if isinstance(X, LazyFeatures):
+        return X[:]
+    rows = array_of_records(X)
+    mixed = rows.dtype.kind == "O" and not is_ours(model)
+    return with_floats(rows) if mixed else rows
 
 
 def frame_of(X: Any) -> Any:

@@ -22,7 +22,6 @@ from privfeat.estimation.compilation import kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
 from privfeat.estimation.problem import Problem
 from privfeat.estimation.team import first_of
-from privfeat.networks.columns import NAMES, records_for, with_names
 from privfeat.networks.engine.batches import BatchSum, sum_of_batch
 from privfeat.networks.engine.choice import check_rows, choose_engine
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
@@ -30,10 +29,12 @@ from privfeat.networks.engine.clipping import shares_of
 from privfeat.networks.engine.network import Network, check_scores, check_separate
 from privfeat.networks.images.augment import Views, to_inputs
 from privfeat.networks.images.records import (
+    NAMES,
     TO_UNIT_RANGE,
-    as_records,
     blank,
     pixel_scale,
+    read_records,
+    records_for,
 )
 from privfeat.networks.parameters import DPSGDParameters
 from privfeat.networks.team import check_same_training
@@ -98,7 +99,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
         keys = SharedKeys(seed, team)
-        records, problem = as_records(X, whole=True), with_names(self._problem(y), X)
+        records, problem = read_records(X, self._problem(y))
         shape, targets = records.shape[1:], problem.targets
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")

@@ -1,7 +1,6 @@
 """What a step makes of records: of each one by itself."""
 
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,11 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
+from privfeat.data.plain import plain_value, with_floats
 from privfeat.data.sharing import check_apart
+from privfeat.estimation.apart import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.pipeline.steps import Step
-from privfeat.preprocessing.values import ABSENT
 
 
 def rows_of(X: Any, first: Step) -> Any:
@@ -36,7 +36,7 @@ def rows_of(X: Any, first: Step) -> Any:
             without_data(validate_data, first.estimator, X, **options)
     if sparse.issparse(X):
         return X
-    return _floats(array_of_records(X))
+    return with_floats(array_of_records(X))
 
 
 def check_public_rows(step: Any, X: Any) -> None:
@@ -62,9 +62,10 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     rows : table, array or sparse matrix of n_samples rows
         Sensitive.
     charged : bool
-        Whether the step is private, or comes after a private one. Then no value of a
-        record is an error, which would tell of it after the charge: a record of which
-        the step makes a number that is not finite, or nothing, gets a row of zeros.
+        Whether the step is private, or comes after a private one, or takes numbers
+        within `charged_before`. Then no value of a record is an error, which would tell
+        of it after the charge: a record of which the step makes a number that is not
+        finite, or nothing, gets a row of zeros.
 
     Returns
     -------
@@ -93,6 +94,8 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     if step.takes_numbers:
         rows = numbers_of(rows)
     n_rows = number_of(rows)
+    numbers = sparse.issparse(rows) or isinstance(rows, np.ndarray)
+    charged = charged or (is_charged() and numbers and rows.dtype.kind == "f")
     given: Iterable[Any]
     if step.record_wise:
         given = [rows]
@@ -115,7 +118,7 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     if n_sparse:
         made = sparse.csr_array(sparse.vstack(found)).astype(np.float64)[:n_rows]
     else:  # numbers beside texts stay numbers
-        made = np.concatenate([_floats(part) for part in found])[:n_rows]
+        made = np.concatenate([with_floats(part) for part in found])[:n_rows]
     return _finite(made) if charged else made
 
 
@@ -170,7 +173,7 @@ def _row(rows: Any, place: int) -> Any:
     """
     one = slice(place, place + 1)
     if isinstance(rows, list | tuple):
-        return [_floats(r) if isinstance(r, np.ndarray) else r for r in rows[one]]
+        return [with_floats(r) if isinstance(r, np.ndarray) else r for r in rows[one]]
     if sparse.issparse(rows):
         return rows[one]
     if not hasattr(rows, "iloc"):
@@ -179,31 +182,13 @@ def _row(rows: Any, place: int) -> Any:
                 "X must be an array of numbers or texts, a list or a table of pandas, "
                 f"got {type(rows).__name__}. Convert it."
             )
-        return _floats(rows[one])
+        return with_floats(rows[one])
     table = rows.iloc[one]
     values = without_data(table.to_numpy, object).ravel()
-    plain = without_data(lambda: [_plain(value) for value in values])
+    plain = without_data(lambda: [plain_value(value) for value in values])
     if not hasattr(rows, "columns"):
         return type(rows)(plain)
     return type(rows)([plain], columns=rows.columns)
-
-
-def _plain(value: Any) -> Any:
-    if value is None or type(value).__name__ in ABSENT:
-        return np.nan
-    return float(value) if isinstance(value, Real | np.bool_) else value
-
-
-def _floats(array: Any) -> Any:
-    """Return numbers as float64; beside texts, as objects that are floats."""
-    if array.dtype.kind in "biuf":
-        return without_data(array.astype, np.float64)
-    if array.dtype.kind not in "OUS":
-        return array
-    plain = np.empty(array.shape, object)
-    plain.ravel()[:] = without_data(lambda: [_plain(v) for v in array.flat])
-    numbers = all(isinstance(value, float) for value in plain.flat)
-    return plain.astype(np.float64) if numbers else plain
 
 
 def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat.data.plain import ABSENT
 from privfeat.preprocessing.declaration import (
     INDICATOR,
     REFUSE,
@@ -34,8 +35,6 @@ _RULES = {
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 _OTHER = {"boolean": "a category of the two words that it has"}
-# pandas' marks of a missing value, which compare and convert like nothing else
-ABSENT = ("NAType", "NaTType")
 
 
 class Refusals:

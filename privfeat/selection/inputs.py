@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from privfeat._messages import without_data, without_warnings
+from privfeat._stateless import is_exactly
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
@@ -31,6 +32,9 @@ RESERVED = {
     *("arithmetic", "classes", "ledger", "max_group_size"),
     *("random_state", "sampling_prob", "verbose"),
 }
+
+# Steps that are public as they are: no candidate may have another in its place.
+_DECLARED = {"privfeat": {"PublicColumns"}, "sklearn": {"FrozenEstimator"}}
 
 # What a search assumes of public parameters, where a candidate has them.
 # How often a fit may get no record: in 100 fits less often than any delta.
@@ -158,7 +162,10 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
         raise ValueError("param_distributions must hold values to draw, got none.")
     names = {name for one in listed for name in one}
     params = estimator.get_params()
-    whole = {"steps", *(name for name, _ in getattr(estimator, "steps", ()))}
+    steps = dict(getattr(estimator, "steps", ()))
+    # their columns, and what is in them, refuse records that another candidate takes
+    fixed = [name for name, step in steps.items() if is_exactly(step, _DECLARED)]
+    whole = {"steps", *steps, *(n for n in params if n.partition("__")[0] in fixed)}
     known = {n for n in params if n.rpartition("__")[2] not in RESERVED} - whole
     if not names <= known:
         raise ValueError(

@@ -24,6 +24,7 @@ from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
+from privfeat.estimation.apart import charged_before
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics.predictions import are_right
 from privfeat.selection.inputs import (
@@ -156,7 +157,7 @@ class Runner:
         """Return the first run of the highest score among a secret number of runs."""
         best: Run | None = None
         # a warning would show a run that is not released
-        with without_warnings():
+        with without_warnings(), charged_before():
             n_runs = draws.number_of_runs(self.keys.draw_noise_key(), runs)
             for _ in range(n_runs):
                 run = self._run(X, y, score)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from privfeat.data import open_features, write_features
-from privfeat.data.gaps import find_gaps
+from privfeat.data.splits import find_gaps
 
 
 @pytest.fixture

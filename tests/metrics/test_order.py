@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -31,6 +31,48 @@ def test_columns_of_a_frame_may_stand_in_any_order(declared_columns):
     found = private_evaluation(model, frame, y, random_state=0, epsilon=8.0)
     assert found.accuracy.value > 0.9
     assert TemperatureScaling(model, public=True).fit(frame, y).temperature_ < 1.0
+    other = private_evaluation(model, frame[["a", "b"]], y, random_state=0, epsilon=8.0)
+    assert other.accuracy == found.accuracy
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_a_table_may_lack_ignored_columns_and_no_others(declared_columns):
+    model, frame, y = declared_columns
+    model[0].columns["c"] = {"kind": "ignored"}
+    model.fit(frame.assign(c="note"), y)
+    whole = private_evaluation(
+        model, frame.assign(c="note"), y, random_state=0, epsilon=8.0
+    )
+    found = private_evaluation(model, frame, y, random_state=0, epsilon=8.0)
+    assert found.accuracy == whole.accuracy
+    with pytest.raises(ValueError, match="must have column 'a' once"):
+        private_evaluation(model, frame[["b"]], y, epsilon=8.0)
+
+
+class Written(ClassifierMixin, BaseEstimator):
+    """A model that reads numbers as texts; for it "2" and "2.0" are different."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return (np.asarray(X)[:, 0].astype(str) == "2.0").astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("gap", [2, 2.5, None, np.nan])
+def test_one_record_does_not_change_how_a_model_sees_the_others(gap):
+    """One gap makes floats of the whole numbers of a column."""
+    plain = pd.DataFrame({"a": [2] * 400, "b": ["pain"] * 400})
+    model = Written().fit(None, [0, 1])
+    last = pd.DataFrame({"a": [gap], "b": ["pain"]})
+    for table in (plain, pd.concat([plain, last], ignore_index=True)):
+        for X in (table, np.asarray(table)):
+            y = np.ones(len(X), int)
+            found = private_evaluation(model, X, y, random_state=0, epsilon=8.0)
+            assert found.accuracy.value > 0.9
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 
 from privfeat import (
     DPFC,
@@ -13,6 +14,7 @@ from privfeat import (
     PrivacyLedger,
     PrivacyWarning,
     PrivatePipeline,
+    PublicColumns,
 )
 from privfeat.core.sums.arithmetic import host
 from privfeat.exceptions import PrivacyError
@@ -68,6 +70,36 @@ EDGES = {
 @pytest.fixture(params=EDGES.values(), ids=EDGES)
 def edge(request):
     return request.param
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_no_record_ends_a_search_over_public_steps(ledger, last):
+    """The logarithm of one 0 did, after the charge, which told that it is there."""
+    X = np.random.default_rng(0).uniform(0.5, 9.0, (200, 3))
+    X[0, 0] = 0.0
+    steps = [("f", FunctionTransformer(np.sqrt)), ("p", PolynomialFeatures())]
+    pipeline = PrivatePipeline([*steps[: 2 if last else 1], ("clf", clf())])
+    found = DPRandomizedSearch(
+        pipeline, {"f__func": [np.log]}, mean_runs=1.5, ledger=ledger
+    ).fit(X, (X[:, 0] > 5).astype(int))
+    assert len(ledger.history) == 1
+    assert found.best_params_ == {"f__func": np.log}
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (PublicColumns({"a": {"kind": "integer", "bounds": [0, 9]}}), "f__columns"),
+        (FrozenEstimator(PolynomialFeatures().fit([[0.0]])), "f__estimator"),
+    ],
+)
+def test_a_search_leaves_declared_steps_as_they_are(ledger, step, name):
+    """Another declaration may refuse a record, after the charge."""
+    pipeline = PrivatePipeline([("f", step), ("clf", clf())])
+    search = DPRandomizedSearch(pipeline, {name: [None]}, ledger=ledger)
+    with pytest.raises(ValueError, match="param_distributions must hold parameters"):
+        search.fit([[1.0]] * 60, [0, 1] * 30)
+    assert ledger.history == []
 
 
 def test_public_rows_that_are_the_records_are_refused(edge, data, ledger):

@@ -4,11 +4,14 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from privfeat._checks import check_choice, require
 from privfeat._messages import without_data
@@ -17,8 +20,10 @@ from privfeat.data.images import FolderImages, LazyImages, StoredImages
 from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, list_images, squared
 from privfeat.data.splits import not_classes
-from privfeat.estimation.inputs import array_of_records
+from privfeat.estimation.inputs import array_of_records, is_table
+from privfeat.estimation.problem import Problem
 
+NAMES = "feature_names_in_"  # of a table that a network was fitted to
 _AT_ONCE = 256  # files that are decoded together
 _IN_MEMORY = 2**30  # bytes
 # Bytes minus the first, over the second, are numbers in [-1, 1].
@@ -90,6 +95,47 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
                 "X must be finite in float32, got NaN, infinity or overflow."
             )
     return records[..., None] if records.ndim == 3 else records
+
+
+def read_records(X: Any, problem: Problem) -> tuple[Any, Problem]:
+    """Return records as an array, and the problem with the names of their columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `as_records`; also if some names are strings and some are not.
+    """
+    records, named = as_records(X, whole=True), BaseEstimator()
+    if not isinstance(X, np.ndarray) and is_table(X):
+        without_data(validate_data, named, X, skip_check_array=True)
+    if not hasattr(named, NAMES):
+        return records, problem
+    return records, replace(
+        problem,
+        fitted=problem.fitted | {NAMES: named.feature_names_in_},
+        public=(*problem.public, "the names of the features"),
+    )
+
+
+def records_for(model: Any, X: Any) -> Any:
+    """Return records as an array, of the shape and the columns a network was fitted to.
+
+    As scikit-learn has it, a table whose columns have other names, or another order, is
+    refused, and if one of both has names and the other has none, it warns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `as_records`, and for records of another shape or of other columns.
+    """
+    if is_table(X):
+        without_data(validate_data, model, X, reset=False, skip_check_array=True)
+    records, shape = as_records(X), model.input_shape_
+    if records.shape[1:] != shape:
+        raise ValueError(
+            f"X must hold records of shape {shape}, got {records.shape[1:]}."
+        )
+    return records
 
 
 def blank(records: Any) -> NDArray[Any]:

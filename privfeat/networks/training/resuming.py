@@ -21,8 +21,8 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.estimation.announcement import announced
 from privfeat.estimation.compilation import code_of_others
 from privfeat.estimation.team import agreed, by_first, first_of
-from privfeat.networks.columns import NAMES
 from privfeat.networks.engine.network import Parameters
+from privfeat.networks.images.records import NAMES
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
 from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
 
