@@ -23,26 +23,13 @@ _STATUS = {"fitted": "done", "asked": "charged; not known to be done"}
 
 @dataclass(frozen=True)
 class LedgerSummary:
-    """The budget of a data set, and every fit that was charged, at one moment.
+    """The budget of a data set, and every fit that was charged, at one moment."""
 
-    Attributes
-    ----------
-    budget : tuple of (name, value)
-        Budget, spent and left.
-    charges : tuple of dict
-        One for each charge, in order.
-    holds_fit : bool
-        Whether one of them is that of the fit that is reported on.
-    holds_evaluation : bool
-        The same of its private evaluation; True without one.
-    smaller_deltas : bool
-        Whether a charge has a smaller delta than the budget, where it costs less.
-    """
-
-    budget: tuple[tuple[str, Any], ...]
-    charges: tuple[dict[str, Any], ...]
-    holds_fit: bool
-    holds_evaluation: bool = True
+    budget: tuple[tuple[str, Any], ...]  # names and values, also of spent and left
+    charges: tuple[dict[str, Any], ...]  # in their order
+    holds_fit: bool  # one of them is that of the fit that is reported on
+    holds_evaluation: bool = True  # the same of its private evaluation, if there is one
+    # a charge has a smaller delta than the budget, where it costs less
     smaller_deltas: bool = False
 
     @property
@@ -64,8 +51,6 @@ def summarize(
 
     ``evaluation`` is the statement of its private evaluation, if there is one.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> from privfeat import DPLeastSquares
     >>> with TemporaryDirectory() as folder:

@@ -61,10 +61,7 @@ def line_chart(
 ) -> "Markup":
     """Return a line over a grid, if asked with a dot; ``labels`` as of `bar_chart`.
 
-    Raises
-    ------
-    ValueError
-        If there is no point, or one is not finite.
+    ValueError if there is no point, or one is not finite.
     """
     points = np.column_stack([x, y])
     marked = np.empty((0, 2)) if dot is None else np.array([dot])

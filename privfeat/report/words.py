@@ -72,8 +72,6 @@ _NAMES = {
 def named(key: Any) -> str:
     """Return a key in words.
 
-    Examples
-    --------
     >>> named("n_features"), named("p_value")
     ('number of features', 'p value')
     """
@@ -83,8 +81,6 @@ def named(key: Any) -> str:
 def neighbours(unit: str, adjacency: str) -> str:
     """Return in words what neighbouring data sets differ by.
 
-    Examples
-    --------
     >>> neighbours("record", "add_remove")
     'one record, there or not there'
     """
