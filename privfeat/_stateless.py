@@ -118,18 +118,9 @@ def _chosen_by_records(columns: Any) -> bool:
 def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
     """Return the first step that makes other numbers of whole ones than of floats.
 
-    Parameters
-    ----------
-    steps : sequence of transformers
-        One after the other.
-    kinds : collection of dtype
-        Types of the columns that the first one gets.
-
-    Returns
-    -------
-    step : transformer or None
-        A ``FunctionTransformer``: ``np.reciprocal`` of whole numbers is 0. Others make
-        floats of them first.
+    ``steps`` come one after the other, and ``kinds`` are dtypes of the columns that the
+    first one gets. What is found is a ``FunctionTransformer``: ``np.reciprocal`` of
+    whole numbers is 0. Others make floats of them first.
     """
     for step in steps:
         if is_exactly(step, CONTAINERS):
