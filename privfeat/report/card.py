@@ -9,8 +9,6 @@ from privfeat.report.guarantee import in_words
 from privfeat.report.html import FitReport, load_templates
 from privfeat.report.words import UNITS
 
-__all__ = ["render_card"]
-
 
 def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     """Return the text of a ``README.md`` for a model repository.

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["columns_of"]
-
 _KINDS = {
     "numeric": "number",
     "integer": "whole number",

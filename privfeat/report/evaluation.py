@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-__all__ = ["exact_errors", "exact_recall", "metrics_of", "recall_rows", "tables_of"]
-
 # The figures that are one number, in words, and as the Hugging Face hub calls them.
 _FIGURES = {
     "accuracy": ("accuracy", "accuracy"),

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["features_in_words", "is_of_texts"]
-
 _TABLE = (
     "Each row of a table became numbers by what is publicly declared of its columns, "
     "and by nothing else: no other row had a part in it."

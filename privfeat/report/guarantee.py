@@ -13,13 +13,6 @@ from privfeat.core.accounting.pld import pld_epsilons
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
 
-__all__ = [
-    "epsilon_delta_curve",
-    "in_words",
-    "membership_tradeoff",
-    "several_records",
-]
-
 # Where the curve of sampled records is computed.
 _DELTAS = (
     *(MIN_SAMPLED_DELTA, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.06),

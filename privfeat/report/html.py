@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-__all__ = ["FitReport", "check_packages", "format_value", "render_html"]
-
 # What `privfeat audit --out` writes, in words.
 _AUDITS = {
     "replay": "Replay: how far each sum moves without one record, and may move",

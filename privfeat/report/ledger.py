@@ -10,9 +10,6 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.report.words import UNITS, neighbours
 
-__all__ = ["LedgerSummary", "summarize"]
-
-
 # What is charged under the name of a class that is no estimator.
 _CHARGED = {
     "PrivateCrossValidation": "private cross-validation",

@@ -7,8 +7,6 @@ from privfeat._types import STAYS_AT_HOME, Unit
 from privfeat.persistence.pipelines import NOT_WRITTEN, PIPELINES, PUBLIC
 from privfeat.persistence.saved_models import COLUMNS, home_of
 
-__all__ = ["recipe_of"]
-
 
 def recipe_of(
     name: str,

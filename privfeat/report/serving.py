@@ -16,8 +16,6 @@ from typing import Any
 
 from privfeat.exceptions import PrivacyError
 
-__all__ = ["HOST", "PageServer"]
-
 HOST = "127.0.0.1"
 _HEADERS = {
     "Cache-Control": "no-store",

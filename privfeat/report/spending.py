@@ -15,8 +15,6 @@ from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.report.html import load_templates
 from privfeat.report.svg import step_chart
 
-__all__ = ["Spending", "render_spending", "spending_of"]
-
 MOST_POINTS = 12  # where fits are sampled or selected: each takes a second
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
 
-__all__ = ["bar_chart", "line_chart", "step_chart"]
-
 WIDTH, HEIGHT = 360, 250
 # The variables of the style sheet, and the colours that stand for them in matplotlib.
 _COLOURS = {

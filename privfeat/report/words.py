@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["ACCOUNTINGS", "RELEASES", "UNITS", "named", "neighbours"]
-
 UNITS = {
     "record": "one record (a row of the data)",
     "user": "all records of one user together",
