@@ -143,6 +143,8 @@ def private_evaluation(
     def predict(shorten: Shorten) -> NDArray[np.float64]:
         return record_by_record(model, method, rows, shorten)
 
+    users = _users(groups, max_group_size, len(rows), X)
+    budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
         predict,
         y,
@@ -151,14 +153,7 @@ def private_evaluation(
         facts=["the model", *([] if is_ours(model) else [NO_MEMORY])],
         target_bounds=target_bounds,
         confidence=confidence,
-        budget=PrivateEvaluation(
-            epsilon,
-            delta,
-            adjacency,
-            ledger,
-            random_state,
-            _users(groups, max_group_size, len(rows), X),
-        ),
+        budget=budget,
         n_records=len(rows),
     )
 
@@ -223,6 +218,8 @@ def evaluation_of_predictions(
     def predict(shorten: Shorten) -> NDArray[np.float64]:
         return shorten(given)
 
+    users = _users(groups, max_group_size, n_records, predictions)
+    budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
         predict,
         y,
@@ -231,14 +228,7 @@ def evaluation_of_predictions(
         facts=[_APART],
         target_bounds=target_bounds,
         confidence=confidence,
-        budget=PrivateEvaluation(
-            epsilon,
-            delta,
-            adjacency,
-            ledger,
-            random_state,
-            _users(groups, max_group_size, n_records, predictions),
-        ),
+        budget=budget,
         n_records=n_records,
     )
 
