@@ -44,10 +44,8 @@ def first_intercepts(
         "squared": (1.0, 0.0),
     }[loss]
     scale = max(1.0, length / largest) / constant
-    missing, noise = (
-        noisy_gradient.value[:, -1] * scale,
-        noisy_gradient.noise_stddev * scale,
-    )
+    missing = noisy_gradient.value[:, -1] * scale
+    noise = noisy_gradient.noise_stddev * scale
     degrees = n_outputs
     if loss == "softmax":
         missing, degrees = missing - missing.mean(), n_outputs - 1
