@@ -14,7 +14,7 @@ from timm.data.config import resolve_model_data_config
 from privfeat.data.networks import KNOWN_NETWORKS
 
 from .arguments import Network
-from .errors import ExtractError, one_line
+from .errors import OF_MODELS, ExtractError, one_line
 from .hub import quick_to_fail
 from .layers import Layers
 from .weights import digest_of_file, digest_of_state, load_checkpoint
@@ -117,15 +117,7 @@ def _create(
             model: torch.nn.Module = timm.create_model(
                 name, pretrained=pretrained, num_classes=0, **model_kwargs
             )
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        AssertionError,
-    ) as error:
+    except (*OF_MODELS, AssertionError) as error:
         cause = one_line(error)
         remedy = (
             "Check the network connection, or give local weights with --checkpoint."

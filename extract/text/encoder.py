@@ -11,15 +11,10 @@ from transformers.utils import logging
 
 from ..arguments import Options
 from ..devices import find_device, find_precision
-from ..errors import ExtractError, one_line
+from ..errors import OF_MODELS, ExtractError, one_line
 from ..ranks import Rank
 from .batches import Rows, TextExtractor, of_pairs, width
-from .checkpoints import (
-    digest_of_folder,
-    find_checkpoint,
-    license_of,
-    only_safe_files,
-)
+from .checkpoints import digest_of_folder, find_checkpoint, license_of, only_safe_files
 
 SHORTEST = 16  # tokens that a text is filled up to, or to a power of two of this
 _BATCHES = 32  # whose texts are sorted by their lengths at once
@@ -150,15 +145,7 @@ def _load(folder: Path) -> SentenceTransformer:
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True},
             )
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ImportError,
-    ) as error:
+    except (*OF_MODELS, ImportError) as error:
         raise ExtractError(
             f"--model must be the folder of a sentence encoder, with a configuration "
             f"and a vocabulary that sentence-transformers knows, but {folder.name} "

@@ -11,11 +11,7 @@ from privfeat._messages import array_of
 from privfeat.audit.canaries import Canaries, make_canaries
 from privfeat.audit.copies import fit_copy
 from privfeat.audit.random_numbers import make_rng
-from privfeat.audit.scores import (
-    gradient_products,
-    predicts_numbers,
-    target_levels,
-)
+from privfeat.audit.scores import gradient_products, predicts_numbers, target_levels
 
 
 @dataclass(frozen=True)

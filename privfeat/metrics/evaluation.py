@@ -15,12 +15,7 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.estimation.inputs import check_users
 from privfeat.metrics.budget import PrivateEvaluation
 from privfeat.metrics.measuring import Evaluation, measured
-from privfeat.metrics.predictions import (
-    NO_MEMORY,
-    Shorten,
-    record_by_record,
-    rows_of,
-)
+from privfeat.metrics.predictions import NO_MEMORY, Shorten, record_by_record, rows_of
 from privfeat.persistence import is_ours
 
 # Assumed of predictions that are handed over.

@@ -32,12 +32,7 @@ from privfeat.persistence.saved_models import (
     read_params,
     read_statement,
 )
-from privfeat.persistence.written import (
-    Written,
-    is_ours,
-    written_model,
-    written_params,
-)
+from privfeat.persistence.written import Written, is_ours, written_model, written_params
 
 # Pipelines and public steps, and where they are imported from: nothing else is, by a
 # file's word.

@@ -17,12 +17,7 @@ from privfeat.persistence.model_checks import (
     check_shapes,
     check_values,
 )
-from privfeat.persistence.model_folder import (
-    Arrays,
-    ModelFileError,
-    PathLike,
-    damaged,
-)
+from privfeat.persistence.model_folder import Arrays, ModelFileError, PathLike, damaged
 from privfeat.persistence.preprocessing import STEPS, check_step, fitted_of_step
 
 if TYPE_CHECKING:

@@ -24,10 +24,7 @@ from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import (
-    seed_of,
-    warn_of_unused_groups,
-)
+from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
