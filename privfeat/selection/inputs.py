@@ -32,9 +32,9 @@ RESERVED = {
     *("random_state", "sampling_prob", "verbose"),
 }
 
-# What a search assumes of public parameters, where a candidate has them.
 # How often a fit may get no record: in 100 fits less often than any delta.
 _RARELY = 1e-12
+# What a search assumes of public parameters, where a candidate has them.
 _ASSUMED = {
     "prior": "that priors were made without the records",
     "public": "the public rows, which the guarantee does not cover, and that they hold "
