@@ -37,18 +37,10 @@ MAGIC: dict[bytes, Any] = {
 
 
 class ArchiveImages:
-    """One split of an archive.
+    """One split of an archive: a zip archive, or a tar archive without compression.
 
-    Parameters
-    ----------
-    path : Path
-        A zip archive, or a tar archive without compression.
-    names : list of str
-        Members.
-    labels : list of int
-        Class of each.
-    spans : list of (int, int), or None
-        Offset and size of each member of a tar archive; None for zip.
+    ``names`` are members, ``labels`` their classes, and ``spans`` offset and size of
+    each member of a tar archive; None for zip.
     """
 
     def __init__(
@@ -98,12 +90,8 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
     """List the images of an archive, in sorted order.
 
     A compressed tar archive is decompressed once into ``workspace`` (one file; zip and
-    plain tar are read where they are).
-
-    Raises
-    ------
-    ExtractError
-        If it is not an archive, is damaged, or as for `read_layout`.
+    plain tar are read where they are). ExtractError if it is no archive, is damaged, or
+    as for `read_layout`.
     """
     try:
         spans: dict[str, tuple[int, int]] | None = None

@@ -175,91 +175,58 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--data",
-        required=True,
-        type=plain,
-        help="image folder ([split/]class/file), tar or zip archive of one, 'digits', "
-        "a data set of timm (torch/cifar10, hfds/..., tfds/..., wds/...), or a table",
+    add = parser.add_argument_group("data").add_argument
+    data = (
+        "image folder ([split/]class/file), tar or zip archive of one, 'digits', a "
+        "data set of timm (torch/cifar10, hfds/..., tfds/..., wds/...), or a table"
     )
-    data.add_argument(
-        "--data-dir",
-        type=path_argument,
-        help="where data sets are, or are downloaded to",
+    add("--data", required=True, type=plain, help=data)
+    where = "where data sets are, or are downloaded to"
+    add("--data-dir", type=path_argument, help=where)
+    add("--splits", nargs="+", help="default: those that are there")
+    add("--limit", type=count, help="take the first N of each split")
+    whose = (
+        "whose image is whose: columns file, a path below DATA, and user; for "
+        "`privfeat fit --groups`"
     )
-    data.add_argument("--splits", nargs="+", help="default: those that are there")
-    data.add_argument("--limit", type=count, help="take the first N of each split")
-    data.add_argument(
-        "--groups",
-        type=path_argument,
-        metavar="FILE.csv",
-        help="whose image is whose: columns file, a path below DATA, and user; for "
-        "`privfeat fit --groups`",
-    )
-    data.add_argument(
-        "--skip-bad",
-        action="store_true",
-        help="list images that cannot be decoded, or texts that are missing, and go on",
-    )
+    add("--groups", type=path_argument, metavar="FILE.csv", help=whose)
+    skip = "list images that cannot be decoded, or texts that are missing, and go on"
+    add("--skip-bad", action="store_true", help=skip)
     _add_of_model(parser)
     add_text(parser)
-    pixels = parser.add_argument_group("pixels")
-    pixels.add_argument(
-        "--resize",
-        type=count,
-        help="shorter side (default 384; 16 or 32 for scattering)",
+    add = parser.add_argument_group("pixels").add_argument
+    side = "shorter side (default 384; 16 or 32 for scattering)"
+    add("--resize", type=count, help=side)
+    square = "centre square (default 256; 16 or 32 for scattering)"
+    add("--crop", type=count, help=square)
+    add("--interpolation", choices=INTERPOLATIONS)
+    views = (
+        "take the mean of the features over the first N of these, in N times the time: "
+        f"{', '.join(map(str, VIEWS))} (default 1)"
     )
-    pixels.add_argument(
-        "--crop",
-        type=count,
-        help="centre square (default 256; 16 or 32 for scattering)",
-    )
-    pixels.add_argument("--interpolation", choices=INTERPOLATIONS)
-    pixels.add_argument(
-        "--views",
-        type=int,
-        default=1,
-        choices=range(1, len(VIEWS) + 1),
-        metavar="N",
-        help="take the mean of the features over the first N of these, in N times the "
-        f"time: {', '.join(map(str, VIEWS))} (default 1)",
-    )
-    speed = parser.add_argument_group("speed")
-    speed.add_argument("--batch-size", type=count)
-    speed.add_argument(
-        "--workers",
-        type=count_or_zero,
-        help="processes that decode images; 0: none beside this one",
-    )
-    speed.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-    speed.add_argument(
-        "--precision",
-        default="auto",
-        choices=("auto", "float32", "bfloat16", "float16"),
-        help="of the network; auto: bfloat16 on a GPU that has it, float32 on a CPU",
-    )
-    speed.add_argument(
-        "--channels-last", action=argparse.BooleanOptionalAction, default=True
-    )
-    speed.add_argument(
-        "--compile", action="store_true", help="torch.compile; needs a C++ compiler"
-    )
+    numbers = range(1, len(VIEWS) + 1)
+    add("--views", type=int, default=1, choices=numbers, metavar="N", help=views)
+    add = parser.add_argument_group("speed").add_argument
+    add("--batch-size", type=count)
+    workers = "processes that decode images; 0: none beside this one"
+    add("--workers", type=count_or_zero, help=workers)
+    add("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    types = ("auto", "float32", "bfloat16", "float16")
+    which = "of the network; auto: bfloat16 on a GPU that has it, float32 on a CPU"
+    add("--precision", default="auto", choices=types, help=which)
+    add("--channels-last", action=argparse.BooleanOptionalAction, default=True)
+    compiled = "torch.compile; needs a C++ compiler"
+    add("--compile", action="store_true", help=compiled)
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "--out", type=path_argument, required=True, help="the .h5 file to write"
-    )
-    out.add_argument("--dtype", default="float16", choices=("float16", "float32"))
-    again = out.add_mutually_exclusive_group()
-    again.add_argument(
-        "--resume",
-        action="store_true",
-        help="also succeed, without work, if OUT is complete from these arguments",
-    )
-    again.add_argument(
-        "--overwrite", action="store_true", help="discard OUT and any unfinished run"
-    )
-    out.add_argument("--quiet", action="store_true", help="no progress bar")
+    add = out.add_argument
+    add("--out", type=path_argument, required=True, help="the .h5 file to write")
+    add("--dtype", default="float16", choices=("float16", "float32"))
+    again = out.add_mutually_exclusive_group().add_argument
+    resume = "also succeed, without work, if OUT is complete from these arguments"
+    again("--resume", action="store_true", help=resume)
+    over = "discard OUT and any unfinished run"
+    again("--overwrite", action="store_true", help=over)
+    add("--quiet", action="store_true", help="no progress bar")
     return parser
 
 
@@ -272,20 +239,12 @@ def _add_of_model(parser: argparse.ArgumentParser) -> None:
     )
     parser.set_defaults(networks=[], common={})
     add = partial(group.add_argument, action=_OfModel, default=argparse.SUPPRESS)
-    add(
-        "--model",
-        required=True,
-        help="a model of timm or of `privfeat train`, or 'scattering' (no weights)",
-    )
+    model = "a model of timm or of `privfeat train`, or 'scattering' (no weights)"
+    add("--model", required=True, help=model)
     add("--checkpoint", type=path_argument, help="local .safetensors or .pth")
     add("--model-kwargs", nargs="+", type=pair, metavar="KEY=VALUE")
-    add(
-        "--no-pretrained",
-        dest="pretrained",
-        nargs=0,
-        const=False,
-        help="random weights from a fixed seed",
-    )
+    fresh = "random weights from a fixed seed"
+    add("--no-pretrained", dest="pretrained", nargs=0, const=False, help=fresh)
     add("--weights-license", help="recorded in the feature file")
     add("--pool", help="avg, max, avgmax, catavgmax or what else the model knows")
     add(

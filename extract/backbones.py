@@ -14,7 +14,7 @@ from timm.data.config import resolve_model_data_config
 from privfeat.data.networks import KNOWN_NETWORKS
 
 from .arguments import Network
-from .errors import ExtractError, one_line
+from .errors import OF_MODELS, ExtractError, one_line
 from .hub import quick_to_fail
 from .layers import Layers
 from .weights import digest_of_file, digest_of_state, load_checkpoint
@@ -22,45 +22,26 @@ from .weights import digest_of_file, digest_of_state, load_checkpoint
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network without classifier.
+    """A network without classifier."""
 
-    Attributes
-    ----------
-    model : torch.nn.Module
-        In evaluation mode; from images to a tuple, for each layer an array of shape
-        (m, n_features of the layer).
-    n_features : int
-        Number of features of all layers.
-    interpolation : str
-        What the weights were trained with.
-    metadata : dict
-        Model, weights, licence and scale of the pixels, for the feature file.
-    """
-
+    # in evaluation mode; from images to a tuple, for each layer an array of shape
+    # (m, n_features of the layer)
     model: torch.nn.Module
-    n_features: int
-    interpolation: str
-    metadata: dict[str, Any]
+    n_features: int  # of all layers
+    interpolation: str  # what the weights were trained with
+    metadata: dict[str, Any]  # of the feature file: weights, licence, scale of pixels
 
 
 def load_backbone(network: Network, crop: int) -> Backbone:
-    """Create a timm model and set its input size to ``crop``.
+    """Create a timm model and set its input size to ``crop``, in pixels.
 
-    Parameters
-    ----------
-    network : Network
-        Its name is any that ``timm.create_model`` takes, or of ``privfeat train``.
-        Published weights are loaded unless a checkpoint is given. Without either,
-        weights are random, from a fixed seed.
-    crop : int
-        Side of the input, in pixels. Position embeddings are resampled if the model
-        has a fixed size and can change it.
+    The name is any that ``timm.create_model`` takes, or of ``privfeat train``.
+    Published weights are loaded unless a checkpoint is given; without either, weights
+    are random, from a fixed seed. Position embeddings are resampled if the model has a
+    fixed size and can change it.
 
-    Raises
-    ------
-    ExtractError
-        If the model is unknown, its weights cannot be had or do not fit, it has no
-        such layer, or it does not take images of this size.
+    ExtractError if the model is unknown, its weights cannot be had or do not fit, it
+    has no such layer, or it does not take images of this size.
     """
     name, checkpoint = network.model, network.checkpoint
     published = network.pretrained and checkpoint is None
@@ -136,15 +117,7 @@ def _create(
             model: torch.nn.Module = timm.create_model(
                 name, pretrained=pretrained, num_classes=0, **model_kwargs
             )
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        AssertionError,
-    ) as error:
+    except (*OF_MODELS, AssertionError) as error:
         cause = one_line(error)
         remedy = (
             "Check the network connection, or give local weights with --checkpoint."

@@ -9,20 +9,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class FeatureBatch:
-    """Features of some consecutive images.
+    """Features of some consecutive images, one row per image that was decoded."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (m, n_features)
-        One row per decoded image.
-    labels : ndarray of shape (m,), int64
-        Their labels.
-    failures : list of (str, str)
-        Name and reason of each image that gave no row.
-    """
-
-    features: NDArray[Any]
-    labels: NDArray[np.int64]
+    features: NDArray[Any]  # (m, n_features)
+    labels: NDArray[np.int64]  # (m,)
+    # name and reason of each image that gave no row
     failures: list[tuple[str, str]] = field(default_factory=list)
 
     @property

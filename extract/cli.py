@@ -11,18 +11,10 @@ from .errors import ExtractError, say
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command; return 0 if the feature file is there.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; those of the process by default.
-
-    Returns
-    -------
-    status : int
-        0 if the feature file is there; 1 after an error, which was told in one line
-        on stderr; 130 if interrupted. Wrong arguments exit with 2.
+    1 after an error, which was told in one line on stderr; 130 if interrupted. Wrong
+    arguments exit with 2.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["overlap"]:

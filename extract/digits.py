@@ -13,16 +13,9 @@ SPLITS = ("train", "test")
 
 
 class DigitImages:
-    """One split of the digits.
+    """One split of the digits: grey values from 0 to 255, of shape (n, 8, 8).
 
-    Parameters
-    ----------
-    pixels : ndarray of shape (n, 8, 8), uint8
-        Grey values from 0 to 255.
-    labels : ndarray of shape (n,), int
-        The digit.
-    names : list of str
-        Position in the bundled data.
+    ``names`` are positions in the bundled data.
     """
 
     def __init__(
@@ -41,15 +34,8 @@ class DigitImages:
 def open_digits(splits: Sequence[str] | None) -> Source:
     """Load the digits; every fifth image, numbers 4, 9, 14, ..., is the test split.
 
-    Returns
-    -------
-    source : Source
-        1,438 training and 359 test images.
-
-    Raises
-    ------
-    ExtractError
-        If a split is neither ``train`` nor ``test``.
+    That makes 1,438 training and 359 test images. ExtractError if a split is neither
+    ``train`` nor ``test``.
     """
     from sklearn.datasets import load_digits
 

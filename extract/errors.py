@@ -2,6 +2,9 @@
 
 from privfeat._warnings import STDERR
 
+# What libraries raise of a model that they cannot fetch or make.
+OF_MODELS = (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError)
+
 
 class ExtractError(Exception):
     """Something that the user can put right; the message says what and how."""

@@ -34,10 +34,7 @@ class Extractor(Protocol):
 def make_extractor(options: Options, rank: Rank) -> Extractor:
     """Return the extractor that the options ask for.
 
-    Raises
-    ------
-    ExtractError
-        If a package is missing, or an argument of the extractor does not fit.
+    ExtractError if a package is missing, or an argument of the extractor does not fit.
     """
     model = options.networks[0].model
     if model == NGRAMS:

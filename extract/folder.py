@@ -11,17 +11,7 @@ from .sources import Source, as_labels, digest_of_list
 
 
 class FolderImages:
-    """One split of an image folder.
-
-    Parameters
-    ----------
-    root : Path
-        The folder.
-    names : list of str
-        Paths below it.
-    labels : list of int
-        Class of each.
-    """
+    """One split of an image folder; ``names`` are paths below ``root``."""
 
     def __init__(self, root: Path, names: list[str], labels: list[int]) -> None:
         self.root, self.names, self.labels = root, names, as_labels(labels)
@@ -37,12 +27,8 @@ class FolderImages:
 def open_folder(root: Path, splits: Sequence[str] | None, workspace: Path) -> Source:
     """List the images of a folder, in sorted order.
 
-    What this extraction itself keeps there, in ``workspace``, is no class.
-
-    Raises
-    ------
-    ExtractError
-        As for `read_layout`.
+    What this extraction itself keeps there, in ``workspace``, is no class. ExtractError
+    as for `read_layout`.
     """
     paths, folders = list_images(root)
     own = workspace.resolve()

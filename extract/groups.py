@@ -16,31 +16,18 @@ from .sources import Source
 
 @dataclass(frozen=True)
 class Groups:
-    """The user of every image.
+    """The user of every image."""
 
-    Attributes
-    ----------
-    names : mapping of str to sequence of str
-        For each split the files, in the order of extraction.
-    numbers : mapping of str to ndarray of shape (n_images,) int64
-        For each split the user of each file.
-    digest : str
-        SHA-256 of the users by image: a run goes on with the same table alone.
-    """
-
-    names: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, NDArray[np.int64]]
-    digest: str
+    names: Mapping[str, Sequence[str]]  # of files, by split, in the order of extraction
+    numbers: Mapping[str, NDArray[np.int64]]  # the user of each file, by split
+    digest: str  # SHA-256 of users by image: a run goes on with the same table alone
 
 
 def read_groups(path: Path, source: Source) -> Groups:
     """Read the users of all images, see `privfeat.data.users.read_users`.
 
-    Raises
-    ------
-    ExtractError
-        If the images have no paths, a column, an image or a user is missing, or an
-        image is named twice.
+    ExtractError if the images have no paths, a column, an image or a user is missing,
+    or an image is named twice.
     """
     if not all(hasattr(images, "labels") for images in source.splits.values()):
         raise ExtractError(

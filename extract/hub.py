@@ -14,12 +14,8 @@ TIMEOUT_SECONDS = 5.0
 def quick_to_fail() -> Iterator[bool]:
     """Let the hub's client take what is on disk if its server does not answer.
 
-    By itself it tries every file six times, a minute in all, before it says so.
-
-    Yields
-    ------
-    answers : bool
-        Whether the server, or the proxy on the way to it, answers.
+    By itself it tries every file six times, a minute in all, before it says so. Yields
+    whether the server, or the proxy on the way to it, answers.
     """
     from huggingface_hub import constants
 

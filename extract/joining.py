@@ -19,12 +19,8 @@ from .sources import digest_of_rows
 def is_made_by(path: Path, origin: dict[str, Any]) -> bool:
     """Whether a complete feature file has these arguments, and is this shard.
 
-    Parameters
-    ----------
-    path : Path
-        The file; its own shards, if any, are not looked at.
-    origin : dict
-        ``arguments``, and ``shard`` of a shard, as stored.
+    Its own shards, if any, are not looked at. ``origin`` holds ``arguments``, and
+    ``shard`` of a shard, as stored.
     """
     with open_checked(os.fspath(path)) as file:
         stored = read_attributes(file)
@@ -43,33 +39,15 @@ def require_made_by(path: Path, origin: dict[str, Any]) -> None:
 def join_shards(
     out: Path, rank: Rank, origin: dict[str, Any], digests: dict[str, str]
 ) -> str:
-    """Write the joined file if all shards are complete.
+    """Write the joined file if all shards are complete; return what was done, in words.
 
-    Several processes may do so at once: each writes the same file and puts it in
-    place in one step. The last one to complete its shard finds all others.
+    Several processes may do so at once: each writes the same file and puts it in place
+    in one step. The last one to complete its shard finds all others. ``origin`` holds
+    ``arguments`` and ``shard`` of this process's shard, and ``digests`` the SHA-256 of
+    the file list of each split, where it was known beforehand.
 
-    Parameters
-    ----------
-    out : Path
-        The file to write.
-    rank : Rank
-        This process.
-    origin : dict
-        ``arguments`` and ``shard`` of this process's shard.
-    digests : dict of str to str
-        SHA-256 of the file list of each split, where it was known beforehand.
-
-    Returns
-    -------
-    summary : str
-        What was done, in a few words.
-
-    Raises
-    ------
-    ExtractError
-        If there is not one row of a split.
-    FeatureFileError
-        As for `privfeat.data.join_features`.
+    ExtractError if there is not one row of a split; FeatureFileError as for
+    `privfeat.data.join_features`.
     """
     targets = rank.targets(out)
     # The folder is listed, since a network file system may have kept in mind for a

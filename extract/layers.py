@@ -15,27 +15,14 @@ POOLS = ("avg", "max", "avgmax", "catavgmax")  # of a stage
 class Layers(torch.nn.Module):
     """A network that gives one array of features for each of some layers.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        A timm model without classifier.
-    layers : sequence of int or "output"
-        Numbers of stages, as timm's ``forward_intermediates`` counts them, from 0 or,
-        if negative, from the end; ``"output"``: what the model gives by itself.
-    pool : str
-        How the maps of a stage become one row. The model pools its own output.
+    ``model`` is a timm model without classifier. ``layers`` are numbers of stages, as
+    timm's ``forward_intermediates`` counts them, from 0 or, if negative, from the end;
+    ``"output"`` is what the model gives by itself. ``pool`` says how the maps of a
+    stage become one row; the model pools its own output.
 
-    Attributes
-    ----------
-    stages : list of int
-        Numbers from 0, ascending.
-    names : list of int or "output"
-        The layers in the order of their features: stages, then the output.
-
-    Raises
-    ------
-    ExtractError
-        If the model has no such stage, or does not give stages.
+    ``stages`` are their numbers from 0, ascending, and ``names`` the layers in the
+    order of their features: stages, then the output. ExtractError if the model has no
+    such stage, or does not give stages.
     """
 
     def __init__(

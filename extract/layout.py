@@ -11,21 +11,11 @@ from .errors import ExtractError
 
 @dataclass(frozen=True)
 class Layout:
-    """What the paths say.
+    """What the paths say."""
 
-    Attributes
-    ----------
-    files : dict of str to list of str
-        Paths of each split, sorted.
-    labels : dict of str to list of int
-        Class of each path.
-    class_names : list of str
-        Sorted over all splits.
-    """
-
-    files: dict[str, list[str]]
-    labels: dict[str, list[int]]
-    class_names: list[str]
+    files: dict[str, list[str]]  # paths of each split, sorted
+    labels: dict[str, list[int]]  # class of each path
+    class_names: list[str]  # sorted over all splits
 
 
 def read_layout(
@@ -36,25 +26,15 @@ def read_layout(
 ) -> Layout:
     """Sort image paths into splits and classes.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Relative paths with forward slashes: ``[split/]class/.../file``. One folder
-        around everything is ignored.
-    splits : sequence of str or None
-        Names of split folders. None takes the folders among ``SPLIT_NAMES`` that hold
-        images, and if there is no such folder, all images as the split ``train``.
-    data : str
-        Name of the data for messages.
-    folders : sequence of str
-        Relative paths of all folders: one that stands where those of classes do is a
-        class, with or without images, so that no image decides what the classes are.
+    ``paths`` are relative, with forward slashes: ``[split/]class/.../file``. One folder
+    around everything is ignored. ``splits`` are names of split folders: None takes the
+    folders among ``SPLIT_NAMES`` that hold images, and if there is no such folder, all
+    images as the split ``train``. Of ``folders``, all that there are, one that stands
+    where those of classes do is a class, with or without images, so that no image
+    decides what the classes are. ``data`` names the data in messages.
 
-    Raises
-    ------
-    ExtractError
-        If there is no image, a split is missing, an image lies in no class folder, or
-        folders of splits would pass for classes (`privfeat.data.splits`).
+    ExtractError if there is no image, a split is missing, an image lies in no class
+    folder, or folders of splits would pass for classes (`privfeat.data.splits`).
     """
     found = {path: PurePosixPath(path).parts for path in sorted(paths)}
     if not found:

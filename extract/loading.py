@@ -15,20 +15,12 @@ from privfeat.data.pixels import BadImageError, as_bytes
 
 @dataclass
 class Batch:
-    """Some consecutive images of a split.
+    """Some consecutive images of a split."""
 
-    Attributes
-    ----------
-    pixels : tensor of shape (n_crops, m, 3, h, w), uint8
-        The images that could be decoded, channels last in memory.
-    labels : ndarray of shape (m,), int64
-        Their labels.
-    failures : list of (str, str)
-        Name and reason of each image that could not be decoded.
-    """
-
+    # bytes of those that could be decoded, (n_crops, m, 3, h, w), channels last
     pixels: torch.Tensor
     labels: NDArray[np.int64]
+    # name and reason of each image that could not be decoded
     failures: list[tuple[str, str]] = field(default_factory=list)
 
     def pin_memory(self) -> "Batch":
@@ -94,25 +86,12 @@ def load_batches(
     workers: int,
     pin: bool,
 ) -> Iterator[Batch]:
-    """Return the images from ``start`` on, in order, in batches.
+    """Return the images from ``start`` on, before ``stop``, in order, in batches.
 
-    Parameters
-    ----------
-    images : ImageList or ImageStream
-        The split.
-    transform : callable
-        From an image to ``uint8`` pixels of shape (n_crops, h, w, 3). Picklable.
-    batch_size : int
-        Images per batch; the last batch may be smaller.
-    start : int
-        Images to leave out at the beginning.
-    stop : int or None
-        Number of the image to stop before.
-    workers : int
-        Processes that decode; 0 decodes in this one. A stream uses one at most, since
-        several would change its order.
-    pin : bool
-        Lock batches in memory for the GPU.
+    ``images`` is an ImageList or an ImageStream. ``transform``, which must be
+    picklable, makes of an image bytes of shape (n_crops, h, w, 3). ``workers``
+    processes decode, of a stream one at most, since several would change its order; 0
+    decodes in this one. ``pin`` locks batches in memory for the GPU.
     """
     options: dict[str, Any] = {"batch_size": None, "pin_memory": pin}
     if hasattr(images, "load"):

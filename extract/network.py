@@ -25,28 +25,11 @@ DTYPES = {
 
 
 class NetworkExtractor:
-    """Runs images through a timm network.
+    """Runs images through a timm network, on the GPU that the rank says.
 
-    Parameters
-    ----------
-    options : Options
-        Of the command.
-    rank : Rank
-        Which GPU of the host to take, and with how many processes to share its cores.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of features.
-    metadata : dict
-        How the features are made, for the feature file.
-    arguments : dict
-        What determines the features, for the check on resuming.
-
-    Raises
-    ------
-    ExtractError
-        If the device or precision is not available, or as for `load_backbone`.
+    ``metadata`` says in the feature file how the features are made, and ``arguments``
+    is what determines them, for the check on resuming. ExtractError if the device or
+    precision is not available, or as for `load_backbone`.
     """
 
     def __init__(self, options: Options, rank: Rank | None = None) -> None:
@@ -100,21 +83,9 @@ class NetworkExtractor:
     def batches(
         self, images: Any, *, start: int, stop: int | None
     ) -> Iterator[FeatureBatch]:
-        """Yield features of the images from ``start`` on, in order.
+        """Yield features of the images from ``start`` on, before ``stop``, in order.
 
-        Parameters
-        ----------
-        images : ImageList or ImageStream
-            One split.
-        start : int
-            Images to leave out at the beginning.
-        stop : int or None
-            Number of the image to stop before.
-
-        Raises
-        ------
-        ExtractError
-            If the device has too little memory, or a worker process dies.
+        ExtractError if the device has too little memory, or a worker process dies.
         """
         loaded = load_batches(
             images,

@@ -15,18 +15,10 @@ from .timm_data import open_timm
 def open_source(options: Options, workspace: Path) -> Source:
     """Find the images, or the texts, that ``--data`` names.
 
-    Parameters
-    ----------
-    options : Options
-        ``data`` is ``digits``, a folder, an archive, or a data set of timm
-        (``torch/cifar10``); with ``text`` a table or a folder of tables.
-    workspace : Path
-        Folder for what has to be unpacked, the same for all processes.
-
-    Raises
-    ------
-    ExtractError
-        If there is no such data, or no image in it.
+    That is ``digits``, a folder, an archive, or a data set of timm (``torch/cifar10``);
+    with ``text`` a table or a folder of tables. What has to be unpacked goes to
+    ``workspace``, the same for all processes. ExtractError if there is no such data, or
+    no image in it.
     """
     data, splits = options.data, options.splits
     path = Path(data)

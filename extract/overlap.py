@@ -36,18 +36,10 @@ _WARNING_OF_REMOVAL = (
 
 @dataclass(frozen=True)
 class Best:
-    """For each row of a file, the most similar row of the other.
+    """For each row of a file, the most similar row of the other."""
 
-    Attributes
-    ----------
-    similarity : float32 array of shape (n_rows,)
-        Cosine of the angle between the two rows; 0 for a row of zeros.
-    row : int64 array of shape (n_rows,)
-        Number of the other row, counted over all splits; the first of equals.
-    """
-
-    similarity: NDArray[np.float32]
-    row: NDArray[np.int64]
+    similarity: NDArray[np.float32]  # cosine of both rows; 0 for a row of zeros
+    row: NDArray[np.int64]  # the other, counted over all splits; the first of equals
 
     @classmethod
     def of_none(cls, n_rows: int) -> "Best":
@@ -69,11 +61,7 @@ def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
 
     All pairs are compared, in blocks: memory does not grow with the files but by 12
     bytes a row. Products are in float32, so similarities have errors near 1e-6.
-
-    Raises
-    ------
-    ExtractError
-        If the files are of other networks, or a row is not finite.
+    ExtractError if the files are of other networks, or a row is not finite.
     """
     one, two = a.origin, b.origin
     others = ["n_features"] if a.n_features != b.n_features else []
@@ -139,24 +127,10 @@ def write_without(
 ) -> None:
     """Write the rows of a file that are not ``near``, with what is known of its origin.
 
-    Parameters
-    ----------
-    file : FeatureFile
-    near : bool array of shape (n_rows,)
-        Which to leave out, over all splits.
-    path : Path
-        The file to write, which must not exist.
-    of : FeatureFile
-        Whose near-duplicates they are. Each split keeps its fingerprint, beside those
-        of earlier calls, by which ``public=`` refuses rows that the records of the fit
-        have chosen.
-
-    Raises
-    ------
-    ExtractError
-        If no row is left.
-    FeatureFileError
-        If the file exists.
+    ``near`` is over the rows of all splits, and ``of`` the file whose near-duplicates
+    they are. Each split keeps its fingerprint, beside those of earlier calls, by which
+    ``public=`` refuses rows that the records of the fit have chosen. ExtractError if no
+    row is left; FeatureFileError if the file exists.
     """
     if np.all(near):
         raise ExtractError(f"{file.path} must hold a row that is no near-duplicate.")

@@ -18,18 +18,11 @@ from .sources import Source
 
 @dataclass(frozen=True)
 class Rank:
-    """The place of this process among those that extract the same data.
+    """The place of this process among those that extract the same data."""
 
-    Attributes
-    ----------
-    number, count : int
-        This process, from 0, and how many there are.
-    local, local_count : int
-        The same on this host: which GPU to take, and how to share the cores.
-    """
-
-    number: int = 0
+    number: int = 0  # from 0
     count: int = 1
+    # the same on this host: which GPU to take, and how to share the cores
     local: int = 0
     local_count: int = 1
 
@@ -65,16 +58,9 @@ class Rank:
 def read_rank(environ: Mapping[str, str]) -> Rank:
     """Return what torchrun, or another launcher, says in the environment.
 
-    Parameters
-    ----------
-    environ : mapping
-        May hold ``RANK`` and ``WORLD_SIZE``, and with them ``LOCAL_RANK`` (by default
-        ``RANK``) and ``LOCAL_WORLD_SIZE`` (1).
-
-    Raises
-    ------
-    ExtractError
-        If one of the first two is missing, or a value is not possible.
+    ``RANK`` and ``WORLD_SIZE``, and with them ``LOCAL_RANK`` (by default ``RANK``) and
+    ``LOCAL_WORLD_SIZE`` (1). ExtractError if one of the first two is missing, or a
+    value is not possible.
     """
     if "RANK" not in environ and "WORLD_SIZE" not in environ:
         return Rank()

@@ -11,19 +11,7 @@ def resize_grey(
 ) -> NDArray[np.float64]:
     """Resample one image; when it shrinks, the filter widens (no aliasing).
 
-    Parameters
-    ----------
-    image : ndarray of shape (h, w)
-        Grey values.
-    height, width : int
-        New size in pixels, > 0.
-    interpolation : {"box", "bilinear", "bicubic"}
-        The filter.
-
-    Returns
-    -------
-    resized : ndarray of shape (height, width)
-        Same unit as ``image``; bicubic values may overshoot a little.
+    Bicubic values may overshoot a little.
     """
     rows = _weights(image.shape[0], height, interpolation)
     columns = _weights(image.shape[1], width, interpolation)

@@ -34,21 +34,12 @@ _ONE = {"image": "an image that can be decoded", "text": "a text that can be use
 def extract(options: Options) -> str:
     """Write the feature file that the options ask for, or this process's share of it.
 
-    Returns
-    -------
-    summary : str
-        One line: rows, time, speed, place.
+    Returns one line: rows, time, speed, place. Where ``RANK`` and ``WORLD_SIZE`` are
+    set, as by torchrun, every process writes a shard, and whoever finds all shards
+    complete joins them.
 
-    Raises
-    ------
-    ExtractError, FeatureFileError, OSError
-        With a message for the user. The output does not exist then; a partial folder
-        is kept if it holds features.
-
-    Notes
-    -----
-    Where ``RANK`` and ``WORLD_SIZE`` are set, as by torchrun, every process writes a
-    shard, and whoever finds all shards complete joins them.
+    Raises ExtractError, FeatureFileError or OSError, with a message for the user. The
+    output does not exist then; a partial folder is kept if it holds features.
     """
     rank = read_rank(os.environ)
     target = rank.target(options.out)

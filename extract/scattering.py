@@ -20,29 +20,13 @@ DEFAULTS = {"J": 2, "L": 8, "max_order": 1}
 class ScatteringExtractor:
     """Runs grey images through kymatio's ``Scattering2D``, in NumPy.
 
-    Needs neither torch nor timm, and for the digits not Pillow either.
+    Needs neither torch nor timm, and for the digits not Pillow either. ``model_kwargs``
+    may set ``J`` (octaves), ``L`` (angles) and ``max_order`` (1 or 2). ExtractError if
+    kymatio is not installed or a parameter does not fit.
 
-    Parameters
-    ----------
-    options : Options
-        Of the command. ``model_kwargs`` may set ``J`` (octaves), ``L`` (angles) and
-        ``max_order`` (1 or 2).
-
-    Attributes
-    ----------
-    n_features, metadata, arguments
-        As for the network.
-
-    Raises
-    ------
-    ExtractError
-        If kymatio is not installed or a parameter does not fit.
-
-    Notes
-    -----
-    **Source.** Bruna and Mallat, Invariant Scattering Convolution Networks, 2013,
-    as implemented by kymatio. Averages of the moduli of wavelet coefficients over
-    squares of ``2**J`` pixels, all kept, in the order (channel, row, column).
+    **Source.** Bruna and Mallat, Invariant Scattering Convolution Networks, 2013, as
+    implemented by kymatio. Averages of the moduli of wavelet coefficients over squares
+    of ``2**J`` pixels, all kept, in the order (channel, row, column).
     """
 
     def __init__(self, options: Options) -> None:

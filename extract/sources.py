@@ -17,10 +17,7 @@ from .errors import ExtractError
 class ImageList(Protocol):
     """Images of one split in a fixed order, read by number. Picklable.
 
-    Attributes
-    ----------
-    names : sequence of str
-        What to call each image in messages.
+    ``names`` are what to call each image in messages.
     """
 
     names: Sequence[str]
@@ -44,30 +41,15 @@ class ImageStream(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """A data set.
+    """A data set."""
 
-    Attributes
-    ----------
-    name : str
-        Stored as ``dataset`` in the feature file.
-    splits : dict of str to ImageList or ImageStream
-        In the order of extraction.
-    class_names : list of str or None
-        Names of the labels.
-    digests : dict of str to str
-        SHA-256 of the file list of each split, where it is known beforehand.
-    unit : str
-        What one row is made of, for messages.
-    labelled : bool
-        Whether each row has a label; else all are -1.
-    """
-
-    name: str
-    splits: dict[str, Any]
+    name: str  # stored as ``dataset`` in the feature file
+    splits: dict[str, Any]  # ImageList or ImageStream, in the order of extraction
     class_names: list[str] | None = None
+    # SHA-256 of the file list of each split, where it is known beforehand
     digests: dict[str, str] = field(default_factory=dict)
-    unit: str = "image"
-    labelled: bool = True
+    unit: str = "image"  # what one row is made of, for messages
+    labelled: bool = True  # else all labels are -1
 
     def close(self) -> None:
         """Close the files that stay open between images."""

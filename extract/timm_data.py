@@ -72,12 +72,8 @@ def open_timm(
 ) -> Source:
     """Open the splits (train and test by default) of a data set by its timm name.
 
-    One process at a time does so, since it may download the data.
-
-    Raises
-    ------
-    ExtractError
-        If it cannot be found, downloaded or read.
+    One process at a time does so, since it may download the data. ExtractError if it
+    cannot be found, downloaded or read.
     """
     try:
         from timm.data.dataset_factory import create_dataset

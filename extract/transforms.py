@@ -13,32 +13,18 @@ _MOST_PIXELS = 2**28
 
 @dataclass(frozen=True)
 class ResizeCrop:
-    """Resize the shorter side, then cut out the centre.
+    """Resize the shorter side, then cut out the centre; in pixels."""
 
-    Attributes
-    ----------
-    resize : int
-        Length of the shorter side, in pixels.
-    crop : int
-        Side of the square that is kept, in pixels; at most ``resize``.
-    interpolation : str
-        One of ``INTERPOLATIONS``.
-    """
-
-    resize: int
-    crop: int
-    interpolation: str
+    resize: int  # the shorter side
+    crop: int  # side of the square that is kept, at most ``resize``
+    interpolation: str  # one of ``INTERPOLATIONS``
 
     def __call__(self, image: Any) -> NDArray[np.uint8]:
         """Return RGB pixels of shape (crop, crop, 3).
 
         Sizes and offsets are those of torchvision's ``Resize`` and ``CenterCrop``.
-
-        Raises
-        ------
-        BadImageError
-            If the image cannot be converted to RGB, or is so narrow that, resized, it
-            is larger than what Pillow takes for a bomb.
+        BadImageError if the image cannot be converted to RGB, or is so narrow that,
+        resized, it is larger than what Pillow takes for a bomb.
         """
         from PIL import Image
 

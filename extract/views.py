@@ -17,19 +17,12 @@ from .transforms import ResizeCrop
 
 @dataclass(frozen=True)
 class View:
-    """One way to look at an image.
+    """One way to look at an image."""
 
-    Attributes
-    ----------
-    zoom : float
-        Factor on the length that the image is resized to, >= 1: the square that is cut
-        out stays the same, so that less of the image is seen, and larger.
-    mirrored : bool
-        Left and right exchanged.
-    """
-
+    # factor on the length that the image is resized to, >= 1: the square that is cut
+    # out stays the same, so that less of the image is seen, and larger
     zoom: float = 1.0
-    mirrored: bool = False
+    mirrored: bool = False  # left and right exchanged
 
     def __str__(self) -> str:
         return f"zoom {self.zoom:g}{' mirrored' * self.mirrored}"
@@ -45,13 +38,7 @@ VIEWS = tuple(View(zoom, mirrored) for zoom in ZOOMS for mirrored in (False, Tru
 
 @dataclass(frozen=True)
 class Crops:
-    """The different squares of an image that some views are made of.
-
-    Attributes
-    ----------
-    crops : tuple of ResizeCrop
-        One for each zoom; all of one size.
-    """
+    """The squares of an image, of one size, that some views are made of."""
 
     crops: tuple[ResizeCrop, ...]
 

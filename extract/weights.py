@@ -13,19 +13,10 @@ from .errors import ExtractError, one_line
 def load_checkpoint(model: torch.nn.Module, path: Path, classifier: Any) -> None:
     """Load a state dict from ``.safetensors`` or a torch file into ``model``.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        A backbone without classifier.
-    path : Path
-        The file. Torch files are read with ``weights_only=True``: no code runs.
-    classifier : str, sequence of str, or None
-        Names of classifier layers; their entries are left out if the backbone has none.
-
-    Raises
-    ------
-    ExtractError
-        If the file is missing or unreadable, or does not fit the model exactly.
+    Torch files are read with ``weights_only=True``: no code runs. Entries of the layers
+    that ``classifier`` names are left out if the model, a backbone, has none.
+    ExtractError if the file is missing or unreadable, or does not fit the model
+    exactly.
     """
     from safetensors import SafetensorError
     from timm.models import load_state_dict

@@ -25,12 +25,8 @@ def check_real(
 ) -> float:
     """Return ``value`` as a float if it lies in the stated interval.
 
-    Raises
-    ------
-    TypeError
-        If ``value`` is not a real number, or is a boolean.
-    ValueError
-        If ``value`` is NaN or lies outside the interval.
+    TypeError if it is not a real number, or is a boolean; ValueError if it is NaN or
+    lies outside the interval.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(
@@ -105,17 +101,8 @@ def _sentence(message: str, remedy: str) -> str:
 def require(purpose: str, package: str, *, extra: str) -> None:
     """Raise ImportError unless a package of an extra is installed.
 
-    Parameters
-    ----------
-    purpose : str
-        What needs it, as the beginning of a sentence.
-    package : str
-        The name by which it is imported.
-    extra : str
-        Which of our extras brings it.
+    ``purpose``, which needs it, is the beginning of a sentence.
 
-    Examples
-    --------
     >>> require("a figure", "no_such_package", extra="plot")
     Traceback (most recent call last):
     ImportError: a figure needs no_such_package. Run pip install 'privfeat[plot]'.

@@ -12,12 +12,8 @@ _ITEMS = 2**20
 def encode(name: str, value: Any) -> Any:
     """Return the JSON form of the parameter ``name``.
 
-    What JSON has keeps its form; a one-key object marks every other type.
-
-    Raises
-    ------
-    TypeError
-        If the value holds anything but numbers, strings, None and their containers.
+    What JSON has keeps its form; a one-key object marks every other type. TypeError if
+    the value holds anything but numbers, strings, None and their containers.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -48,10 +44,7 @@ def encode(name: str, value: Any) -> Any:
 def decode(value: Any) -> Any:
     """Return the parameter that ``encode`` wrote.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``encode`` cannot have written it: what is read must be written the same.
+    TypeError or ValueError if it cannot have: what is read must be written the same.
     """
     decoded = _decoded(value, _DEPTH)
     if encode("parameters", decoded) != value:

@@ -79,10 +79,8 @@ _UNKNOWN = (
 def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return ``function(*args, **kwargs)``; what it raises or warns of shows no data.
 
-    Raises
-    ------
-    MemoryError, TypeError, ValueError
-        In our words: the first two for their own kind, ValueError for all others.
+    MemoryError and TypeError, in our words, for their own kind, and ValueError for all
+    others.
     """
     with without_warnings() as texts:
         try:
@@ -179,11 +177,9 @@ def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
 def check_columns(**tables: Any) -> list[list[Any]]:
     """Return the names of the columns of each table; an array has none.
 
-    Raises
-    ------
-    TypeError
-        For a column of dates, which would become numbers unnoticed; the message names
-        it, as names are part of the public schema. For what `refuse_masked` refuses.
+    TypeError for a column of dates, which would become numbers unnoticed; the message
+    names it, as names are part of the public schema. Also for what `refuse_masked`
+    refuses.
     """
     refuse_masked(*tables.values())
     names = []
@@ -214,11 +210,8 @@ def _columns_of(table: Any) -> tuple[list[Any], str | None]:
 def list_of(name: str, values: Any) -> list[Any]:
     """Return private values, one for each record, as a list.
 
-    Raises
-    ------
-    TypeError
-        For what is iterated over in another order, or gives something else than
-        values: the keys of a mapping, the columns of a table, the letters of a text.
+    TypeError for what is iterated over in another order, or gives something else than
+    values: the keys of a mapping, the columns of a table, the letters of a text.
     """
     table = without_data(getattr, values, "ndim", 1) != 1
     if table or isinstance(values, Mapping | Set | str | bytes):

@@ -34,13 +34,7 @@ _LINE_OF_STEPS = "{desc}: step {n:.0f} of {total:.0f}, {elapsed} gone, {remainin
 
 
 class Progress:
-    """What one fit shows, on stderr.
-
-    Parameters
-    ----------
-    name : str
-        Of what is done; every bar and line begins with it.
-    """
+    """What one fit shows, on stderr; every bar and line begins with its ``name``."""
 
     def __init__(self, name: str) -> None:
         self.name = name

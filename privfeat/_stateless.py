@@ -119,19 +119,10 @@ def _chosen_by_records(columns: Any) -> bool:
 def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
     """Return the first step whose numbers depend on the types of all columns.
 
-    Parameters
-    ----------
-    steps : sequence of transformers
-        One after the other.
-    kinds : collection of dtype
-        Types of the columns that the first one gets.
-
-    Returns
-    -------
-    step : transformer or None
-        A ``FunctionTransformer``: ``np.reciprocal`` of whole numbers is 0. Others make
-        floats of them first. And any step, where columns meet that `_meet_in_float64`
-        does not take.
+    ``steps`` come one after the other, and ``kinds`` are dtypes of the columns that the
+    first one gets. What is found is a ``FunctionTransformer``: ``np.reciprocal`` of
+    whole numbers is 0. Others make floats of them first. And any step, where columns
+    meet that `_meet_in_float64` does not take.
     """
     for step in steps:
         if step is None or isinstance(step, str):  # "passthrough"

@@ -1,6 +1,7 @@
 """Rows of texts as an extractor takes them, and pairs as it gives them back."""
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,45 +14,35 @@ PAIRS = ("u", "v", "|u - v|", "u * v")  # recorded in the feature file
 Rows = NDArray[np.float32]
 
 
-def feature_batches(
-    rows: TextRows,
-    features: Callable[[list[str]], Rows],
-    *,
-    n_features: int,
-    start: int,
-    stop: int | None,
-    size: int,
-) -> Iterator[FeatureBatch]:
-    """Yield features of the rows from ``start`` on, in order, ``size`` rows at a time.
+class TextExtractor(ABC):
+    """Turns texts into rows, or pairs of texts; ``n_at_once`` are read together."""
 
-    Parameters
-    ----------
-    rows : TextRows
-        One split.
-    features : callable
-        From texts to an array with a row for each, which depends on that text alone.
-    n_features : int
-        Columns of what is yielded.
-    start, stop : int or None
-        Rows to leave out at the beginning, and the row to stop before.
-    size : int
-        Rows of a batch.
-    """
-    count = len(rows) if stop is None else min(stop, len(rows))
-    for first in range(start, count, size):
-        found, labels, failures = [], [], []
-        for row in range(first, min(first + size, count)):
-            try:
-                texts, label = rows.load(row)
-                found.append(texts)
-                labels.append(label)
-            except BadTextError as error:
-                failures.append((rows.names[row], str(error)))
-        batch = np.empty((0, n_features), np.float32)
-        if found:
-            sides = [features(list(side)) for side in zip(*found, strict=True)]
-            batch = sides[0] if len(sides) == 1 else _pairs(*sides)
-        yield FeatureBatch(batch, np.asarray(labels, np.int64), failures)
+    n_features: int
+    n_at_once: int
+
+    def batches(
+        self, images: TextRows, *, start: int, stop: int | None
+    ) -> Iterator[FeatureBatch]:
+        """Yield features of the texts from ``start`` on, before ``stop``, in order."""
+        places = range(len(images))[start:stop]
+        for first in range(0, len(places), self.n_at_once):
+            found, labels, failures = [], [], []
+            for place in places[first : first + self.n_at_once]:
+                try:
+                    texts, label = images.load(place)
+                    found.append(texts)
+                    labels.append(label)
+                except BadTextError as error:
+                    failures.append((images.names[place], str(error)))
+            rows = np.empty((0, self.n_features), np.float32)
+            if found:
+                sides = [self._features([*side]) for side in zip(*found, strict=True)]
+                rows = sides[0] if len(sides) == 1 else _pairs(*sides)
+            yield FeatureBatch(rows, np.asarray(labels, np.int64), failures)
+
+    @abstractmethod
+    def _features(self, texts: list[str]) -> Rows:
+        """Return a row for each text, which depends on that text alone."""
 
 
 def of_pairs(columns: Any) -> dict[str, Any]:

@@ -22,11 +22,8 @@ _LICENSE = re.compile(r"\A---\n(?:.*\n)*?license:\s*([\w.-]+)\s*\n(?:.*\n)*?---"
 def find_checkpoint(model: str) -> Path:
     """Return the folder of a sentence encoder, fetched from the hub where needed.
 
-    Raises
-    ------
-    ExtractError
-        If there is no such folder, and the hub has none of that name or does not
-        answer.
+    ExtractError if there is no such folder, and the hub has none of that name or does
+    not answer.
     """
     if Path(model).is_dir():
         return Path(model)
@@ -51,10 +48,7 @@ def find_checkpoint(model: str) -> Path:
 def safe_files(folder: Path) -> list[Path]:
     """Return the files of an encoder that are read, by their paths in the folder.
 
-    Raises
-    ------
-    ExtractError
-        If no weights are among them.
+    ExtractError if no weights are among them.
     """
     found = {path.relative_to(folder) for kind in SAFE for path in folder.rglob(kind)}
     files = sorted(path for path in found if path.parts[0] not in _NOT_READ)

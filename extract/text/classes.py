@@ -17,19 +17,13 @@ _COLUMNS = ("label", "description")
 def read_classes(given: Sequence[str]) -> dict[str, str]:
     """Return the description of each class, by its label, in the order given.
 
-    Parameters
-    ----------
-    given : sequence of str
-        Labels; or one file: TOML of lines ``label = "description"``, JSON of an object
-        of the same or a list of labels, CSV with the columns ``label`` and
-        ``description``. A label without a description is its own, with spaces for
-        underscores.
+    ``given`` is labels; or one file: TOML of lines ``label = "description"``, JSON of
+    an object of the same or a list of labels, CSV with the columns ``label`` and
+    ``description``. A label without a description is its own, with spaces for
+    underscores.
 
-    Raises
-    ------
-    ExtractError
-        If a file cannot be read, a label or description is no text, a label stands
-        twice, or there are fewer than two.
+    ExtractError if a file cannot be read, a label or description is no text, a label
+    stands twice, or there are fewer than two.
     """
     path = Path(given[0])
     if len(given) == 1 and path.suffix.lower() in FORMATS:

@@ -1,6 +1,5 @@
 """Features of texts by a frozen sentence encoder."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -11,49 +10,27 @@ from sentence_transformers import SentenceTransformer
 from transformers.utils import logging
 
 from ..arguments import Options
-from ..batches import FeatureBatch
 from ..devices import find_device, find_precision
-from ..errors import ExtractError, one_line
+from ..errors import OF_MODELS, ExtractError, one_line
 from ..ranks import Rank
-from .batches import Rows, feature_batches, of_pairs, width
-from .checkpoints import (
-    digest_of_folder,
-    find_checkpoint,
-    license_of,
-    only_safe_files,
-)
+from .batches import Rows, TextExtractor, of_pairs, width
+from .checkpoints import digest_of_folder, find_checkpoint, license_of, only_safe_files
 
 SHORTEST = 16  # tokens that a text is filled up to, or to a power of two of this
 _BATCHES = 32  # whose texts are sorted by their lengths at once
 
 
-class EncoderExtractor:
+class EncoderExtractor(TextExtractor):
     """Runs texts through a model of sentence-transformers.
 
-    Parameters
-    ----------
-    options : Options
-        Of the command. ``model_kwargs`` may set ``prompt``, which is put before each
-        text (default: that of the model).
-    rank : Rank
-        Which GPU of the host to take.
+    ``model_kwargs`` may set ``prompt``, which is put before each text (default: that of
+    the model). ExtractError if the model cannot be had or loaded, or an argument does
+    not fit it.
 
-    Attributes
-    ----------
-    n_features, metadata, arguments
-        As for the network.
-
-    Raises
-    ------
-    ExtractError
-        If the model cannot be had or loaded, or an argument does not fit it.
-
-    Notes
-    -----
     **One text, one row.** A text is filled up to a length that follows from its own
     number of tokens, and runs in a batch of texts of that length, of a fixed number of
-    rows. So which texts are beside it changes neither the shape of any array nor,
-    in what the model does, its row: fillers have no attention.
+    rows. So which texts are beside it changes neither the shape of any array nor, in
+    what the model does, its row: fillers have no attention.
 
     **No code of others.** Of a folder only configurations, vocabularies and safetensors
     are read (`checkpoints`), and a model that needs code of its own is refused.
@@ -71,6 +48,7 @@ class EncoderExtractor:
         self.batch_size = options.batch_size or (
             256 if self.device.type == "cuda" else 32
         )
+        self.n_at_once = self.batch_size * _BATCHES
         folder = find_checkpoint(network.model)
         self._model = _load(folder).to(self.device).eval()
         own = self._model.prompts.get(self._model.default_prompt_name or "", "")
@@ -97,19 +75,6 @@ class EncoderExtractor:
             **of_pairs(options.text),
         }
         self.arguments = {**self.metadata, "text": list(options.text)}
-
-    def batches(
-        self, images: Any, *, start: int, stop: int | None
-    ) -> Iterator[FeatureBatch]:
-        """Yield features of the texts from ``start`` on, in order."""
-        return feature_batches(
-            images,
-            self._features,
-            n_features=self.n_features,
-            start=start,
-            stop=stop,
-            size=self.batch_size * _BATCHES,
-        )
 
     def _features(self, texts: list[str]) -> Rows:
         """Return a row for each text, in their order."""
@@ -180,15 +145,7 @@ def _load(folder: Path) -> SentenceTransformer:
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True},
             )
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ImportError,
-    ) as error:
+    except (*OF_MODELS, ImportError) as error:
         raise ExtractError(
             f"--model must be the folder of a sentence encoder, with a configuration "
             f"and a vocabulary that sentence-transformers knows, but {folder.name} "

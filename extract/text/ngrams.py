@@ -1,6 +1,5 @@
 """Features of texts without weights: hashed n-grams."""
 
-from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -8,9 +7,8 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from ..arguments import Options
-from ..batches import FeatureBatch
 from ..errors import ExtractError
-from .batches import Rows, feature_batches, of_pairs, width
+from .batches import Rows, TextExtractor, of_pairs, width
 from .options import NGRAMS
 
 DEFAULTS = {"n_features": 4096, "analyzer": "word", "min_n": 1, "max_n": 2}
@@ -19,28 +17,13 @@ MOST = 65_536  # columns: rows are dense
 _ROWS = 256  # of a batch: with all columns 64 MiB
 
 
-class NgramExtractor:
+class NgramExtractor(TextExtractor):
     """Counts n-grams in columns by their hash, with scikit-learn.
 
-    Parameters
-    ----------
-    options : Options
-        Of the command. ``model_kwargs`` may set ``n_features`` (columns, at most
-        65,536), ``analyzer`` ("word", "char" or "char_wb", as scikit-learn has them),
-        ``min_n`` and ``max_n``.
+    ``model_kwargs`` may set ``n_features`` (columns, at most 65,536), ``analyzer``
+    ("word", "char" or "char_wb", as scikit-learn has them), ``min_n`` and ``max_n``.
+    ExtractError if one is out of range.
 
-    Attributes
-    ----------
-    n_features, metadata, arguments
-        As for the network.
-
-    Raises
-    ------
-    ExtractError
-        If a parameter is out of range.
-
-    Notes
-    -----
     **Source.** Weinberger et al., Feature Hashing for Large Scale Multitask Learning,
     2009, as scikit-learn's ``HashingVectorizer``. Nothing is fitted, neither a
     vocabulary nor how rare a word is, which would both tell of records. Rows have norm
@@ -76,7 +59,7 @@ class NgramExtractor:
             norm="l2",
         )
         self.n_features = width(kwargs["n_features"], options.text)
-        self.batch_size = options.batch_size or _ROWS
+        self.n_at_once = options.batch_size or _ROWS
         self.metadata = {
             "model": NGRAMS,
             "model_name": NGRAMS,
@@ -90,19 +73,6 @@ class NgramExtractor:
             **of_pairs(options.text),
         }
         self.arguments = {**self.metadata, "text": list(options.text)}
-
-    def batches(
-        self, images: Any, *, start: int, stop: int | None
-    ) -> Iterator[FeatureBatch]:
-        """Yield features of the texts from ``start`` on, in order."""
-        return feature_batches(
-            images,
-            self._features,
-            n_features=self.n_features,
-            start=start,
-            stop=stop,
-            size=self.batch_size,
-        )
 
     def _features(self, texts: list[str]) -> Rows:
         found = self._hashing.transform(texts)

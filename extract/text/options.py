@@ -25,36 +25,20 @@ def add_text(parser: argparse.ArgumentParser) -> None:
         "train.csv and test.csv; --model a sentence encoder, by its folder or its name "
         f"on the hub, or '{NGRAMS}' (no weights).",
     ).add_argument
-    add(
-        "--text",
-        nargs="+",
-        type=plain,
-        default=(),
-        metavar="COLUMN",
-        help="the column of the texts; two of them for pairs",
+    columns = "the column of the texts; two of them for pairs"
+    many = {"nargs": "+", "type": plain, "default": ()}
+    add("--text", metavar="COLUMN", help=columns, **many)
+    classes = "the column of the classes; without it rows can only be predicted"
+    add("--target", metavar="COLUMN", help=classes)
+    names = (
+        "all classes, which everyone may know, or a file of them (.toml, .json, .csv: "
+        "a label and a description each); features of the names become the split "
+        "'classes', for `privfeat fit --prior`"
     )
-    add(
-        "--target",
-        metavar="COLUMN",
-        help="the column of the classes; without it rows can only be predicted",
-    )
-    add(
-        "--class-names",
-        nargs="+",
-        type=plain,
-        default=(),
-        metavar="NAME",
-        help="all classes, which everyone may know, or a file of them (.toml, .json, "
-        ".csv: a label and a description each); features of the names become the split "
-        "'classes', for `privfeat fit --prior`",
-    )
+    add("--class-names", metavar="NAME", help=names, **many)
     add("--users", metavar="COLUMN", help="whose row is whose: protects users")
-    add(
-        "--max-length",
-        type=count,
-        metavar="TOKENS",
-        help="longer texts are cut (default: the encoder's)",
-    )
+    longest = "longer texts are cut (default: the encoder's)"
+    add("--max-length", type=count, metavar="TOKENS", help=longest)
 
 
 def check_text(

@@ -25,18 +25,10 @@ class BadTextError(Exception):
 class TextRows:
     """Texts of one split, in the order of the table; an `ImageList` of texts.
 
-    Parameters
-    ----------
-    texts : list of tuple of (str or None)
-        Of each row one text, or the two of a pair; None where one is missing.
-    labels : ndarray of shape (n,), int64
-        Number of each row's class; -1 where it is none of the declared ones.
-    users : list of str, optional
-        The user of each row.
-    whole : bool
-        Whether ``--limit`` leaves it as it is.
-    labelled : bool
-        Whether a row without a class is a bad one.
+    Of each row ``texts`` has one text, or the two of a pair, None where one is missing;
+    ``labels`` the number of its class, -1 where it is none of the declared ones;
+    ``users``, if there are any, its user. ``whole``: ``--limit`` leaves the split as it
+    is. ``labelled``: a row without a class is a bad one.
     """
 
     def __init__(
@@ -87,11 +79,8 @@ def open_texts(options: Options) -> Source:
     The names are the split ``classes``, one row each, unless texts come in pairs: a
     name is no pair. Without ``target`` rows have no labels, and there are no names.
 
-    Raises
-    ------
-    ExtractError
-        If there is no such table, split or column, or a column holds no texts. No
-        message holds a value.
+    ExtractError if there is no such table, split or column, or a column holds no texts.
+    No message holds a value.
     """
     labelled = options.target is not None
     classes = read_classes(options.class_names) if labelled else {}

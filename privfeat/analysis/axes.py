@@ -8,10 +8,7 @@ from privfeat._checks import require
 def axes_or_new(given: Any = None, n_columns: int = 1, **size: Any) -> tuple[Any, Any]:
     """Return the axes that were given and their figure, or new ones without a screen.
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
+    ImportError if matplotlib is missing.
     """
     if given is None:
         require("a figure", "matplotlib", extra="plot")

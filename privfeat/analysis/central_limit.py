@@ -25,11 +25,8 @@ _LARGEST_EXPONENT = 700.0
 def central_limit_mu(releases: Iterable[ReleaseRecord]) -> float:
     """Return the Gaussian-DP parameter of releases, by the central limit: [1]_.
 
-    Parameters
-    ----------
-    releases : iterable of ReleaseRecord
-        Of a statement (``privacy_.releases``) or a plan (``records``). Those that see
-        all records are exact. Without noise, or with next to none, it is ``inf``.
+    They are those of a statement (``privacy_.releases``) or a plan (``records``). Those
+    that see all records are exact. Without noise, or with next to none, it is ``inf``.
     """
     return math.sqrt(math.fsum(map(_squared_mu, releases)))
 
@@ -39,8 +36,6 @@ def central_limit_epsilon(releases: Iterable[ReleaseRecord], delta: float) -> fl
 
     See `central_limit_mu`.
 
-    Examples
-    --------
     >>> wine = ReleaseRecord("gradient", 2000, 1.0, 35.0, 35.0, 1.0)
     >>> print(f"{central_limit_epsilon([wine], 1 / (1.1 * 1279)):.2f}")
     4.40

@@ -34,18 +34,11 @@ def measured_accuracy(
 ) -> dict[str, Measured]:
     """Return what the estimators reached, between the cells that were measured.
 
-    Parameters
-    ----------
-    estimators : sequence of str
-        Those that were not measured are left out.
-    records_per_class, epsilon : float
-        > 0. Below the least epsilon that was measured, in proportion fewer records
-        count as at that one: the ratio of their sums to the noise is the same, about.
-        Else a value out of range stands for the nearest one that was measured.
-    n_classes : int
+    Those that were not measured are left out. Below the least epsilon that was
+    measured, in proportion fewer records count as at that one: the ratio of their sums
+    to the noise is the same, about. Else a value out of range stands for the nearest
+    one that was measured; both must be > 0.
 
-    Notes
-    -----
     Linear in the logarithms of records per class and epsilon, for each set; then the
     mean of sets with as many classes, linear in the logarithm of the number of classes.
     It ranks estimators; your own accuracy depends on your classes.
@@ -78,8 +71,6 @@ def measured_accuracy(
 def measured_on() -> str:
     """Return the names of the sets, and how many classes they have.
 
-    Examples
-    --------
     >>> measured_on()
     'banking77 (77 classes), cifar10_128 (10 classes), mnist5k (10 classes)'
     """

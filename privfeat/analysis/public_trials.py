@@ -24,21 +24,13 @@ _C = 10.0
 
 @dataclass(frozen=True)
 class Trial:
-    """Accuracies of one estimator on public features.
-
-    Attributes
-    ----------
-    estimator : str
-    non_private : float
-        Accuracy of scikit-learn's ``LogisticRegression`` on the same rows: regularized
-        as a fit without noise is not, so that few rows do not overfit.
-    accuracies : tuple of float
-        One for each fit with noise.
-    """
+    """Accuracies of one estimator on public features."""
 
     estimator: str
+    # of scikit-learn's ``LogisticRegression`` on the same rows: regularized as a fit
+    # without noise is not, so that few rows do not overfit
     non_private: float
-    accuracies: tuple[float, ...]
+    accuracies: tuple[float, ...]  # one for each fit with noise
 
     @property
     def accuracy(self) -> float:
@@ -65,30 +57,11 @@ def run_trials(
 ) -> list[Trial]:
     """Fit **public** records with the noise that ``n_samples`` private ones get.
 
-    Parameters
-    ----------
-    X : array of shape (n_public, n_features)
-        **Public** features from the same network. They get no protection.
-    y : int array of shape (n_public,)
-        Public labels; not of the private classes, but of as many, as hard to tell
-        apart.
-    n_samples : int
-        Number of private records.
-    epsilon, delta, adjacency
-        The budget of the private fit.
-    estimators : sequence of str
-    n_repeats : int
-        Fits with fresh noise.
-    max_rows : int
-        The most public records for training; a third of their number test.
+    ``X`` and ``y`` are **public**: features from the same network, and labels, not of
+    the private classes, but of as many, as hard to tell apart. They get no protection.
+    At most ``max_rows`` of them train, and a third of their number test. ValueError,
+    among others, if a class has fewer than two public records.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is out of range, or a class has fewer than two public records.
-
-    Notes
-    -----
     All statistics are sums. So the noise on ``m`` public records is multiplied by ``m /
     n_samples``, which makes means as noisy as those of the private fit. What privacy
     costs carries over; what few records cost does not: compare with ``non_private``,

@@ -47,33 +47,16 @@ def simulate_settings(
 ) -> list[SimulatedSettings]:
     """Train each of some settings on **public** records, with a part of its compute.
 
-    Parameters
-    ----------
-    estimator : DPSGDClassifier
-        Cloned; the settings take the place of its own.
-    candidates : iterable of TrainingSettings
-        Such as `tan.constant_tan_settings` returns.
-    X, y, X_test, y_test
-        **Public** records: the simulations protect nothing of them.
-    noise_multiplier, factor : float
-        That of the settings; batch size and noise are divided by ``factor``, as in
-        `tan.simulate`.
-    n_repeats : int
-        Trainings with fresh noise.
-    path : Path, optional
-        A JSON file that holds each accuracy from when it is known: a search that was
-        interrupted goes on from there.
-    progress : callable
-        Gets a line before each training.
+    ``candidates``, such as `tan.constant_tan_settings` returns, take the place of the
+    settings of ``estimator``, a DPSGDClassifier, which is cloned. The simulations
+    protect nothing of the records. Batch size and ``noise_multiplier`` are divided by
+    ``factor``, as in `tan.simulate`; ``n_repeats`` trainings have fresh noise. ``path``
+    is a JSON file that holds each accuracy from when it is known: a search that was
+    interrupted goes on from there. ``progress`` gets a line before each training.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is out of range, if a simulated batch has more than all public
-        records, or if ``path`` is of another search.
+    TypeError or ValueError if an argument is out of range, if a simulated batch has
+    more than all public records, or if ``path`` is of another search.
 
-    Notes
-    -----
     [1]_ finds the best of four settings with a batch of 256 instead of 16,384. Rates
     that are divided by the number of steps are for plain SGD.
     """

@@ -11,17 +11,9 @@ from privfeat.audit.random_numbers import Generator
 
 @dataclass(frozen=True)
 class Canaries:
-    """Planted records, each of which takes part in the fit if its fair coin says so.
+    """Planted records, each of which takes part in the fit if its fair coin says so."""
 
-    Attributes
-    ----------
-    X : array of shape (n_canaries, n_features)
-        Rows of one norm, orthogonal within each block.
-    y : array of shape (n_canaries,)
-    included : array of shape (n_canaries,)
-    """
-
-    X: NDArray[np.float64]
+    X: NDArray[np.float64]  # rows of one norm, orthogonal within each block
     y: NDArray[Any]
     included: NDArray[np.bool_]
 
@@ -37,21 +29,11 @@ def make_canaries(
 ) -> Canaries:
     """Return canaries with random directions, labels and coins.
 
-    Parameters
-    ----------
-    n_canaries, n_features : int
-    classes : array of labels
-    norm : float
-        Of each canary, in feature units.
-    avoid : array of shape (n_avoided, n_features)
-        Directions that other records leave in the coefficients, such as class means.
-        Canaries are orthogonal to them if they are at most half of the features.
-    rng : Generator
-
-    Notes
-    -----
-    A canary's score does not depend on what orthogonal records left in the
-    coefficients. Where there are more canaries than directions, it does.
+    Each has this ``norm``, in feature units. ``avoid``, of shape (n_avoided,
+    n_features), are directions that other records leave in the coefficients, such as
+    class means: canaries are orthogonal to them if they are at most half of the
+    features. The score of a canary does not depend on what orthogonal records left in
+    the coefficients. Where there are more canaries than directions, it does.
     """
     if 2 * len(avoid) > n_features:
         avoid = avoid[:0]

@@ -42,10 +42,7 @@ def fit_copy(estimator: Any, *data: Any, **params: Any) -> Any:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator that audits can fit to neighbours.
 
-    Raises
-    ------
-    TypeError
-        If it does not say what neighbours are.
+    TypeError if it does not say what neighbours are.
     """
     params = estimator.get_params(deep=False)
     if "adjacency" not in params:

@@ -105,21 +105,11 @@ def membership(
 def bounds(epsilon: float, delta: float, fpr: float) -> tuple[float, float, float]:
     """Return the largest AUC, TPR at ``fpr`` and advantage of a test.
 
-    Parameters
-    ----------
-    epsilon : float
-        >= 0; ``inf`` for no claim.
-    delta, fpr : float
-        In [0, 1].
-
-    Notes
-    -----
+    ``epsilon`` is >= 0, and ``inf`` for no claim; ``delta`` and ``fpr`` are in [0, 1].
     The highest ROC curve runs from ``(0, delta)`` to ``(f, 1 - f)`` and ``(1 - delta,
     1)``, where ``f = (1 - delta) / (1 + e^epsilon)``. Its area is that of two trapezia
     and a rectangle, its advantage ``1 - 2 f``.
 
-    Examples
-    --------
     >>> bounds(0.0, 0.0, 0.25)
     (0.5, 0.25, 0.0)
     """

@@ -9,20 +9,11 @@ from numpy.typing import NDArray
 def mirrored(rows: NDArray[Any], fitted: Any) -> NDArray[np.float64] | None:
     """Return rows that a fit, once it has centred them, bounds to their negatives.
 
-    Parameters
-    ----------
-    rows : array of shape (n_samples, n_features)
-    fitted : estimator
-        None is returned if it has no center, or one of zeros: ``-rows`` are such rows.
+    None if it has no center, or one of zeros: ``-rows`` are such rows. With unit rows
+    ``u`` and a center ``c``, the other end of the chord of the unit ball through ``u``
+    and ``c``; with a center beyond the ball, and rows of any norm, the reflection ``2 c
+    - u``.
 
-    Notes
-    -----
-    With unit rows ``u`` and a center ``c``, the other end of the chord of the unit ball
-    through ``u`` and ``c``; with a center beyond the ball, and rows of any norm, the
-    reflection ``2 c - u``.
-
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> fitted = SimpleNamespace(center_=np.array([0.0, 0.6]), row_scaling="unit")
     >>> mirrored(np.array([[2.0, 0.0]]), fitted).round(6).tolist()

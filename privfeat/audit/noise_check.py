@@ -152,10 +152,7 @@ def noise_checks(
 ) -> tuple[NoiseCheck, ...]:
     """Return the tests of all queries that a fit released.
 
-    Raises
-    ------
-    PrivacyError
-        If the statement lists nothing, no noise, or what was not released.
+    PrivacyError if the statement lists nothing, no noise, or what was not released.
     """
     checks = []
     for record in statement.releases:
@@ -188,8 +185,6 @@ def independent_draws(call: Recorded) -> NDArray[np.float64]:
 def repetition_p_value(calls: Sequence[Recorded]) -> float:
     """Return the p-value of the largest correlation of two blocks of draws.
 
-    Notes
-    -----
     Blocks of one length are compared, at most 3,000: the first rows of all releases
     before their second rows. Under independence ``(1 + r) / 2`` has a beta distribution
     (as in ``scipy.stats.pearsonr``); the p-value counts all pairs (Bonferroni).

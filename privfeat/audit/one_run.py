@@ -11,11 +11,7 @@ from privfeat._messages import array_of
 from privfeat.audit.canaries import Canaries, make_canaries
 from privfeat.audit.copies import fit_copy
 from privfeat.audit.random_numbers import make_rng
-from privfeat.audit.scores import (
-    gradient_products,
-    predicts_numbers,
-    target_levels,
-)
+from privfeat.audit.scores import gradient_products, predicts_numbers, target_levels
 
 
 @dataclass(frozen=True)
@@ -224,21 +220,11 @@ def epsilon_lower_bound(
 ) -> float:
     """Return a lower bound on epsilon from one run with ``len(scores)`` canaries.
 
-    Parameters
-    ----------
-    scores : array of shape (n_canaries,)
-        Of the model alone, not of ``included``; larger where it seems to have seen the
-        canary.
-    included : array of shape (n_canaries,)
-        The fair coin of each canary.
-    n_guesses : int
-        The canaries with the highest scores are guessed to be in. Fixed beforehand.
-    confidence, delta : float
-    gaussian : bool
-        Whether the claim is Gaussian DP: a tighter bound, only for such claims.
+    ``scores`` are of the model alone, not of ``included``, the fair coins; larger where
+    it seems to have seen the canary. The ``n_guesses`` highest are guessed to be in: a
+    number fixed beforehand. ``gaussian``: the claim is Gaussian DP, for which alone
+    there is a tighter bound.
 
-    Notes
-    -----
     **Guarantee.** If the fit is (epsilon, delta)-DP, the bound is above epsilon with
     probability ``1 - confidence`` at most: Steinke, Nasr & Jagielski 2023
     (arXiv:2305.08846), Theorem 5.2; with ``gaussian`` Mahloujifar, Melis & Chaudhuri

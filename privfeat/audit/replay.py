@@ -223,11 +223,8 @@ def movements(
 ) -> tuple[Movement, ...]:
     """Return the largest movement of each query, its blocks stacked.
 
-    Raises
-    ------
-    PrivacyError
-        If two fits did not release the same queries in the same order, or others than
-        their statement lists.
+    PrivacyError if two fits did not release the same queries in the same order, or
+    others than their statement lists.
     """
     names = [call.name for call in calls]
     if names != [call.name for call in other_calls]:

@@ -23,12 +23,8 @@ def class_scores(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 def columns_of(model: Any, y: NDArray[Any]) -> NDArray[np.intp]:
     """Return the column of each label.
 
-    Raises
-    ------
-    TypeError
-        If the model is no classifier.
-    ValueError
-        If there are several labels a record, or one that is no class of the model.
+    TypeError if the model is no classifier; ValueError if there are several labels a
+    record, or one that is no class of the model.
     """
     if not hasattr(model, "classes_"):
         raise TypeError(

@@ -38,16 +38,11 @@ def add_parser(verbs: Any) -> None:
     add("--n-samples", type=int, help="number of synthetic rows (default 1000)")
     n_features = "features of a synthetic row (default 200, or as the model has)"
     add("--n-features", type=int, help=n_features)
-    add(
-        "--n-classes", type=int, help="number of classes (default 10, or as FILE names)"
-    )
+    n_classes = "number of classes (default 10, or as FILE names)"
+    add("--n-classes", type=int, help=n_classes)
     add("--n-canaries", type=int, help="planted records (default: as many as features)")
-    add(
-        "--confidence",
-        type=float,
-        default=0.95,
-        help="of the lower bound (default 0.95)",
-    )
+    level = "of the lower bound (default 0.95)"
+    add("--confidence", type=float, default=0.95, help=level)
     add("--out", metavar="FILE.json", help="write the results, for `privfeat report`")
     options.add_privacy(parser)
 

@@ -38,13 +38,8 @@ def add_parser(verbs: Any) -> None:
     add("features", metavar="FILE", help="public features, with class names")
     add("--out", metavar="DIR", required=True, help="for the figure and the results")
     epsilons = [0.5, 1.0, 2.0, 4.0, 8.0]
-    add(
-        "--epsilons",
-        type=float,
-        nargs="+",
-        default=epsilons,
-        help="default 0.5 1 2 4 8",
-    )
+    told = "default 0.5 1 2 4 8"
+    add("--epsilons", type=float, nargs="+", default=epsilons, help=told)
 
 
 def run(args: Namespace) -> None:

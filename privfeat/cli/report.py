@@ -40,28 +40,23 @@ def add_parser(verbs: Any) -> None:
     add = parser.add_argument
     add("model", metavar="DIR", help="a folder that `fit` or `train` wrote")
     add("--out", metavar="FILE.html", required=True, help="replaced if it exists")
-    add(
-        "--test",
-        metavar="FILE[:SPLIT]",
-        help="PUBLIC rows to measure exact figures on, with --test-is-public; of a "
-        "trained network, a folder of images with CLASS/*.png",
+    rows = (
+        "PUBLIC rows to measure exact figures on, with --test-is-public; of a trained "
+        "network, a folder of images with CLASS/*.png"
     )
+    add("--test", metavar="FILE[:SPLIT]", help=rows)
     public = "the records of --test are public: no statement covers what is shown"
     add("--test-is-public", action="store_true", help=public)
-    features = "feature file whose origin to describe (default: that of --test)"
     unseen = (
         "the rows of --test are in a split train, but not one that DIR was fitted on"
     )
     add("--unseen", action="store_true", help=unseen)
+    features = "feature file whose origin to describe (default: that of --test)"
     add("--features", metavar="FILE", help=features)
     add("--audit", metavar="FILE.json", help="what `privfeat audit --out` wrote")
     add("--title", help="of the report (default: the estimator and its budget)")
-    add(
-        "--responsible",
-        metavar="NAME",
-        default="",
-        help="who answers for it, and signs",
-    )
+    signs = "who answers for it, and signs"
+    add("--responsible", metavar="NAME", default="", help=signs)
     add("--date", help="of the report (default: today)")
     add("--card", metavar="FILE.md", help="write a model card as well")
     add("--license", default="unknown", help="of the model, for the card")
@@ -96,10 +91,8 @@ def run(args: Namespace) -> None:
     else:  # a second sooner: needs no scikit-learn
         persistence.load_predictor(args.model)
     statement = persistence.load_statement(args.model)
-    made, table = (
-        persistence.load_origin(args.model),
-        persistence.load_table(args.model),
-    )
+    made = persistence.load_origin(args.model)
+    table = persistence.load_table(args.model)
     kind = _NETWORK if network else _LINEAR if table is None else _TABLE
     # what can be refused comes before what takes long
     _check_public(args)

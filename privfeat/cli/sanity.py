@@ -25,12 +25,8 @@ def add_parser(verbs: Any) -> None:
     add = parser.add_argument
     n_users = "users with one image each, or ten with max_group_size (default 1000)"
     add("--n-users", type=int, default=1000, help=n_users)
-    add(
-        "--n-samples",
-        type=int,
-        default=100,
-        help="random labels of a fit (default 100)",
-    )
+    n_samples = "random labels of a fit (default 100)"
+    add("--n-samples", type=int, default=100, help=n_samples)
     add("--n-patterns", type=int, default=1, help="patterns of a fit (default 1)")
     add("--n-fits", type=int, help="fits of each test (default 30 and 10)")
     search = "find the smallest noise multiplier that passes the random labels"

@@ -17,8 +17,6 @@ FLOAT, INT64, DOUBLE = 1, 7, 11  # of TensorProto
 class Graph:
     """Nodes and constants; a value is known by its name.
 
-    Examples
-    --------
     >>> graph = Graph()
     >>> graph.op("Add", graph.take("x", "float64", 3), [1.0, 2.0, 3.0])
     '/Add_1'
@@ -33,10 +31,7 @@ class Graph:
     def take(self, name: str, dtype: str, *shape: int) -> str:
         """Return an input of records: of shape (n_samples, *shape).
 
-        Raises
-        ------
-        ValueError
-            If its name is that of an output, or could be that of a node.
+        ValueError if its name is that of an output, or could be that of a node.
         """
         if not name or name in OUTPUTS or name.startswith("/"):
             raise ValueError(

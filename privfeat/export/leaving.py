@@ -7,12 +7,7 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 def warn_of_exposed(what: str, statement: PrivacyStatement) -> None:
     """Warn of what leaves whose statement has no finite epsilon, or noise of a seed.
 
-    Parameters
-    ----------
-    what : str
-        With its article, such as "a model".
-    statement : PrivacyStatement
-        What it says of itself.
+    ``what`` has its article, such as "a model".
     """
     if not statement.private:
         warn(

@@ -169,10 +169,7 @@ def _or_one(graph: Graph, values: str) -> str:
 def _plain(classes: NDArray[Any]) -> NDArray[Any]:
     """Return classes as ONNX has them: texts, booleans, int64 or float64.
 
-    Raises
-    ------
-    TypeError
-        If they are none of these.
+    TypeError if they are none of these.
     """
     kind = classes.dtype.kind
     if kind == "O" and all(isinstance(label, str) for label in classes):

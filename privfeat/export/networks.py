@@ -47,17 +47,8 @@ _SAME = ("convert_element_type", "copy", "stop_gradient")
 def add_scores(graph: Graph, rows: str, model: Any) -> str:
     """Return the scores of a fitted network, of shape (n_samples, n_outputs).
 
-    Parameters
-    ----------
-    graph : Graph
-    rows : str
-        Records as floats, of shape (n_samples, *input_shape_).
-    model : fitted DPSGDClassifier or DPSGDRegressor
-
-    Raises
-    ------
-    TypeError
-        If it is made of an operation that is not written here.
+    ``rows`` are records as floats, of shape (n_samples, *input_shape_). TypeError if
+    the network is made of an operation that is not written here.
     """
     network = network_of(model.model, model.input_shape_, model.n_outputs_)
     records: Any = jax.eval_shape(lambda: jnp.zeros((_N, *model.input_shape_), "f4"))

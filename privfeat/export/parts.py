@@ -21,24 +21,13 @@ from privfeat.recalibration import TemperatureScaling
 
 @dataclass(frozen=True)
 class Parts:
-    """A model taken apart.
+    """A model taken apart."""
 
-    Attributes
-    ----------
-    steps : tuple of transformers
-        Those of a pipeline, in their order.
-    model : fitted estimator
-        The last step.
-    temperature : float
-        By which log probabilities are divided; 1 without `TemperatureScaling`.
-    statements : dict of str to dict
-        The privacy statements by what they are of, as JSON has them.
-    """
-
-    steps: tuple[Any, ...]
-    model: Any
+    steps: tuple[Any, ...]  # transformers, those of a pipeline, in their order
+    model: Any  # the last step, fitted
+    # by which log probabilities are divided; 1 without `TemperatureScaling`
     temperature: float
-    statements: dict[str, Any]
+    statements: dict[str, Any]  # by what they are of, as JSON has them
 
     @property
     def names(self) -> list[str]:
@@ -56,12 +45,8 @@ class Parts:
         """Return what stands beside the numbers of a model that leaves.
 
         The statements, the classes of the parts, the version, and names of classes: no
-        parameter, none of which the numbers need.
-
-        Raises
-        ------
-        ValueError
-            If ``class_names`` are not one for each class.
+        parameter, none of which the numbers need. ValueError if ``class_names`` are not
+        one for each class.
         """
         found = {
             "privfeat_version": __version__,
@@ -93,14 +78,8 @@ def predictor_of(fitted: Any) -> LinearPredictor:
 def parts_of(model: Any) -> Parts:
     """Return the parts of a fitted model of privfeat.
 
-    Raises
-    ------
-    TypeError
-        If it is of another class, or a step of it is.
-    ValueError
-        If a pipeline has no statement as a whole.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
+    TypeError if it is of another class, or a step of it is; ValueError if a pipeline
+    has no statement as a whole; NotFittedError of scikit-learn if it is not fitted.
     """
     if type(model) is TemperatureScaling:
         check_is_fitted(model, "temperature_")

@@ -23,12 +23,7 @@ from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.intervals import RegressionIntervals
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.docs import document
-from privfeat.linear.parameters.ranges import (
-    N_ITER,
-    RANGES,
-    Ranges,
-    check_bounds,
-)
+from privfeat.linear.parameters.ranges import N_ITER, RANGES, Ranges, check_bounds
 from privfeat.linear.problem import LinearProblem, Shape
 
 if TYPE_CHECKING:

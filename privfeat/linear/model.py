@@ -18,12 +18,7 @@ from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
 from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.inputs import (
-    known_features,
-    read_rows,
-    seed_of,
-    validated,
-)
+from privfeat.estimation.inputs import known_features, read_rows, seed_of, validated
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import linear_scores, read_in_parts

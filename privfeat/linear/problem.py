@@ -33,18 +33,10 @@ ClassWeights = tuple[float, ...] | Literal["balanced"] | None
 
 @dataclass(frozen=True)
 class Stack:
-    """Sums released as one query, because no two records move all of them the most.
+    """Sums released as one query, because no two records move all of them the most."""
 
-    Attributes
-    ----------
-    query : Query
-        Its sensitivity is that of all scaled sums together.
-    scales : mapping of name to float
-        What each sum is multiplied by, > 0. Public.
-    """
-
-    query: Query
-    scales: Mapping[str, float]
+    query: Query  # its sensitivity is that of all scaled sums together
+    scales: Mapping[str, float]  # what each sum is multiplied by, > 0; public
 
 
 def stack_of(
@@ -79,39 +71,17 @@ def stack_of(
 
 @dataclass(frozen=True)
 class Shape:
-    """The public sizes of a problem.
+    """The public sizes of a problem."""
 
-    Attributes
-    ----------
-    n_outputs : int
-        Rows of the coefficient matrix: classes, or 1 for a binary sigmoid model.
-    n_columns : int
-        Columns of it: features, plus one with an intercept.
-    constant : float
-        Value of the constant coordinate in a bounded row; 0 without an intercept.
-    loss : {"softmax", "sigmoid", "squared"}
-    max_labels : int
-        Most labels that one record carries.
-    radius : float
-        Norm of the features in a bounded row, if it is the same in all; else 1.
-    stack : Stack, optional
-        How the sums are released, if not each by itself.
-    class_weight : tuple of float, "balanced" or None
-        Of each label; the last is that of label -1 as well.
-    prior : Prior, optional
-        How rows score before any record is seen.
-    public : PublicRows, optional
-        Where rows lie, before any record is seen.
-    """
-
-    n_outputs: int
-    n_columns: int
-    constant: float
+    n_outputs: int  # rows of coefficients: classes, or 1 for a binary sigmoid model
+    n_columns: int  # columns of them: features, plus one with an intercept
+    constant: float  # that coordinate of a bounded row; 0 without an intercept
     loss: Loss
-    max_labels: int = 1
-    radius: float = 1.0
-    stack: Stack | None = None
-    class_weight: ClassWeights = None
+    max_labels: int = 1  # most labels that one record carries
+    radius: float = 1.0  # norm of the features in all bounded rows, if it is the same
+    stack: Stack | None = None  # how sums are released, if not each by itself
+    class_weight: ClassWeights = None  # the last is that of label -1 as well
+    # how rows score, and where they lie, before any record is seen
     prior: "Prior | None" = field(default=None, repr=False)
     public: "PublicRows | None" = field(default=None, repr=False)
 
@@ -163,27 +133,17 @@ class Shape:
 class LinearProblem(Problem):
     """A problem of this ``shape``.
 
-    Attributes
-    ----------
-    targets : array
-        int, of shape (n_samples, max_labels): the outputs that a record belongs to,
-        filled up with -1; or float, of shape (n_samples,): what a regression predicts,
-        in [-1, 1]. Sensitive.
-    shape : Shape
-    queries : list of Query
-        All that the fit releases, for one record.
-    budget_split : mapping of name to float, optional
-        Their shares of rho.
-    bounded : callable
-        Makes `BoundedRows` of features and targets, ``team``, ``kept`` and ``private``.
-    center : array of shape (n_features,), optional
-        What rows are shifted by, public. None: their mean, which is released.
+    Its sensitive ``targets`` are int, of shape (n_samples, max_labels): the outputs
+    that a record belongs to, filled up with -1; or float, of shape (n_samples,): what a
+    regression predicts, in [-1, 1].
     """
 
     shape: Shape
-    queries: list[Query]
-    budget_split: Mapping[str, float] | None
+    queries: list[Query]  # all that the fit releases, for one record
+    budget_split: Mapping[str, float] | None  # their shares of rho
+    # makes them of features and targets, ``team``, ``kept`` and ``private``
     bounded: "Callable[..., BoundedRows]"
+    # what rows are shifted by, public; None: their mean, which is released
     center: NDArray[np.float64] | None
 
     def check_coef(self, coef: NDArray[np.float64]) -> None:

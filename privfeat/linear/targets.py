@@ -18,19 +18,8 @@ class ChecksTargets(BaseEstimator):
     def check_targets(self, X: Any, y: Any, n_features: int) -> None:
         """Raise what ``fit`` would refuse of ``y``, and of public rows beside ``X``.
 
-        Parameters
-        ----------
-        X : array-like
-            Records, of which steps will make rows. Only its memory is compared.
-        y : array-like
-            As ``fit`` takes it. Sensitive.
-        n_features : int
-            Number of columns of those rows.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As ``fit``.
+        ``X`` are records, of which steps will make rows of ``n_features`` columns: only
+        its memory is compared. ``y`` is as ``fit`` takes it. Sensitive.
         """
         shape = y.shape if issparse(y) else array_of(y).shape
         zeros = np.zeros((*shape[:1], 1))

@@ -26,14 +26,8 @@ SumOf = Callable[[NDArray[np.bool_]], ExactSum]
 class PrivateEvaluation:
     """One use of test records; a ledger shows it under the name of this class.
 
-    Attributes
-    ----------
-    epsilon, delta, adjacency, ledger, random_state
-        As of `private_evaluation`.
-    users : Users or None
-        Whose the records are, where users are protected.
-    privacy_ : PrivacyStatement
-        Once it is charged.
+    What it is made with is as of `private_evaluation`; ``users`` says whose the records
+    are, where users are protected. ``privacy_`` is there once it is charged.
     """
 
     epsilon: float | None

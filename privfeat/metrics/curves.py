@@ -54,18 +54,13 @@ class ReliabilityCurve:
 
 @dataclass(frozen=True)
 class Histograms:
-    """Two noisy histograms on a grid, made to agree over its levels.
-
-    Attributes
-    ----------
-    counts : array of shape (2, n_cells)
-        Of scores of either side; expectations of a negative number never come true.
-    covariance : array of shape (n_cells, n_cells)
-        Of the noise of either; the two are independent.
-    """
+    """Two noisy histograms on a grid, made to agree over its levels."""
 
     grid: UnitGrid
+    # of scores of either side, (2, n_cells); expectations of a negative number never
+    # come true
     counts: Floats
+    # of the noise of either, (n_cells, n_cells); the two are independent
     covariance: Floats
 
     @classmethod

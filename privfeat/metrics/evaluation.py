@@ -15,12 +15,7 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.estimation.inputs import check_users
 from privfeat.metrics.budget import PrivateEvaluation
 from privfeat.metrics.measuring import Evaluation, measured
-from privfeat.metrics.predictions import (
-    NO_MEMORY,
-    Shorten,
-    record_by_record,
-    rows_of,
-)
+from privfeat.metrics.predictions import NO_MEMORY, Shorten, record_by_record, rows_of
 from privfeat.persistence import is_ours
 
 # Assumed of predictions that are handed over.
@@ -143,6 +138,8 @@ def private_evaluation(
     def predict(shorten: Shorten) -> NDArray[np.float64]:
         return record_by_record(model, method, rows, shorten)
 
+    users = _users(groups, max_group_size, len(rows), X)
+    budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
         predict,
         y,
@@ -151,14 +148,7 @@ def private_evaluation(
         facts=["the model", *([] if is_ours(model) else [NO_MEMORY])],
         target_bounds=target_bounds,
         confidence=confidence,
-        budget=PrivateEvaluation(
-            epsilon,
-            delta,
-            adjacency,
-            ledger,
-            random_state,
-            _users(groups, max_group_size, len(rows), X),
-        ),
+        budget=budget,
         n_records=len(rows),
     )
 
@@ -223,6 +213,8 @@ def evaluation_of_predictions(
     def predict(shorten: Shorten) -> NDArray[np.float64]:
         return shorten(given)
 
+    users = _users(groups, max_group_size, n_records, predictions)
+    budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
         predict,
         y,
@@ -231,14 +223,7 @@ def evaluation_of_predictions(
         facts=[_APART],
         target_bounds=target_bounds,
         confidence=confidence,
-        budget=PrivateEvaluation(
-            epsilon,
-            delta,
-            adjacency,
-            ledger,
-            random_state,
-            _users(groups, max_group_size, n_records, predictions),
-        ),
+        budget=budget,
         n_records=n_records,
     )
 

@@ -81,15 +81,8 @@ def proportion(
 ) -> Estimate:
     """Return ``yes / (yes + no)`` of noisy counts, with score intervals.
 
-    Parameters
-    ----------
-    yes, no : array-like
-        Noisy counts.
-    noise : (variance of yes, variance of no, covariance)
-    width : Width
+    ``noise`` is the variance of ``yes``, that of ``no``, and their covariance.
 
-    Notes
-    -----
     Wilson's interval [1]_ with noise, by Fieller's argument: of a true proportion ``a``
     the number ``(1 - a) yes - a no`` has mean zero and variance ``n a (1 - a) + (1 -
     a)^2 v - 2 a (1 - a) c + a^2 w``. The interval holds each ``a`` for which its square

@@ -14,12 +14,8 @@ class UnitGrid:
     """A public grid of numbers in [0, 1], at several levels.
 
     Edges are ``sin(pi/2 * i/n)**2``: narrow near 0 and 1, where a binary outcome varies
-    less and confident classifiers have their probabilities.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Numbers of cells, from coarse to fine; each divides the next.
+    less and confident classifiers have their probabilities. Of ``sizes``, the numbers
+    of cells from coarse to fine, each divides the next.
     """
 
     sizes: tuple[int, ...] = (4, 16, 64)

@@ -11,16 +11,8 @@ from privfeat._memory import check_room
 from privfeat._messages import array_of
 from privfeat.metrics import tables
 from privfeat.metrics.budget import PrivateEvaluation, SumOf
-from privfeat.metrics.classification import (
-    ClassifierEvaluation,
-    classifier_evaluation,
-)
-from privfeat.metrics.predictions import (
-    Shorten,
-    Shortened,
-    codes_of,
-    numbers_of,
-)
+from privfeat.metrics.classification import ClassifierEvaluation, classifier_evaluation
+from privfeat.metrics.predictions import Shorten, Shortened, codes_of, numbers_of
 from privfeat.metrics.regression import (
     RegressorEvaluation,
     checked_bounds,

@@ -32,13 +32,9 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
     """Return records as an array, of columns that the model was fitted to.
 
     A model that is not ours sees numbers beside texts as floats, lest one gap, or half,
-    change how it sees the whole numbers of all others.
-
-    Raises
-    ------
-    TypeError
-        For a table, if the model reads columns by names behind its first step: then no
-        order of an array is the right one.
+    change how it sees the whole numbers of all others. TypeError for a table, if the
+    model reads columns by names behind its first step: then no order of an array is the
+    right one.
     """
     X = frame_of(X)
     if without_data(hasattr, X, "columns"):  # whose order may be another
@@ -104,27 +100,15 @@ def record_by_record(
 ) -> NDArray[Any]:
     """Return what ``shorten`` makes of the predictions of each record.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        One of privfeat gets 1,024 rows at a time, the last filled up with zeros, on one
-        core, and predicts each by itself; a `PrivatePipeline`, which does that with its
-        own steps, gets all rows at once; any other one gets one row at a time.
-    method : str
-        Of the model; it returns finite numbers, a row of them or one for each record.
-    rows : array of shape (n, ...)
-        Sensitive.
-    shorten : function
-        From predictions of several records to an array, row by row.
-    charged : bool
-        Whether an error would tell of a record after the charge. Then a number that is
-        not finite counts as 0.
+    A model of privfeat gets 1,024 ``rows`` at a time, the last filled up with zeros, on
+    one core, and predicts each by itself; a `PrivatePipeline`, which does that with its
+    own steps, gets all at once; any other one gets one row at a time. Its ``method``
+    returns finite numbers, a row of them or one for each record, and ``shorten`` makes
+    an array of several, row by row. ``charged``: an error would tell of a record after
+    the charge, so a number that is not finite counts as 0.
 
-    Raises
-    ------
-    ValueError
-        If a prediction is not finite, unless ``charged``, or there is not one for each
-        record.
+    ValueError if a prediction is not finite, unless ``charged``, or there is not one
+    for each record.
     """
     ours = is_ours(model)
     linear = ours and hasattr(model, "coef_")  # networks multiply by XLA
@@ -153,17 +137,8 @@ def record_by_record(
 def are_right(model: Any, rows: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which records a fitted classifier predicts right, each by itself.
 
-    Parameters
-    ----------
-    rows : array, or what else the model takes, of n records
-        Sensitive.
-    labels : array of shape (n,)
-        Sensitive.
-
-    Raises
-    ------
-    ValueError
-        If the model does not predict one label for each record.
+    ``rows`` are what the model takes, of n records, and ``labels`` theirs: sensitive.
+    ValueError if the model does not predict one label for each record.
     """
     if not len(labels):  # their number is secret
         return np.zeros(0, bool)

@@ -49,17 +49,11 @@ def exact_outcomes(
     counted: NDArray[np.bool_],
     n_classes: int,
 ) -> ExactSum:
-    """Return numbers of records at three levels.
+    """Return numbers of records at three levels, of those that are ``counted``.
 
     Which of them are right and wrong; the same for each class, (n_classes, 2) by row;
-    and which class was predicted for which, (n_classes, n_classes) by row.
-
-    Parameters
-    ----------
-    codes, predicted : int arrays of shape (n,)
-        The class of each record, and the one that is predicted; in [0, n_classes).
-    counted : bool array of shape (n,)
-        Which records count.
+    and which class was predicted for which, (n_classes, n_classes) by row. ``codes``
+    and ``predicted`` are in [0, n_classes).
     """
     wrong = (codes != predicted).astype(np.intp)
     cells = np.stack([wrong, 2 * codes + wrong, n_classes * codes + predicted])
@@ -80,13 +74,8 @@ def exact_scores(
 ) -> ExactSum:
     """Return a histogram of scores for each of two sides, at all levels of the grid.
 
-    Parameters
-    ----------
-    sides : int array of shape (n,)
-        0 or 1: the class of the record, or whether its prediction is right.
-    scores : array of shape (n,)
-        In [0, 1].
-    counted : bool array of shape (n,)
+    ``sides`` are 0 or 1: the class of the record, or whether its prediction is right.
+    ``scores`` are in [0, 1]; only the records that are ``counted`` count.
     """
     sizes = np.array(grid.sizes)[:, None]
     cells = grid.at_all_levels(grid.cells(scores)) + sides * sizes

@@ -36,10 +36,8 @@ def check_same_training(
     the kind of ``weights``. A network and an optimizer are compared by the operations
     that they are made of: what they start with is that of the first process.
 
-    Raises
-    ------
-    PrivacyError, ValueError
-        As `check_team`, and if processes have other devices, or users of records.
+    PrivacyError or ValueError as `check_team`, and if processes have other devices, or
+    users of records.
     """
     if estimator.noise != "independent":
         raise ValueError(

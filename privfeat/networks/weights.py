@@ -29,16 +29,9 @@ def network_of(
 ) -> Network:
     """Return the network that a name, a function or a module makes.
 
-    Parameters
-    ----------
-    model : str, callable or nnx.Module
-    input_shape : tuple of int
-    n_outputs : int
-    keys : KeyStream, optional
-        For the initial parameters. None: they are only placeholders.
-    weights : path or mapping, optional
-        What they are instead: a path as for `load_timm_weights`, a mapping as for
-        `load_parameters`. For no module.
+    ``keys`` are for the initial parameters; without them these are only placeholders.
+    ``weights`` are what they are instead: a path as for `load_timm_weights`, a mapping
+    as for `load_parameters`; for no module.
     """
     if isinstance(model, nnx.Module):
         return Network(model)
@@ -61,24 +54,11 @@ def network_of(
 def load_parameters(network: nnx.Module, weights: Mapping[str, Any]) -> nnx.Module:
     """Give a network the ``parameters_`` of another fit, all but a head of other size.
 
-    Parameters
-    ----------
-    network : nnx.Module
-        Changed.
-    weights : mapping of name to array
-        Of a network that differs in the number of outputs at most. They become public:
-        what they were trained on is protected by nothing here. If that was private, it
-        is protected by the statement of that fit, as before.
-
-    Returns
-    -------
-    network : nnx.Module
-        The same. A head of another number of outputs stays fresh.
-
-    Raises
-    ------
-    ValueError
-        If names or shapes are not those of the network, or a value is not finite.
+    ``weights`` are of a network that differs in the number of outputs at most. They
+    become public: what they were trained on is protected by nothing here. If that was
+    private, it is protected by the statement of that fit, as before. ``network`` is
+    changed, and returned; a head of another number of outputs stays fresh. ValueError
+    if names or shapes are not those of the network, or a value is not finite.
     """
     state = nnx.state(network)
     leaves = by_name(nnx.to_flat_state(state))

@@ -72,12 +72,7 @@ def load_predictor(path: PathLike) -> "LinearPredictor | None":
 
     Of a pipeline, its last step, where only declared columns come before it: then the
     rows are features of these columns. None of another pipeline. It needs neither JAX
-    nor scikit-learn, which take long to import.
-
-    Raises
-    ------
-    ModelFileError
-        As `load`.
+    nor scikit-learn, which take long to import. ModelFileError as `load`.
     """
     *before, saved = read_steps(path).values()
     if saved.home == "privfeat.preprocessing":
@@ -95,10 +90,7 @@ def load_predictor(path: PathLike) -> "LinearPredictor | None":
 def load_statement(path: PathLike) -> "PrivacyStatement":
     """Return the privacy statement of a saved model; its arrays are not read.
 
-    Raises
-    ------
-    ModelFileError
-        As `load`; also for a statement that its own releases contradict.
+    ModelFileError as `load`; also for a statement that its own releases contradict.
     """
     return read_statement(path, read_document(path))
 

@@ -111,10 +111,8 @@ def check_values(
 def as_table(table: Any) -> dict[str, Any]:
     """Return what a model keeps of a table, as JSON has it.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If its columns are not declared, or the target is none of them.
+    TypeError or ValueError if its columns are not declared, or the target is none of
+    them.
     """
     from privfeat.preprocessing import plain_columns
     from privfeat.preprocessing.declaration import parse_columns

@@ -32,12 +32,7 @@ from privfeat.persistence.saved_models import (
     read_params,
     read_statement,
 )
-from privfeat.persistence.written import (
-    Written,
-    is_ours,
-    written_model,
-    written_params,
-)
+from privfeat.persistence.written import Written, is_ours, written_model, written_params
 
 # Pipelines and public steps, and where they are imported from: nothing else is, by a
 # file's word.
@@ -65,12 +60,8 @@ def is_pipeline(estimator: Any) -> bool:
 def written_pipeline(pipeline: Any) -> Written:
     """Return what is written of a fitted pipeline.
 
-    Raises
-    ------
-    TypeError
-        If a step has no safe written form.
-    ValueError
-        If there is no statement of the whole, and not exactly one of a step.
+    TypeError if a step has no safe written form; ValueError if there is no statement of
+    the whole, and not exactly one of a step.
     """
     from sklearn.utils.validation import check_is_fitted
 
@@ -152,10 +143,7 @@ def made_pipeline(
 ) -> Any:
     """Return a pipeline of fitted steps, with its statement, or with that of its step.
 
-    Raises
-    ------
-    ModelFileError
-        If ``save`` cannot have written it.
+    ModelFileError if ``save`` cannot have written it.
     """
     whole, private = read_statement(path, document), document["estimator"] == PIPELINE
     given = {n: _unfitted(step) for n, step in steps.items()} if private else steps

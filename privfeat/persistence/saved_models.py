@@ -17,12 +17,7 @@ from privfeat.persistence.model_checks import (
     check_shapes,
     check_values,
 )
-from privfeat.persistence.model_folder import (
-    Arrays,
-    ModelFileError,
-    PathLike,
-    damaged,
-)
+from privfeat.persistence.model_folder import Arrays, ModelFileError, PathLike, damaged
 from privfeat.persistence.preprocessing import STEPS, check_step, fitted_of_step
 
 if TYPE_CHECKING:
@@ -94,29 +89,15 @@ _REGRESSORS = ("DPLeastSquaresRegressor", "DPSGDRegressor")
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a folder holds, checked as far as that needs no estimator.
+    """What a folder holds, checked as far as that needs no estimator."""
 
-    Attributes
-    ----------
-    name, home : str
-        The estimator, and the package that it is imported from.
-    document : dict
-        The whole ``model.json``.
-    arrays, parameters : dict of str to array
-        Fitted arrays, and those of a network by the names of its parameters.
-    fitted : dict
-        Fitted numbers.
-    params : dict
-        Constructor parameters.
-    """
-
-    name: str
-    home: str
-    document: dict[str, Any]
-    arrays: Arrays
-    parameters: Arrays
-    fitted: dict[str, Any]
-    params: dict[str, Any]
+    name: str  # of the estimator
+    home: str  # the package that it is imported from
+    document: dict[str, Any]  # the whole ``model.json``
+    arrays: Arrays  # fitted ones
+    parameters: Arrays  # of a network, by their names
+    fitted: dict[str, Any]  # fitted numbers
+    params: dict[str, Any]  # of the constructor
 
     @property
     def classifier(self) -> bool:
@@ -188,11 +169,8 @@ def read_params(path: PathLike, written: dict[str, Any]) -> dict[str, Any]:
 def predictor_of(path: PathLike, saved: SavedModel) -> "LinearPredictor":
     """Return a linear model for predictions, from the parameters that they depend on.
 
-    Raises
-    ------
-    ModelFileError
-        If one of these is missing, or is none that a fit takes, or there are others
-        than those of the estimator.
+    ModelFileError if one of these is missing, or is none that a fit takes, or there are
+    others than those of the estimator.
     """
     if not saved.params.keys() <= set(PARAMETERS[saved.name].split()):
         raise damaged(path, "the parameters do not fit the estimator")
@@ -207,10 +185,8 @@ def as_predictor(
 ) -> "LinearPredictor":
     """Return a linear model for predictions, of all that these depend on.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If a parameter is missing, or none that a fit takes.
+    KeyError, TypeError or ValueError if a parameter is missing, or none that a fit
+    takes.
     """
     from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
     from privfeat.estimation.probabilities import loss_of_scores

@@ -124,12 +124,7 @@ def written_before(
 
     Parameters of the steps of a pipeline are checked as well; whether their classes can
     be saved is not. Commands call it before they fit: what cannot be saved must cost
-    nothing.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `save`.
+    nothing. TypeError or ValueError as for `save`.
     """
     for _, step in getattr(estimator, "steps", ()):
         written_params(step)

@@ -27,12 +27,7 @@ from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
 from privfeat.metrics.budget import PrivateEvaluation
 from privfeat.metrics.levels import UnitGrid
-from privfeat.metrics.predictions import (
-    NO_MEMORY,
-    codes_of,
-    record_by_record,
-    rows_of,
-)
+from privfeat.metrics.predictions import NO_MEMORY, codes_of, record_by_record, rows_of
 from privfeat.persistence import is_ours
 from privfeat.solvers.levels import agreed
 

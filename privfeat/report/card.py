@@ -9,28 +9,15 @@ from privfeat.report.guarantee import in_words
 from privfeat.report.html import FitReport, load_templates
 from privfeat.report.words import UNITS
 
-__all__ = ["render_card"]
-
 
 def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     """Return the text of a ``README.md`` for a model repository.
 
-    Parameters
-    ----------
-    report : FitReport
-    license_name : str
-        An identifier of the hub, such as ``"apache-2.0"``; of the **model**, which the
-        licence of the weights and of the data may restrict.
-
-    Raises
-    ------
-    ImportError
-        If jinja2 or matplotlib is missing.
-
-    Notes
-    -----
-    Values of the front matter are written as JSON, which YAML includes, so that no name
-    can break out of them; texts from outside stand in fenced blocks.
+    ``license_name`` is an identifier of the hub, such as ``"apache-2.0"``; of the
+    **model**, which the licence of the weights and of the data may restrict. Values of
+    the front matter are written as JSON, which YAML includes, so that no name can break
+    out of them; texts from outside stand in fenced blocks. ImportError if jinja2 or
+    matplotlib is missing.
     """
     named = report.dataset or (report.provenance or {}).get("dataset")
     data = str(named or "unknown")

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["columns_of"]
-
 _KINDS = {
     "numeric": "number",
     "integer": "whole number",
@@ -25,13 +23,8 @@ _UNSEEN = {"refuse": "refused", "neutral": "counts as none of them"}
 def columns_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return a row for each declared column, what is predicted first.
 
-    Parameters
-    ----------
-    table : mapping
-        ``"columns"`` and ``"target"``, as `privfeat.persistence.load_table` returns it.
+    ``table`` is as `privfeat.persistence.load_table` returns it.
 
-    Examples
-    --------
     >>> said = {"age": {"kind": "integer", "bounds": [18, 100], "unit": "years"}}
     >>> columns_of({"columns": said, "target": None})[0]["may be"]
     '18 to 100 years'

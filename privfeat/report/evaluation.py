@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-__all__ = ["exact_errors", "exact_recall", "metrics_of", "recall_rows", "tables_of"]
-
 # The figures that are one number, in words, and as the Hugging Face hub calls them.
 _FIGURES = {
     "accuracy": ("accuracy", "accuracy"),
@@ -63,12 +61,8 @@ def exact_recall(
 ) -> "Estimate":
     """Return the recall of each class on public records, with 95 % of sampling.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-    probabilities : array-like of shape (n_samples, n_classes)
-    classes : array-like of shape (n_classes,)
-        Ascending, as the columns of ``probabilities`` are.
+    ``classes`` ascend, as the columns of ``probabilities``, (n_samples, n_classes),
+    are.
     """
     from privfeat.metrics.intervals import Width, proportion
 
@@ -83,13 +77,6 @@ def exact_recall(
 def exact_errors(y: ArrayLike, predicted: ArrayLike) -> dict[str, float]:
     """Return the figures of a regressor on public records, by their names.
 
-    Parameters
-    ----------
-    y, predicted : array-like of shape (n_samples,)
-        Targets and predictions, in the unit of the target.
-
-    Examples
-    --------
     >>> exact_errors([0.0, 2.0], [0.0, 1.0])["R squared"]
     0.5
     """

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["features_in_words", "is_of_texts"]
-
 _TABLE = (
     "Each row of a table became numbers by what is publicly declared of its columns, "
     "and by nothing else: no other row had a part in it."
@@ -34,19 +32,11 @@ def features_in_words(
 ) -> str:
     """Return what the features are, and what of them the promise covers.
 
-    Parameters
-    ----------
-    origin : mapping or None
-        How they were made: `privfeat.data.FeatureFile.origin`. None if nobody knows.
-    table : bool
-        Whether they are the columns of a table.
-    network : bool
-        Whether a network was trained on the records, so that there are no features.
-    steps : bool
-        Whether steps of a pipeline come between them and the model.
+    ``origin`` is how they were made: `privfeat.data.FeatureFile.origin`, None if nobody
+    knows. ``table``: they are the columns of a table. ``network``: one was trained on
+    the records, so that there are no features. ``steps``: those of a pipeline come
+    between them and the model.
 
-    Examples
-    --------
     >>> features_in_words({"model": "ngrams"})[:31]
     'The records are texts. Pieces o'
     """

@@ -13,13 +13,6 @@ from privfeat.core.accounting.pld import pld_epsilons
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
 
-__all__ = [
-    "epsilon_delta_curve",
-    "in_words",
-    "membership_tradeoff",
-    "several_records",
-]
-
 # Where the curve of sampled records is computed.
 _DELTAS = (
     *(MIN_SAMPLED_DELTA, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.06),
@@ -69,19 +62,9 @@ def membership_tradeoff(
 ) -> NDArray[np.float64]:
     """Return the largest true-positive rate of any membership inference.
 
-    Parameters
-    ----------
-    statement : PrivacyStatement
-    false_positive_rate : array-like
-        Rate at which the attack takes non-members for members, in [0, 1].
+    At this rate, in [0, 1], the attack takes non-members for members. 1 everywhere for
+    a fit without privacy, or with a seed.
 
-    Returns
-    -------
-    true_positive_rate : array
-        1 everywhere for a fit without privacy, or with a seed.
-
-    Notes
-    -----
     For ``mu``-GDP ``1 - Phi(Phi^-1(1 - a) - mu)``: Dong, Roth & Su 2022, Definition 3;
     else the two lines of (epsilon, delta)-DP, their Equation 4 (Wasserman & Zhou 2010),
     for all pairs of `epsilon_delta_curve`: each holds, so the least bound does.
@@ -133,26 +116,14 @@ def in_words(statement: PrivacyStatement) -> list[str]:
 def several_records(statement: PrivacyStatement, n_records: int) -> tuple[float, float]:
     """Return epsilon and delta for ``n_records`` of what the statement protects.
 
-    Parameters
-    ----------
-    statement : PrivacyStatement
-    n_records : int
-        How many records (or users) one person is behind, at least 1.
+    One person is behind so many records (or users), at least 1. Both are infinite or 1
+    where nothing can be said.
 
-    Returns
-    -------
-    epsilon, delta : float
-        Both infinite or 1 where nothing can be said.
-
-    Notes
-    -----
     Group privacy: ``k`` changes of a ``mu``-GDP fit are ``k mu``-GDP (Dong, Roth & Su
     2022, Theorem 2.14), which gives epsilon at the same delta. Else, of (epsilon,
     delta)-DP, ``(k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon)))`` (Vadhan,
     The Complexity of Differential Privacy, 2017, Lemma 2.2).
 
-    Examples
-    --------
     >>> from privfeat.core.accounting.calibration import plan_releases
     >>> from privfeat.core.accounting.plan import Query
     >>> plan = plan_releases([Query("gram", 1.0)], epsilon=1.0, delta=1e-6)

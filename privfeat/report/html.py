@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-__all__ = ["FitReport", "check_packages", "format_value", "render_html"]
-
 # What `privfeat audit --out` writes, in words.
 _AUDITS = {
     "replay": "Replay: how far each sum moves without one record, and may move",
@@ -49,66 +47,34 @@ _TOGETHER = {"record": "records of one person", "user": "users together"}
 
 @dataclass(frozen=True)
 class FitReport:
-    """What a report is made of; everything but the first two is optional.
-
-    Attributes
-    ----------
-    title : str
-    statement : PrivacyStatement
-    date, dataset, responsible : str
-        When it was written, of which data, and who answers for it.
-    class_names : sequence of str
-        In the order of the classes; their numbers stand for them otherwise.
-    calibration : CalibrationReport
-        On test records, which are public; ``test_name`` says where they are from.
-    recall : Estimate
-        Of each class on the same records.
-    errors : mapping of str to float
-        Of a regressor instead, on the same records: figures by their names.
-    evaluation : ClassifierEvaluation or RegressorEvaluation
-        Of private test records; ``evaluated_on`` is what they are called.
-    ledger : LedgerSummary
-        Of the same records, from `privfeat.report.ledger.summarize`. Without one the
-        report says that it is unknown what was spent.
-    audit : mapping
-        Results of an audit by name, as ``privfeat audit --out`` writes them.
-    features : str
-        What the features are, in sentences.
-    columns : sequence of mapping
-        What is declared of a table: `privfeat.report.columns.columns_of`.
-    provenance : mapping
-        Data and weights by name.
-    checksums : mapping
-        The SHA-256 of each file of the model, by its path.
-    reproduce : str
-        How to fit such a model again.
-    kind : str
-        What the model is, in a sentence for its card.
-    task : str
-        Its task, as the Hugging Face hub names it.
-    """
+    """What a report is made of; everything but the first two is optional."""
 
     title: str
     statement: PrivacyStatement
+    # when it was written, of which data, and who answers for it
     date: str = ""
     dataset: str = ""
     responsible: str = ""
-    class_names: Sequence[str] = ()
+    class_names: Sequence[str] = ()  # else their numbers stand for the classes
+    # on public test records: calibration, and recall of each class; or of a regressor
+    # figures by their names; and where the records are from
     calibration: "CalibrationReport | None" = None
     recall: "Estimate | None" = None
     errors: Mapping[str, float] | None = None
     test_name: str = ""
+    # of private test records, and what these are called
     evaluation: "Evaluation | None" = None
     evaluated_on: str = ""
+    # of the same records; without it the report says that it is unknown what was spent
     ledger: LedgerSummary | None = None
-    audit: Mapping[str, Any] | None = None
-    features: str = ""
-    columns: Sequence[Mapping[str, Any]] = ()
-    provenance: Mapping[str, Any] | None = None
-    checksums: Mapping[str, str] | None = None
-    reproduce: str | None = None
+    audit: Mapping[str, Any] | None = None  # as ``privfeat audit --out`` writes it
+    features: str = ""  # what they are, in sentences
+    columns: Sequence[Mapping[str, Any]] = ()  # `privfeat.report.columns.columns_of`
+    provenance: Mapping[str, Any] | None = None  # data and weights by name
+    checksums: Mapping[str, str] | None = None  # SHA-256 of each file, by its path
+    reproduce: str | None = None  # how to fit such a model again
     kind: str = "A model trained with differential privacy by privfeat."
-    task: str = "image-classification"
+    task: str = "image-classification"  # as the Hugging Face hub names it
 
 
 def check_packages() -> None:
@@ -140,13 +106,8 @@ def load_templates(*, autoescape: bool) -> "Environment":
 def render_html(report: FitReport) -> str:
     """Return the report as one HTML document.
 
-    Raises
-    ------
-    ImportError
-        If jinja2 or matplotlib is missing.
+    ImportError if jinja2 or matplotlib is missing.
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_digits
     >>> from privfeat import DPLeastSquares
     >>> X, y = load_digits(return_X_y=True)
@@ -260,8 +221,6 @@ def _is_nested(value: Any) -> bool:
 def format_value(value: Any, *, inside: bool = False) -> str:
     """Return a value as text: numbers with six digits, nested values with commas.
 
-    Examples
-    --------
     >>> format_value({"jax": "0.10", "sizes": [1, 0.25], "none": {}})
     'jax: 0.10, sizes: (1, 0.25), none: ()'
     """

@@ -10,9 +10,6 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.report.words import UNITS, neighbours
 
-__all__ = ["LedgerSummary", "summarize"]
-
-
 # What is charged under the name of a class that is no estimator.
 _CHARGED = {
     "PrivateCrossValidation": "private cross-validation",
@@ -23,26 +20,13 @@ _STATUS = {"fitted": "done", "asked": "charged; not known to be done"}
 
 @dataclass(frozen=True)
 class LedgerSummary:
-    """The budget of a data set, and every fit that was charged, at one moment.
+    """The budget of a data set, and every fit that was charged, at one moment."""
 
-    Attributes
-    ----------
-    budget : tuple of (name, value)
-        Budget, spent and left.
-    charges : tuple of dict
-        One for each charge, in order.
-    holds_fit : bool
-        Whether one of them is that of the fit that is reported on.
-    holds_evaluation : bool
-        The same of its private evaluation; True without one.
-    smaller_deltas : bool
-        Whether a charge has a smaller delta than the budget, where it costs less.
-    """
-
-    budget: tuple[tuple[str, Any], ...]
-    charges: tuple[dict[str, Any], ...]
-    holds_fit: bool
-    holds_evaluation: bool = True
+    budget: tuple[tuple[str, Any], ...]  # names and values, also of spent and left
+    charges: tuple[dict[str, Any], ...]  # in their order
+    holds_fit: bool  # one of them is that of the fit that is reported on
+    holds_evaluation: bool = True  # the same of its private evaluation, if there is one
+    # a charge has a smaller delta than the budget, where it costs less
     smaller_deltas: bool = False
 
     @property
@@ -64,8 +48,6 @@ def summarize(
 
     ``evaluation`` is the statement of its private evaluation, if there is one.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> from privfeat import DPLeastSquares
     >>> with TemporaryDirectory() as folder:

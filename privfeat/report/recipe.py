@@ -7,8 +7,6 @@ from privfeat._types import STAYS_AT_HOME, Unit
 from privfeat.persistence.pipelines import NOT_WRITTEN, PIPELINES, PUBLIC
 from privfeat.persistence.saved_models import COLUMNS, home_of
 
-__all__ = ["recipe_of"]
-
 
 def recipe_of(
     name: str,
@@ -23,25 +21,12 @@ def recipe_of(
 ) -> str:
     """Return code that fits such a model, with all parameters that are written.
 
-    Parameters
-    ----------
-    name : str
-        The class of the estimator.
-    params : mapping
-        Its parameters; what `privfeat.save` does not write is left out.
-    version : str
-        Version of privfeat.
-    unit : {"record", "user"}
-        For users the fit gets ``groups``.
-    table : mapping, optional
-        What is declared of the table whose columns became the features.
-    class_names : sequence of str
-        Of the classes 0, 1, ...
-    rows : str
-        What ``X`` holds, if there is no table.
-    pipeline : PrivatePipeline, optional
-        Or a ``Pipeline`` of scikit-learn, that was fitted: it says its parameters and
-        those of its steps.
+    ``name`` is the class of the estimator, and ``params`` are its parameters, of which
+    those that `privfeat.save` does not write are left out. For users, the ``unit``, the
+    fit gets ``groups``. ``table`` is what is declared of the one whose columns became
+    the features, and ``rows`` what ``X`` holds without one. ``class_names`` are of the
+    classes 0, 1, ... A ``pipeline``, also of scikit-learn, that was fitted says its
+    parameters and those of its steps.
     """
     given = [
         f"    {key}={value!r},\n"

@@ -16,8 +16,6 @@ from typing import Any
 
 from privfeat.exceptions import PrivacyError
 
-__all__ = ["HOST", "PageServer"]
-
 HOST = "127.0.0.1"
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -33,22 +31,9 @@ _HEADERS = {
 class PageServer(ThreadingHTTPServer):
     """A server of one page, which ``render`` makes.
 
-    Parameters
-    ----------
-    render : callable
-        Returns the page. A `PrivacyError` of it is shown in its place.
-    port : int
-        0 for any that is free.
-
-    Attributes
-    ----------
-    url : str
-        Where the page is: whoever knows it, on this machine, may read the page.
-
-    Raises
-    ------
-    OSError
-        If the port is taken.
+    A `PrivacyError` of ``render`` is shown in its place. Port 0 is any that is free;
+    OSError if the port is taken. Whoever knows the ``url``, on this machine, may read
+    the page.
     """
 
     daemon_threads = True

@@ -15,27 +15,16 @@ from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.report.html import load_templates
 from privfeat.report.svg import step_chart
 
-__all__ = ["Spending", "render_spending", "spending_of"]
-
 MOST_POINTS = 12  # where fits are sampled or selected: each takes a second
 
 
 @dataclass(frozen=True)
 class Spending:
-    """The spending of one data set as the page shows it, rounded against us.
-
-    Attributes
-    ----------
-    budget : Budget
-    row : dict
-        Its line in the table of all data sets.
-    times, spent : sequences of the same length
-        From when on how much epsilon was spent: 0 at the beginning; the last is now.
-    charges : tuple of dict
-    """
+    """The spending of one data set as the page shows it, rounded against us."""
 
     budget: Budget
-    row: dict[str, Any]
+    row: dict[str, Any]  # its line in the table of all data sets
+    # from when on how much epsilon was spent: 0 at the beginning; the last is now
     times: tuple[datetime, ...]
     spent: tuple[float, ...]
     charges: tuple[dict[str, Any], ...]
@@ -99,8 +88,6 @@ def render_spending(
     ``place`` is where the ledger is, in words; charts end ``now``. ImportError if
     jinja2 or matplotlib is missing.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> from privfeat import PrivacyLedger
     >>> from privfeat.core.ledger.opening import read_accounts

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
 
-__all__ = ["bar_chart", "line_chart", "step_chart"]
-
 WIDTH, HEIGHT = 360, 250
 # The variables of the style sheet, and the colours that stand for them in matplotlib.
 _COLOURS = {
@@ -61,10 +59,7 @@ def line_chart(
 ) -> "Markup":
     """Return a line over a grid, if asked with a dot; ``labels`` as of `bar_chart`.
 
-    Raises
-    ------
-    ValueError
-        If there is no point, or one is not finite.
+    ValueError if there is no point, or one is not finite.
     """
     points = np.column_stack([x, y])
     marked = np.empty((0, 2)) if dot is None else np.array([dot])

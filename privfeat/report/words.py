@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["ACCOUNTINGS", "RELEASES", "UNITS", "named", "neighbours"]
-
 UNITS = {
     "record": "one record (a row of the data)",
     "user": "all records of one user together",
@@ -72,8 +70,6 @@ _NAMES = {
 def named(key: Any) -> str:
     """Return a key in words.
 
-    Examples
-    --------
     >>> named("n_features"), named("p_value")
     ('number of features', 'p value')
     """
@@ -83,8 +79,6 @@ def named(key: Any) -> str:
 def neighbours(unit: str, adjacency: str) -> str:
     """Return in words what neighbouring data sets differ by.
 
-    Examples
-    --------
     >>> neighbours("record", "add_remove")
     'one record, there or not there'
     """

@@ -162,7 +162,7 @@ class HashKFold(BaseCrossValidator):
                 "groups must hold whole numbers, strings or bytes, got another type. "
                 "Pass one id for each record, none missing."
             )
-        texts = without_data(_texts, ids)
+        texts = without_data(lambda: [_text(one) for one in ids])
         if self.key is None:
             key = KeyStream(None).draw_words(2).tobytes()
         elif _count_up({*texts}):
@@ -219,12 +219,8 @@ def _count_rows(X: Any) -> int:
     return int(X.shape[0] if hasattr(X, "shape") else len(X))
 
 
-def _texts(ids: Any) -> list[str]:
-    """Return the ids as texts: 3, "3" and b"3" are one id."""
-    return [_text(one) for one in ids]
-
-
 def _text(one: Any) -> str:
+    """Return an id as a text: 3, "3" and b"3" are one id."""
     if isinstance(one, bytes):
         return bytes.decode(one, errors="surrogateescape")
     return str.__str__(one) if isinstance(one, str) else str(int(one))

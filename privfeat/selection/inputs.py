@@ -36,9 +36,9 @@ RESERVED = {
 # Steps that are public as they are: no candidate may have another in its place.
 _DECLARED = {"privfeat": {"PublicColumns"}, "sklearn": {"FrozenEstimator"}}
 
-# What a search assumes of public parameters, where a candidate has them.
 # How often a fit may get no record: in 100 fits less often than any delta.
 _RARELY = 1e-12
+# What a search assumes of public parameters, where a candidate has them.
 _ASSUMED = {
     "prior": "that priors were made without the records",
     "public": "the public rows, which the guarantee does not cover, and that they hold "

@@ -19,10 +19,8 @@ _LONG_SECONDS = 120.0
 def check_release_cost(name: str, n_entries: int, there: float | None = None) -> None:
     """Refuse a release of so many numbers, a public size, that has no room.
 
-    Raises
-    ------
-    ValueError
-        If its copies need more than the memory of the machine, or what is ``there``.
+    ValueError if its copies need more than the memory of the machine, or what is
+    ``there``.
     """
     there = memory_bytes() if there is None else there
     if 8.0 * _N_COPIES * n_entries > there:
@@ -38,12 +36,8 @@ def check_gram_cost(
     """Refuse a fit whose Gram matrix has no room, and warn of one that takes minutes.
 
     By public sizes alone: of the records nothing counts, not their number either.
-
-    Raises
-    ------
-    ValueError
-        If the matrices of the fit need more than the memory of the machine, or
-        ``n_outputs`` rows of so many columns do.
+    ValueError if the matrices of the fit need more than the memory of the machine, or
+    ``n_outputs`` rows of so many columns do.
     """
     bytes_each, there = 8.0 * n_columns**2, memory_bytes()
     check_release_cost(name, n_outputs * n_columns, there)

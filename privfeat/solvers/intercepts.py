@@ -20,21 +20,11 @@ def first_intercepts(
 ) -> Float[np.ndarray, " m"]:
     """Return intercepts from the gradient at coefficients of zero, in its units.
 
-    Parameters
-    ----------
-    noisy_gradient : Release
-        ``sum (p - y) x^T``, of shape (n_outputs, n_columns), whose last column is that
-        of the constant coordinate.
-    loss : {"softmax", "sigmoid", "squared"}
-    n_records : float
-        Released, or public.
-    constant : float
-        The constant coordinate of a row.
-    largest : float
-        Norm to which residuals of the longest rows were clipped.
+    ``noisy_gradient`` is ``sum (p - y) x^T``, of shape (n_outputs, n_columns), whose
+    last column is that of the ``constant`` coordinate of a row. ``n_records`` is
+    released, or public, and ``largest`` the norm to which residuals of the longest rows
+    were clipped.
 
-    Notes
-    -----
     At zero all records have the same ``p``: ``1 / m`` for the softmax of ``m`` classes,
     one half for the sigmoid, 0 for the squared loss. So the last column, over the
     constant, is ``D_j = n p - n_j`` for ``n_j`` records of class ``j``, and noise of a
@@ -54,10 +44,8 @@ def first_intercepts(
         "squared": (1.0, 0.0),
     }[loss]
     scale = max(1.0, length / largest) / constant
-    missing, noise = (
-        noisy_gradient.value[:, -1] * scale,
-        noisy_gradient.noise_stddev * scale,
-    )
+    missing = noisy_gradient.value[:, -1] * scale
+    noise = noisy_gradient.noise_stddev * scale
     degrees = n_outputs
     if loss == "softmax":
         missing, degrees = missing - missing.mean(), n_outputs - 1

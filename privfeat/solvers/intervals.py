@@ -35,21 +35,10 @@ def simulated_errors(
 ) -> Float[np.ndarray, "r k"]:
     """Return errors of fits to records of which ``coef`` is about the relation.
 
-    Parameters
-    ----------
-    regression : NoisyRegression
-        Of the release.
-    coef : array of shape (k,)
-        What the fit returned, in units of `NoisyRegression.coef`.
-    sums_stddev : float
-        Of the noise of the released residual sums.
-    n_steps, bound
-        As of `NoisyRegression.corrected`.
-    n_resamples : int
-    random_state : RandomState
+    ``coef`` is what the fit returned, in units of `NoisyRegression.coef`;
+    ``sums_stddev`` of the noise of the released residual sums; ``n_steps`` and
+    ``bound`` as of `NoisyRegression.corrected`.
 
-    Notes
-    -----
     A parametric bootstrap. The moments of the features are those of
     `NoisyRegression.gram`; targets are drawn with normal errors of `residual_variance`;
     a fit to them is simulated with noise of the known law, and what it returns beyond

@@ -23,16 +23,10 @@ def agreed(
 ) -> tuple[list[Floats], list[float]]:
     """Return the least-squares counts of each level, and the variances of their noise.
 
-    Parameters
-    ----------
-    counts : sequence of arrays
-        Noisy counts, from coarse to fine. The cells of a level are parts of those of
-        the level above: equally many of each, next to each other.
-    variances : sequence of float
-        Of the noise of one count of each level, which is independent; in any unit.
+    ``counts`` go from coarse to fine: the cells of a level are parts of those of the
+    level above, equally many of each, next to each other. ``variances``, in any unit,
+    are of the noise of one count of each level, which is independent.
 
-    Notes
-    -----
     The two passes of [1]_: upwards, a count is averaged with the sum of its parts, by
     inverse variance; downwards, what a count differs from the sum of its parts by is
     shared out among them. A part less the mean of its siblings is not correlated with

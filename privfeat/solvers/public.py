@@ -28,19 +28,10 @@ def shrunk_towards(
 ) -> Float[np.ndarray, " d"]:
     """Return a noisy vector, shrunk towards zero, or towards a part of ``target``.
 
-    Parameters
-    ----------
-    total : array of shape (d,)
-    noise_stddev : float
-        Of each entry, >= 0.
-    target : array of shape (d,), optional
-
-    Notes
-    -----
     What is left of ``total`` beside ``t target`` is multiplied by ``max(0, 1 - d s**2 /
-    norm**2)`` (James and Stein 1961). The part ``t``, in [0, 1], is the projection of
-    ``total``: one noisy number. A target that points elsewhere gets a part near 0, and
-    the result is nearly that without it.
+    norm**2)`` (James and Stein 1961), for noise of stddev ``s`` in each entry. The part
+    ``t``, in [0, 1], is the projection of ``total``: one noisy number. A target that
+    points elsewhere gets a part near 0, and the result is nearly that without it.
     """
     base = None
     if target is not None and (length := float(target @ target)) > 0.0:
@@ -167,8 +158,6 @@ class SignalFilter:
         Of a sum in the coordinates of the eigenvectors: the estimate, and its standard
         error. Both are 0 where nothing is filtered.
 
-        Notes
-        -----
         For ``A = K H / n_1 - H / n_0``, with the spreads ``n_1``, ``n_0``, of ``<T A,
         S>`` the estimate ``<T A, T> - s**2 m tr A`` is off by ``<S A, Z> + <Z A, Z> -
         s**2 m tr A``. That has mean 0 and variance ``s**2 norm(S A)**2 + s**4 m (tr A

@@ -83,27 +83,15 @@ def step_noise_ridge(
 ) -> float:
     """Return the ridge at which the noise of all steps moves a score by little.
 
-    Parameters
-    ----------
-    noisy_gram : Release
-        Sets the floor of `noise_ridge`.
-    step_noise_stddev : float
-        ``s``, of the noise in an entry of each gradient, in gradient units.
-    n_steps, learning_rate
-        ``T`` steps of ``-eta g (G + ridge I)^-1``, with rate ``eta``.
-    row_norm : float
-        ``C``, of a row.
-    score_noise : float
-        Stddev to allow in a softmax score, which has no unit.
-
-    Notes
-    -----
-    Where ``G`` is far below the ridge, ``T`` steps move the coefficients by ``eta
-    sqrt(T) s / ridge`` of noise in every coordinate, and so the score of a row by
-    ``eta sqrt(T) s C / ridge``. The ridge sets that to ``score_noise``. Scores with
+    ``T`` steps of ``-eta g (G + ridge I)^-1``, with rate ``eta`` and noise of stddev
+    ``s`` in an entry of each gradient, on rows of norm ``C``. Where ``G`` is far below
+    the ridge, they move the coefficients by ``eta sqrt(T) s / ridge`` of noise in every
+    coordinate, and so the score of a row by ``eta sqrt(T) s C / ridge``. The ridge sets
+    that to ``score_noise``, a stddev in a softmax score, which has no unit. Scores with
     noise far above 1 saturate the softmax at random; far below 1, the steps end before
     the softmax leaves its linear range and weak directions are learned. Steps, rate and
     ``n_features`` cancel: at one ``score_noise``, accuracy hardly depends on them.
+    ``noisy_gram`` sets the floor of `noise_ridge`.
     """
     moved = learning_rate * math.sqrt(n_steps) * step_noise_stddev * row_norm
     return moved / score_noise + noise_ridge(noisy_gram, scale=0.0)
@@ -114,27 +102,17 @@ def regularized_inverse(
 ) -> Float[np.ndarray, "d d"]:
     """Return ``(P + ridge I)^-1``, ``P`` the nearest positive semidefinite matrix.
 
-    Parameters
-    ----------
-    noisy_gram : Release
-        Square. If not symmetric (the papers' full noise matrix) it is used as it is.
-    ridge : float
-        Added to the diagonal, in units of the Gram matrix; >= 0.
+    A matrix that is not symmetric (the papers' full noise matrix) is used as it is.
+    ``ridge`` is in units of the Gram matrix; >= 0. FloatingPointError if the matrix is
+    not finite.
 
-    Raises
-    ------
-    FloatingPointError
-        If the matrix is not finite.
-
-    Notes
-    -----
     Where noise has left nothing of an eigenvalue, and ``ridge`` is (nearly) zero, the
     inverse is zero in that direction: the charge is spent, and a solution is due.
 
     By Cholesky where no eigenvalue is below ``-2**-20 ridge``, so that the cut changes
     nothing; else by eigenvectors, ten times the work. These are taken in float32 where
-    its rounding is far below the noise and the ridge. The choice depends on the
-    release alone.
+    its rounding is far below the noise and the ridge. The choice depends on the release
+    alone.
     """
     least = SINGULAR * abs(float(np.trace(noisy_gram.value))) / len(noisy_gram.value)
     shift = 2.0**-20 * ridge if ridge > least else -least

@@ -13,24 +13,12 @@ from privfeat.solvers.spectrum import regularized_inverse
 def solve_regularized(
     noisy_matrix: Release, rhs: Float[np.ndarray, " d"], *, ridge: float
 ) -> Float[np.ndarray, " d"]:
-    """Return ``(A + ridge I)^-1 rhs`` for a noisy Gram-like matrix ``A``.
+    """Return ``(A + ridge I)^-1 rhs`` for a noisy Gram-like matrix ``A``, (d, d).
 
-    By Cholesky. Where noise has made the matrix indefinite in spite of the ridge, or
-    it is not symmetric, by `regularized_inverse`; the choice depends on releases alone.
-
-    Parameters
-    ----------
-    noisy_matrix : Release
-        Square ``A``, of shape (d, d).
-    rhs : array of shape (d,)
-        Computed from releases.
-    ridge : float
-        In units of the matrix; >= 0.
-
-    Raises
-    ------
-    FloatingPointError
-        If the system is not finite.
+    By Cholesky. Where noise has made the matrix indefinite in spite of the ridge, or it
+    is not symmetric, by `regularized_inverse`; the choice depends on releases alone.
+    ``rhs`` is computed from releases; ``ridge`` is in units of the matrix, >= 0.
+    FloatingPointError if the system is not finite.
     """
     if noisy_matrix.symmetric:
         shifted = np.array(noisy_matrix.value)

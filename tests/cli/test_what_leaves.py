@@ -22,12 +22,7 @@ from privfeat.cli import build_parser
 from privfeat.core.ledger.stores.chained_log import MARK_BYTES
 from privfeat.data import FeatureWriter, join_features
 from privfeat.data.schema import ORIGIN
-from privfeat.preprocessing import (
-    DPPCA,
-    DPClassCounts,
-    DPQuantiles,
-    DPStandardScaler,
-)
+from privfeat.preprocessing import DPPCA, DPClassCounts, DPQuantiles, DPStandardScaler
 from tests.cli.tiny import CLASS_NAMES, make_split
 
 DOCS = Path(__file__).parents[2] / "docs" / "what-leaves.md"

@@ -9,13 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from privfeat import (
-    DPAdamLinear,
-    DPLeastSquares,
-    DPSGDClassifier,
-    load,
-    save,
-)
+from privfeat import DPAdamLinear, DPLeastSquares, DPSGDClassifier, load, save
 from privfeat._encoding import decode
 from privfeat.persistence import ModelFileError, load_statement, model_folder
 from privfeat.persistence.model_checks import agrees_with_its_releases

@@ -23,8 +23,6 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.core.statement.selection import Selection
 
-__all__ = ["PlannedFit", "ProjectPlan", "plan_project"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFit:

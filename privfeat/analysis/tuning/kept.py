@@ -18,21 +18,10 @@ from privfeat.exceptions import PrivacyWarning
 class PublicFits:
     """Fits of one estimator on **public** records, scored on others.
 
-    Parameters
-    ----------
-    estimator : DPSGDClassifier
-        Cloned for each fit.
-    data : tuple
-        Records and labels, and those to test on: all public, for nothing protects them.
-    path : Path, optional
-        A JSON file of the accuracies that are known: what was interrupted goes on.
-    searched : mapping
-        What else all fits share.
-
-    Raises
-    ------
-    ValueError
-        If ``path`` is of another estimator or of other records.
+    ``estimator`` is cloned for each fit. ``data`` are records and labels, and those to
+    test on: all public, for nothing protects them. ``path`` is a JSON file of the
+    accuracies that are known: what was interrupted goes on. ``searched`` is what else
+    all fits share. ValueError if ``path`` is of another estimator or of other records.
     """
 
     def __init__(

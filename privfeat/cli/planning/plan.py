@@ -40,11 +40,8 @@ def add_parser(verbs: Any) -> None:
     add("--d", type=int, help=size)
     add("--classes", type=int, help="number of classes, unless --columns tells it")
     add("--epsilon", type=float, required=True, help="the budget")
-    add(
-        "--public",
-        metavar="FILE[:SPLIT]",
-        help="PUBLIC features of the same network, with labels: they get no protection",
-    )
+    public = "PUBLIC features of the same network, with labels: they get no protection"
+    add("--public", metavar="FILE[:SPLIT]", help=public)
     more = "show what so many times the records would buy (default 2)"
     add("--data-factor", metavar="F", type=float, default=2.0, help=more)
     size = "a batch size to show in the table of networks"
@@ -106,10 +103,8 @@ def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
         raise CommandError("--d must be given with --public: how many features.")
     if declared is not None:
         names = declared.class_names
-        args.d, args.classes = (
-            declared.n_features,
-            None if names is None else len(names),
-        )
+        args.d = declared.n_features
+        args.classes = None if names is None else len(names)
 
 
 def _plan_regressor(

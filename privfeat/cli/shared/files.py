@@ -94,12 +94,8 @@ def open_public(
     """Return the rows that an option of this name says are public, if they can be.
 
     ``private``: that of the fit; None where a saved model does not know it.
-
-    Raises
-    ------
-    CommandError
-        If it holds rows of the fit, or its records chose which rows; if the fit is not
-        known, any records.
+    CommandError if it holds rows of the fit, or its records chose which rows; if the
+    fit is not known, any records.
     """
     from privfeat.data.sharing import share_rows
     from privfeat.data.splits import CLASSES
@@ -129,10 +125,7 @@ def check_whole(option: str, argument: str, rows: Any) -> None:
 def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None:
     """Accept features that were made like those of a model.
 
-    Raises
-    ------
-    CommandError
-        If they are of another network. Of other pixels or views: a warning.
+    CommandError if they are of another network. Of other pixels or views: a warning.
     """
     from privfeat.data.origin import NETWORK, differing, value
 

@@ -77,11 +77,8 @@ def save_model(
 def _save_somewhere(args: Namespace, model: Any, known: dict[str, Any]) -> None:
     """Save a model in ``--out`` or, since its budget is spent, anywhere.
 
-    Raises
-    ------
-    CommandError
-        If it is not in ``--out``, as when its disk is full by now, or another command
-        has saved a model there. The message says where it is.
+    CommandError if it is not in ``--out``, as when its disk is full by now, or another
+    command has saved a model there. The message says where it is.
     """
     from privfeat import persistence
 

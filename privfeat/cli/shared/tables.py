@@ -24,23 +24,13 @@ DECLARED = (
 
 @dataclass(frozen=True)
 class Declared:
-    """What is publicly known of a table.
+    """What is publicly known of a table."""
 
-    Attributes
-    ----------
-    columns : dict of str to dict
-        The declaration of `privfeat.preprocessing.PublicColumns`, also of the target.
-    target, users : str or None
-        The columns of the classes, or of the numbers to predict, and of the users of
-        rows.
-    strict : bool
-        Whether a table may have no other columns.
-    """
-
+    # the declaration of `privfeat.preprocessing.PublicColumns`, also of the target
     columns: dict[str, dict[str, Any]]
-    target: str | None
-    users: str | None = None
-    strict: bool = True
+    target: str | None  # the column of the classes, or of the numbers to predict
+    users: str | None = None  # the column of the users of rows
+    strict: bool = True  # a table may have no other columns
 
     @property
     def features(self) -> tuple["Column", ...]:
@@ -128,20 +118,11 @@ class Declared:
         return {"columns": kept, "target": self.target}
 
     def read(self, path: str, *, labelled: bool = True) -> "TableRows":
-        """Return the rows of a table.
+        """Return the rows of a table, a file that `privfeat.data.tables` reads.
 
-        Parameters
-        ----------
-        path : str
-            A file that `privfeat.data.tables` reads.
-        labelled : bool
-            Whether to read the columns of the target and the users.
-
-        Raises
-        ------
-        CommandError, TypeError, ValueError
-            If columns are missing, or values are none that are declared. No message
-            holds a value.
+        ``labelled``: with the columns of the target and the users. CommandError,
+        TypeError or ValueError if columns are missing, or values are none that are
+        declared. No message holds a value.
         """
         import numpy as np
 
@@ -186,23 +167,12 @@ class Declared:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """The rows of a table, as features and classes: what `FeatureSplit` is of a file.
-
-    Attributes
-    ----------
-    path : str
-    X : float64 array of shape (n_samples, n_features)
-    y : array of shape (n_samples,) or None
-        Number of each row's class, or its target as float64.
-    groups : array of shape (n_samples,) or None
-        The user of each row.
-    class_names : list of str or None
-    """
+    """The rows of a table, as features and classes: as `FeatureSplit` has a file's."""
 
     path: str
-    X: "NDArray[np.float64]"
-    y: Any
-    groups: Any
+    X: "NDArray[np.float64]"  # (n_samples, n_features)
+    y: Any  # number of each row's class, or its target as float64; or None
+    groups: Any  # the user of each row; or None
     class_names: list[str] | None
 
     @property

@@ -18,20 +18,12 @@ FORMS = (
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Scores ``(x - center) coef^T + intercept`` of rows; their scale has no meaning.
+    """Scores ``(x - center) coef^T + intercept`` of rows; their scale means nothing."""
 
-    Attributes
-    ----------
-    coef : array of shape (n_outputs, n_features)
-    intercept : array of shape (n_outputs,), optional
-        None: zero.
-    center : array of shape (n_features,), optional
-        What the rows that it scores are shifted by (and then scaled to unit norm, if
-        not zero, with ``row_scaling="unit"``). None: whatever those of the fit are.
-    """
-
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64] | None = None
+    coef: NDArray[np.float64]  # (n_outputs, n_features)
+    intercept: NDArray[np.float64] | None = None  # (n_outputs,); None: zero
+    # what the rows that it scores are shifted by (and then scaled to unit norm, if not
+    # zero, with ``row_scaling="unit"``); None: whatever those of the fit are
     center: NDArray[np.float64] | None = None
 
     # what the guarantee of a fit with a prior assumes
@@ -47,8 +39,6 @@ class Prior:
     ) -> NDArray[np.float64]:
         """Return coefficients and intercept, as the last column, of rows around center.
 
-        Notes
-        -----
         A row ``x = c + r z`` of the fit is ``x = c' + r' z'`` to the prior: it scores
         ``r / r' (coef . z + (coef . (c - c') + r' intercept) / r)``, and the weight
         takes up the first factor. With unit norms ``r**2`` is ``1 - |c|**2`` in the
@@ -91,22 +81,12 @@ def read_prior(
 ) -> Prior:
     """Return the prior of a problem.
 
-    Parameters
-    ----------
-    prior : array or fitted linear classifier
-    classes : array of shape (n_classes,)
-        In the order of the rows of an array.
-    n_features : int
-    n_outputs : int
-        1 for two classes that one score tells apart, else ``n_classes``.
-    exclusive : bool
-        Whether a record has one class: what all scores have in common is then dropped.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the shape, or what an estimator was fitted to, does not fit the problem; if
-        all classes have the same coefficients, which tell no class from another.
+    ``classes`` are in the order of the rows of an array. ``n_outputs`` is 1 for two
+    classes that one score tells apart, else the number of classes. ``exclusive``: a
+    record has one class, and what all scores have in common is dropped. TypeError or
+    ValueError if the shape, or what an estimator was fitted to, does not fit the
+    problem; if all classes have the same coefficients, which tell no class from
+    another.
     """
     check_prior("prior", prior)
     found = _of_estimator(prior, classes) if hasattr(prior, "coef_") else _of(prior)

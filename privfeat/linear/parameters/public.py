@@ -19,19 +19,10 @@ _FORMS = "Pass an array of shape (n_public, n_features), or features of a file"
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
-    """Public rows, scaled and centred as private ones; no sum of records holds them.
+    """Public rows, scaled and centred as private ones; no sum of records holds them."""
 
-    Attributes
-    ----------
-    features : array or LazyFeatures of shape (n_public, n_features)
-    given : object
-        What they were made of: ``public`` of the fit.
-    row_scaling, clip_norm
-        As of the fit.
-    """
-
-    features: Any
-    given: Any
+    features: Any  # an array or LazyFeatures, (n_public, n_features)
+    given: Any  # what they were made of: ``public`` of the fit
     row_scaling: RowScaling
     clip_norm: float
 

@@ -66,11 +66,9 @@ def class_weights(class_weight: Any, labels: Labels) -> ClassWeights:
     sensitivity, and noise. The scale decides in which unit ``ridge`` and learning rates
     are, and with a largest weight of 1 sensitivities are those without weights.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is neither ``"balanced"``, a mapping of classes to weights nor an
-        array of one for each class, all finite and > 0; or if records may have several.
+    TypeError or ValueError if it is neither ``"balanced"``, a mapping of classes to
+    weights nor an array of one for each class, all finite and > 0; or if records may
+    have several.
     """
     if labels.multilabel:
         raise ValueError(
@@ -126,8 +124,6 @@ def counts_query(others: Sequence[Query], adjacency: Adjacency) -> Query:
 def balanced_weights(counts: Release, least: float) -> NDArray[np.float64]:
     """Return weights in proportion to one over the counts, the largest 1.
 
-    Notes
-    -----
     The largest weight is 1, and so those of common classes fall with the smallest
     count: what is learned of every class is what so many records tell. Of a class of
     fewer than ``least`` records nothing is learned under the noise of a fit, and to

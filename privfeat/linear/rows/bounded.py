@@ -47,21 +47,13 @@ _Mean = NDArray[np.float64] | None
 class BoundedRows:
     """Records as the core's ``Rows``: clipped once, or at every pass over a large file.
 
-    Parameters
-    ----------
-    features : array, LazyFeatures or CSR array of shape (n_samples, n_features)
-    labels : int array of shape (n_samples, max_labels)
-        Indices of the outputs that a record belongs to, filled up with -1.
-    row_scaling, clip_norm, intercept_scaling
-        As of `clip_rows`.
-    team : Team
-        The processes that fit together, of which each reads its part of the rows.
-    kept : bool array of shape (n_samples,), optional
-        Which records count; the others become empty slots. Default: all.
-    slots : Slots, optional
-        Where records stand, if sums of users are clipped.
-    private : bool
-        False turns bounding off; ``row_scaling="unit"``, part of the model, stays.
+    ``labels``, of shape (n_samples, max_labels), are indices of the outputs that a
+    record belongs to, filled up with -1; ``row_scaling``, ``clip_norm`` and
+    ``intercept_scaling`` as of `clip_rows`. Of the processes of ``team`` each reads its
+    part of the rows. ``kept`` are the records that count, by default all; the others
+    become empty slots. ``slots`` say where records stand, if sums of users are clipped.
+    Without ``private`` nothing is bounded; ``row_scaling="unit"``, part of the model,
+    stays.
     """
 
     sparse = False
@@ -261,8 +253,6 @@ def release_mean(
 
     The mean has shape (n_features,). Rows count as they are scaled: 0.89 to 1 each.
 
-    Notes
-    -----
     The noisy sum over the noisy count, at least one record. The sum is shrunk towards
     zero, or a part of the ``expected`` mean, public (`shrunk_towards`): without signal,
     nothing else is subtracted. The mean of rows in a ball lies in it, so it is cut to

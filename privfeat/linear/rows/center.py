@@ -26,11 +26,8 @@ def public_center(
 ) -> NDArray[np.float64]:
     """Return a center that is public, (n_features,): the array given, or zeros.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``center`` is neither a bool nor a finite array of this shape, or too long to
-        be a mean of rows of unit norm.
+    TypeError or ValueError if ``center`` is neither a bool nor a finite array of this
+    shape, or too long to be a mean of rows of unit norm.
     """
     if isinstance(center, bool | np.bool_):
         return np.zeros(n_features)

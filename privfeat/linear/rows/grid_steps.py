@@ -18,23 +18,11 @@ def grid_step_of(
     """Return the grid step of the sums that the query ``name`` releases.
 
     A fit asks it before the charge whether the noise fits the 64 bits of a sum; what is
-    drawn has the grid step of the sum itself.
+    drawn has the grid step of the sum itself. ``name`` is one of `CLIPPED_SUMS`, or
+    ``"class_counts"``. Rows are clipped to ``row_norm``, and for ``"gram"`` alone to
+    ``gram_norm``, if it is smaller; ``loss`` is that of gradients, and with ``users``
+    sums of users are clipped.
 
-    Parameters
-    ----------
-    name : str
-        One of `CLIPPED_SUMS`, or ``"class_counts"``.
-    row_norm : float
-        To which rows are clipped, in feature units.
-    gram_norm : float, optional
-        To which they are clipped further for ``"gram"`` alone, if it is smaller.
-    loss : {"sigmoid", "softmax", "squared"}
-        Of gradients.
-    users : bool
-        Whether sums of users are clipped.
-
-    Examples
-    --------
     >>> grid_step_of("gram", row_norm=1.0) == 2.0**-40
     True
     """

@@ -9,19 +9,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the records of a fit stand, if sums of users are clipped. Sensitive.
+    """Where the records of a fit stand, if sums of users are clipped. Sensitive."""
 
-    Attributes
-    ----------
-    records, users : int arrays of shape (n_slots,)
-        The record of each slot and its user, -1 for an empty slot.
-    max_group_size : int
-        How many records of a user count.
-    """
-
+    # of each slot the record and its user, -1 for an empty one
     records: NDArray[np.int64]
     users: NDArray[np.int64]
-    max_group_size: int
+    max_group_size: int  # how many records of a user count
 
 
 def slots_of(ids: NDArray[Any], kept: NDArray[np.bool_], max_group_size: int) -> Slots:

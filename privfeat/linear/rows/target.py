@@ -12,17 +12,9 @@ from privfeat.linear.rows.bounded import BoundedRows
 class TargetRows(BoundedRows):
     """Rows ``(x, s t, c)``: features, scaled target, constant, clipped as a whole.
 
-    Parameters
-    ----------
-    features : array or LazyFeatures of shape (n_samples, n_features)
-    targets : array of shape (n_samples,)
-        In [-1, 1].
-    unit_norm : float, optional
-        The norm to which the features of each row are scaled, in feature units.
-    target_scale : float
-        ``s``, in feature units.
-    clip_norm, intercept_scaling, team, kept, private
-        As for `BoundedRows`; ``intercept_scaling`` is ``c`` in feature units.
+    ``targets`` are in [-1, 1]; ``s`` is the ``target_scale``, and ``c`` the
+    ``intercept_scaling``, in feature units. The features of each row are scaled to
+    ``unit_norm``, if there is one. Other options are those of `BoundedRows`.
     """
 
     def __init__(

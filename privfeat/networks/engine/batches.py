@@ -55,14 +55,7 @@ _shared = lru_cache(maxsize=8)(_made)
 def over_devices(clipped_sum: Callable[..., Parameters]) -> Callable[..., Parameters]:
     """Return `clipped_sum` on all local devices, each with a part of the records.
 
-    Returns
-    -------
-    f : callable
-        With the same arguments. The number of slots must be a multiple of the number of
-        devices.
-
-    Notes
-    -----
+    With the same arguments; the number of slots must be a multiple of that of devices.
     **Guarantee.** That of ``clipped_sum``: a device bounds its own records by
     themselves, and the sums of all are added. No noise is drawn here; it is added once,
     to the total.

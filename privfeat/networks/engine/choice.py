@@ -25,21 +25,10 @@ def choose_engine(
 ) -> Literal["fast", "reference"]:
     """Return the engine that trains the network of this tape.
 
-    Parameters
-    ----------
-    engine : {"auto", "fast", "reference"}
-    network : Network
-    tape : Tape
-    trial : callable, optional
-        `check_rows`, for a network that is not one of ours.
-    trusted : bool
-        Whether the network is known to treat every record by itself. No trial shows
-        that: a network may mix the records of larger batches, or those of some values.
-
-    Raises
-    ------
-    FastEngineError
-        If ``engine`` is ``"fast"`` and the network is not made for it, or not trusted.
+    ``trial`` is `check_rows`, for a network that is not one of ours. ``trusted``: it is
+    known to treat every record by itself. No trial shows that: a network may mix the
+    records of larger batches, or those of some values. FastEngineError if ``engine`` is
+    ``"fast"`` and the network is not made for it, or not trusted.
     """
     if engine == "reference" or (engine == "auto" and not trusted):
         return "reference"
@@ -68,7 +57,8 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
     order, views or positions first, or show a table that belongs to them all: then
     norms are of parts of several records, and bound the gradient of none.
 
-    A trial on two records that are not of the data, with parameters that are not zero:
+    A trial on two records that are not of the data, with parameters that are not zero;
+    of ``inputs`` and ``targets``, of length 1, shapes and types alone are used:
 
     - The norms of the first record must not move with the second, which is not a number
       once.
@@ -77,13 +67,6 @@ def check_rows(network: Network, loss: RecordLoss, inputs: Any, targets: Any) ->
     - The gradients of both must add up to what differentiation finds: a parameter that
       is used outside of its layer as well, or by two, has a part there that no layer
       knows of.
-
-    Parameters
-    ----------
-    network : Network
-    loss : callable
-    inputs, targets : arrays of length 1
-        Only their shapes and types are used.
     """
     first = _waves(inputs, 1.0)
     labels = jnp.asarray(np.zeros((2, *targets.shape[1:]), targets.dtype))

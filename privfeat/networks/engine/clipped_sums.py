@@ -59,21 +59,12 @@ class Trained(NamedTuple):
 
 
 class RecordParts(NamedTuple):
-    """The gradients of a batch of records, in parts that have norms. Sensitive.
+    """The gradients of a batch of records, in parts that have norms. Sensitive."""
 
-    Attributes
-    ----------
-    names : dict of part to names of parameters
-    norms : dict of part to array of shape (n,)
-    usable : array of shape (n,)
-        Which slots hold a record that counts: in all of its parts, or in none.
-    found : dict of name to Contribution
-    """
-
-    names: dict[str, list[str]]
-    norms: dict[str, Float[Array, " n"]]
-    usable: Bool[Array, " n"]
-    found: dict[str, Contribution]
+    names: dict[str, list[str]]  # of the parameters of each part
+    norms: dict[str, Float[Array, " n"]]  # by part
+    usable: Bool[Array, " n"]  # slots whose record counts: in all parts, or in none
+    found: dict[str, Contribution]  # by name of the parameter
 
     def clipped_sum(
         self,
@@ -104,23 +95,13 @@ def record_parts(
 ) -> Callable[..., RecordParts]:
     """Return ``f(parameters, inputs, targets, valid) -> RecordParts``, not compiled.
 
-    Parameters
-    ----------
-    network : Network
-    loss : callable
-        From scores and targets to one loss per record (or augmented copy).
-    style : {"flat", "layerwise", "blockwise"}
-    engine : {"fast", "reference"}, or callable
-        Terms that take something else for a record: see `training.federated`.
-    trainable : tuple of str
-        Names of the parameters that get a gradient.
+    ``loss`` makes one number of the scores and targets of each record, or augmented
+    copy. An ``engine`` that is a callable has terms that take something else for a
+    record: see `training.federated`. The parameters ``trainable`` get a gradient.
 
-    Returns
-    -------
-    f : callable
-        ``inputs`` has shape (n, k, ...): ``k`` augmented copies of each record, whose
-        gradients are averaged (Sander et al. 2023, appendix C). ``valid`` marks the
-        slots that hold a record.
+    The ``inputs`` of ``f`` have shape (n, k, ...): ``k`` augmented copies of each
+    record, whose gradients are averaged (Sander et al. 2023, appendix C). ``valid``
+    marks the slots that hold a record.
     """
     terms = _TERMS[engine] if isinstance(engine, str) else engine
     trained, parts = Trained(network, loss, trainable), parts_of(trainable, style)
@@ -177,8 +158,6 @@ def clipped_sum(
     bounded by its share of the clip norm, from `clipping.shares_of`; None for equal
     ones.
 
-    Notes
-    -----
     **Guarantee.** Records are treated alike and by themselves, so that adding one moves
     the sum by its own clipped gradient, rounded: by at most ``1 / UNIT`` (see
     `clipping` and `core.sums.batches`).

@@ -80,8 +80,6 @@ def clip_factors(
 
     Zero for a norm that is not finite: such a record does not count.
 
-    Examples
-    --------
     >>> norms = jnp.array([0.5, 4.0, jnp.nan])
     >>> print(clip_factors(norms, 2.0, "abadi").round(2))
     [1.  0.5 0. ]
@@ -124,22 +122,11 @@ def shares_of(
 ) -> tuple[tuple[tuple[float, float], ...], Shares]:
     """Return the phases of a clip norm, and the share of each part, None for equal.
 
-    Parameters
-    ----------
-    clip_norm : float, tuple or mapping of str to float
-        A mapping holds, for each part of the gradient, its bound ``R_r`` under the
-        longest beginning of its name, of whole words between slashes.
-    names : tuple of str
-        Of the trained parameters.
-    style : {"flat", "layerwise", "blockwise"}
+    A ``clip_norm`` by name holds, for each part of the gradient, its bound ``R_r``
+    under the longest beginning of its name, of whole words between slashes; ``names``
+    are those of the trained parameters. TypeError or ValueError as `check_clip_norm`,
+    and if there is no bound for a part, or one for none.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `check_clip_norm`, and if a mapping has no bound for a part, or one for none.
-
-    Examples
-    --------
     >>> names = ("hidden/kernel", "hidden/bias", "head/kernel")
     >>> ((_, whole),), shares = shares_of({"": 3.0, "head": 4.0}, names, "layerwise")
     >>> round(whole, 3), [(part, round(share, 3)) for part, share in shares]
@@ -194,14 +181,9 @@ def check_clip_norm(clip_norm: Any, style: ClipStyle) -> None:
 def check_phases(clip_norm: Any) -> tuple[tuple[float, float], ...]:
     """Return a clip norm, or its schedule, as pairs of (start, clip norm).
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a norm is not in [1e-6, 1e6], or starts are not shares of the fit that
-        increase from 0.
+    TypeError or ValueError if a norm is not in [1e-6, 1e6], or starts are not shares of
+    the fit that increase from 0.
 
-    Examples
-    --------
     >>> check_phases(1.0)
     ((0.0, 1.0),)
     """

@@ -34,34 +34,20 @@ _OF_BATCHES = (
 class Network:
     """A network taken apart: its structure, and its initial parameters by name.
 
-    Parameters
-    ----------
-    module : nnx.Module
-        Maps images of shape (n, height, width, channels), or rows, to scores of shape
-        (n, n_outputs), every record by itself. Not modified.
-    recipe : hashable, optional
-        All that the structure is made by. Networks of one recipe are equal: they are
-        one function of parameters, compiled once.
+    ``module``, which is not modified, maps images of shape (n, height, width,
+    channels), or rows, to scores of shape (n, n_outputs), every record by itself.
+    ``recipe``, hashable, is all that the structure is made by: networks of one recipe
+    are equal, as they are one function of parameters, compiled once.
 
-    Attributes
-    ----------
-    initial : dict of name to array
-        Names are paths with slashes, ``"block/conv/kernel"``.
-    group_sizes : tuple of int
-        Numbers of entries of ``blocks`` that make a group; of the module, if it has
-        groups.
-    head : str
-        The beginning of the names of the last layer's parameters: ``head_name`` of the
-        module, or ``"head"``, and a slash.
+    Names of the ``initial`` parameters are paths with slashes, ``"block/conv/kernel"``.
+    ``group_sizes`` are numbers of entries of ``blocks`` that make a group, if the
+    module has groups. ``head`` is the beginning of the names of the last layer's
+    parameters: ``head_name`` of the module, or ``"head"``, and a slash.
 
-    Raises
-    ------
-    TypeError
-        If ``module`` is not an ``nnx.Module``, or a parameter is not of real numbers,
-        in 16 bits at least: norms are taken of no others.
-    ValueError
-        If it has state beside parameters: running averages over a batch mix records,
-        and random state would have to be drawn as noise is.
+    TypeError if ``module`` is not an ``nnx.Module``, or a parameter is not of real
+    numbers, in 16 bits at least: norms are taken of no others. ValueError if it has
+    state beside parameters: running averages over a batch mix records, and random state
+    would have to be drawn as noise is.
     """
 
     def __init__(self, module: nnx.Module, recipe: Hashable = None) -> None:
@@ -102,13 +88,8 @@ class Network:
         """Return the parameters that stay: by beginnings of names, or by groups.
 
         A number of groups takes what comes before the blocks as well; 0 takes nothing.
-        ``"all_but_head"`` leaves the last layer.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``frozen`` is neither, or more than the network has groups, or leaves
-            nothing.
+        ``"all_but_head"`` leaves the last layer. TypeError or ValueError if ``frozen``
+        is neither, or more than the network has groups, or leaves nothing.
         """
         if frozen == "all_but_head":
             names = {name for name in self.initial if not name.startswith(self.head)}

@@ -37,19 +37,12 @@ Lazy: TypeAlias = LazyImages | LazyFeatures
 def as_records(X: Any, *, whole: bool = False) -> Any:
     """Return records as an array of shape (n_samples, ...), uint8 or float32.
 
-    Parameters
-    ----------
-    X : array, or sequence of arrays of one shape
-        Images (height, width, channels), images of one channel (height, width), or rows
-        of numbers. Whole numbers must be bytes. `LazyImages` and `LazyFeatures` stay as
-        they are: records that are read when they are indexed.
-    whole : bool
-        Whether to read an HDF5 file once, to refuse one that is damaged.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the records are not numbers, differ in shape, or hold NaN or infinity.
+    ``X`` is an array, or a sequence of arrays of one shape: images (height, width,
+    channels), images of one channel (height, width), or rows of numbers. Whole numbers
+    must be bytes. `LazyImages` and `LazyFeatures` stay as they are: records that are
+    read when they are indexed. ``whole``: read an HDF5 file once, to refuse one that is
+    damaged. TypeError or ValueError if the records are not numbers, differ in shape, or
+    hold NaN or infinity.
     """
     if isinstance(X, Lazy):
         if not len(X):

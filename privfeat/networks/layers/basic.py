@@ -30,20 +30,11 @@ class FastEngineError(ValueError):
 
 
 class Tape:
-    """The layers of one forward pass in the order of use.
+    """The layers of one forward pass of ``model``, which is about to be called.
 
-    Parameters
-    ----------
-    model : nnx.Module
-        The object that is about to be called.
-    taps : mapping of layer name to array
-        Inputs are kept of the layers with a tap.
-
-    Attributes
-    ----------
-    layers, inputs, shapes : dict by layer name
-        The layers that were called, what they were given, and the shapes of their
-        outputs. Inputs are sensitive.
+    Of each layer, by its name, in the order of use: the layer itself, what it was
+    given, if it has one of the ``taps``, and the shape of its output. ``inputs`` are
+    sensitive.
     """
 
     def __init__(
@@ -161,12 +152,8 @@ class Dense(Layer):
 class Norm(Layer):
     """Normalization of one record's values, then a scale and a bias per channel.
 
-    Parameters
-    ----------
-    n_channels : int
-    groups : int or None
-        Groups of channels that are normalized together with all positions (GroupNorm),
-        or None: every position by itself (LayerNorm).
+    Of ``groups`` of channels, each together with all positions (GroupNorm), or None:
+    every position by itself (LayerNorm).
     """
 
     def __init__(

@@ -43,21 +43,13 @@ Entry: TypeAlias = Callable[[Float[Array, "..."]], Num[Array, "..."]]
 
 
 class Contribution(NamedTuple):
-    """What the engine needs of one parameter.
+    """What the engine needs of one parameter."""
 
-    Attributes
-    ----------
-    squared_norms : array of shape (n,)
-        Squared norm of the parameter's gradient, for every record. Sensitive.
-    weighted_sum : callable
-        From weights of shape (n,), >= 0, and ``entry``, to the sum over records of
-        ``entry`` of the weighted gradient, of every number by itself.
-    slack : array of shape (n,), or 0.0
-        What rounding may have taken from ``squared_norms`` by cancellation.
-    """
-
-    squared_norms: Float[Array, " n"]
+    squared_norms: Float[Array, " n"]  # of its gradient, for every record; sensitive
+    # from weights of shape (n,), >= 0, and ``entry``, to the sum over records of
+    # ``entry`` of the weighted gradient, of every number by itself
     weighted_sum: Callable[..., Num[Array, "..."]]
+    # what rounding may have taken from ``squared_norms`` by cancellation
     slack: Float[Array, " n"] | float = 0.0
 
 
@@ -185,8 +177,6 @@ def gram(
 ) -> Contribution:
     """Return ``norm(sum_t a_t e_t^T)^2 = sum_ts (a_t . a_s)(e_t . e_s)``.
 
-    Notes
-    -----
     Terms of both signs cancel, so that the error is relative not to the result but to
     ``M^2``, ``M = sum_t norm(a_t) norm(e_t)``; ``GRAM_SLACK`` times the lengths of all
     sums, of that, is the slack.

@@ -167,16 +167,8 @@ class StandardizedConv(Conv):
 
     Mean and variance are those of an output channel's part of the kernel, ``scale`` is
     ``gamma / sqrt(fan-in)``: inputs of variance 1 / gamma^2 give outputs of variance 1.
-    Scaled weight standardization of Brock et al. 2021 (arXiv:2101.08692, section 4).
-
-    Parameters
-    ----------
-    n_inputs, n_outputs, size, stride, padding, rngs
-        As of `Conv`.
-    gamma : float
-        Belongs to the activation before the layer.
-    initial_gain : float
-    epsilon : float
+    So ``gamma`` belongs to the activation before the layer. Scaled weight
+    standardization of Brock et al. 2021 (arXiv:2101.08692, section 4).
     """
 
     def __init__(
@@ -216,8 +208,6 @@ class StandardizedConv(Conv):
     ) -> Contributions:
         """Return the contributions of kernel and gain.
 
-        Notes
-        -----
         The standardized kernel is the same function of kernel and gain for all records:
         a record's gradients of both are its transposed Jacobian times the record's
         gradient of the standardized kernel. The norm of that one does not bound them,

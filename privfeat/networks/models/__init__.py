@@ -58,20 +58,10 @@ def build(
 ) -> nnx.Module:
     """Return a fresh network for records of ``input_shape``.
 
-    Parameters
-    ----------
-    name : str
-        A key of ``NETWORKS``, or ``simpleVGG-...`` (see `SimpleVGG`).
-    input_shape : tuple of int
-        (height, width, channels); for ``"mlp"`` any.
-    n_outputs : int
-    rngs : nnx.Rngs
-        With the key of the initial parameters as its stream ``params``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such network, or it does not take records of that shape.
+    ``name`` is a key of ``NETWORKS``, or ``simpleVGG-...`` (see `SimpleVGG`). A shape
+    is (height, width, channels); for ``"mlp"`` any. ``rngs`` has the key of the initial
+    parameters as its stream ``params``. ValueError if there is no such network, or it
+    does not take records of that shape.
     """
     if name != "mlp" and len(input_shape) != 3:
         raise ValueError(

@@ -71,22 +71,14 @@ class MobileNetV2(nnx.Module):
     Batch norm that uses statistics of a pretraining set is one scale and one offset per
     channel, whatever the batch, and `load_timm_weights` multiplies them into the
     convolution before: **the statistics stay those of the pretraining set**, and no
-    record touches another. What is trained are folded kernels and biases. A
-    fresh network has no norm of any kind and trains poorly: start from weights.
+    record touches another. What is trained are folded kernels and biases. A fresh
+    network has no norm of any kind and trains poorly: start from weights.
 
-    The last of four groups of blocks holds the convolution before the head.
-
-    Parameters
-    ----------
-    image_shape : tuple of int
-        Sides of at least 64, so that more than four positions are left at the end.
-    n_outputs : int
-    stages : tuple of groups of (expansion, channels, blocks, stride)
-    n_features : int
-    padding : {"SAME"} or ((1, 1), (1, 1))
-        The same on all sides, as timm has it, or as TensorFlow has it, which timm calls
-        ``pad_type="same"``: with stride 2 the left and upper margins are smaller.
-    rngs : nnx.Rngs
+    The last of four groups of blocks holds the convolution before the head. Images have
+    sides of at least 64, so that more than four positions are left at the end. The
+    ``padding`` is the same on all sides, as timm has it, or ``"SAME"``, as TensorFlow
+    has it, which timm calls ``pad_type="same"``: with stride 2 the left and upper
+    margins are smaller.
     """
 
     def __init__(

@@ -65,22 +65,13 @@ _NOISE_INPUTS = 32
 
 
 class NormBounds(NamedTuple):
-    """How bounds follow the norms. Public.
+    """How bounds follow the norms. Public."""
 
-    Attributes
-    ----------
-    beta : float
-        Up to which multiple of the bound a norm counts.
-    norm_share : float
-        Part of the squared sensitivity that norms get, at most 0.15. At 0.1 gradients
-        get 5 % more noise for it.
-    initial : float or None
-        The first bound of every part. None: ``alpha`` times the mean norm on random
-        inputs.
-    """
-
-    beta: float = 2.0
+    beta: float = 2.0  # up to which multiple of the bound a norm counts
+    # part of the squared sensitivity that norms get, at most 0.15; at 0.1 gradients get
+    # 5 % more noise for it
     norm_share: float = 0.1
+    # the first bound of all parts; None: ``alpha`` times the mean norm on random inputs
     initial: float | None = None
 
     def shares(self, n_parts: int) -> tuple[float, float]:
@@ -105,18 +96,9 @@ def with_adaptive_bounds(
 ) -> tuple[Trainer, Parameters]:
     """Return a trainer whose bounds follow the norms, and what it starts with.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        Of a fixed clip norm: the multiple of the mean norm that is to be the bound.
-    parts_of_batch : callable
-        From `clipped_sums.record_parts`.
-    factor, style : str
-    initial : dict of name to array
-    records, targets : arrays of length 1
-        Only their shapes and types are used.
-    n_outputs : int
-    how : NormBounds
+    The ``trainer`` has a fixed clip norm: the multiple of the mean norm that is to be
+    the bound. ``parts_of_batch`` is from `clipped_sums.record_parts`. Of ``records``
+    and ``targets``, of length 1, shapes and types alone are used.
     """
     parts, alpha = parts_of(trainer.names, style).values(), trainer.clip_phases[0][1]
     if how.initial is not None:
@@ -176,15 +158,8 @@ def adaptive_optimizer(
 ) -> Optimizer:
     """Return an optimizer that undoes the scaling, and moves the bounds as well.
 
-    Parameters
-    ----------
-    inner : optax optimizer
-        Gets gradients in their own units.
-    places : dict of name to int
-        Which bound holds for each parameter.
-    alpha : float
-        The bound as a multiple of the mean norm.
-    how : NormBounds
+    ``inner`` gets gradients in their own units. ``places`` says which bound holds for
+    each parameter, and ``alpha`` is the bound as a multiple of the mean norm.
     """
 
     def trained(parameters: Any) -> Any:

@@ -45,18 +45,10 @@ def banded(
 ) -> Query:
     """Return a query with correlated noise, for these parameters of `plan_releases`.
 
-    Parameters
-    ----------
-    query : Query
-        Of independent noise.
-    bands : int, optional
-        Default: the number, up to 32, of the least error at this epsilon.
-
-    Raises
-    ------
-    ValueError
-        If it does not fit (`with_bands`), or is to be chosen for a noise multiplier,
-        at which more bands have less error and cost more.
+    ``query`` has independent noise. Without ``bands`` it gets the number, up to 32, of
+    the least error at this epsilon. ValueError if a number does not fit (`with_bands`),
+    or is to be chosen for a noise multiplier, at which more bands have less error and
+    cost more.
     """
     if epsilon == math.inf:
         return query  # there is no noise
@@ -74,11 +66,8 @@ def with_bands(query: Query, bands: int) -> Query:
     """Return a query of which each record has a turn in every ``bands``-th release.
 
     The expected number of records in a release stays what it was. 1 changes nothing.
-
-    Raises
-    ------
-    ValueError
-        If a turn would need more records than there are, or there is no second one.
+    ValueError if a turn would need more records than there are, or there is no second
+    one.
     """
     if bands == 1:
         return query
@@ -125,8 +114,6 @@ def _with_best_bands(
 def mean_squared_error(coefficients: ArrayLike, n_steps: int) -> float:
     """Return the mean over steps of the variance of prefix sums, for ``z`` of stddev 1.
 
-    Examples
-    --------
     >>> mean_squared_error([1.0], 3)
     2.0
     """

@@ -75,41 +75,21 @@ _UNFINISHED = "orbax-checkpoint-tmp"
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one fit; made by `open_checkpoints`.
+    """The checkpoints of one fit; made by `open_checkpoints`."""
 
-    Attributes
-    ----------
-    manager : orbax CheckpointManager
-    configuration : str
-        A digest of all that both runs must have in common. Public.
-    fitted : dict
-        As JSON: what the model of the finished fit needs beside parameters. Public.
-    ledger : PrivacyLedger or None
-        Of the fit.
-    tokens : list of str or None
-        Those of the newest checkpoint; kept up to date.
-    """
-
-    manager: Any
-    configuration: str = ""
+    manager: Any  # an orbax CheckpointManager
+    configuration: str = ""  # a digest of all that both runs must share; public
+    # as JSON: what the model of the finished fit needs beside parameters; public
     fitted: dict[str, Any] = field(default_factory=dict)
     ledger: PrivacyLedger | None = None
+    # those of the newest checkpoint; kept up to date
     tokens: list[str | None] = field(default_factory=lambda: [None])
 
     def newest(self, start: TrainState) -> tuple[TrainState, dict[str, Any]] | None:
         """Return the newest checkpoint, or None; ``start`` gives the shapes.
 
-        Returns
-        -------
-        state : TrainState
-        kept : dict
-            ``position`` of the key stream, and ``charge``, the number of the charge or
-            None.
-
-        Raises
-        ------
-        ValueError
-            If it is of another fit, or cannot be read.
+        Beside the state: ``position`` of the key stream, and ``charge``, the number of
+        the charge or None. ValueError if it is of another fit, or cannot be read.
         """
         step = self.manager.latest_step()
         if step is None:
@@ -137,10 +117,7 @@ class Checkpoints:
     def finished(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the parameters of a finished fit, and what its model needs else.
 
-        Raises
-        ------
-        ValueError
-            If there is none, or it cannot be read.
+        ValueError if there is none, or it cannot be read.
         """
         step, fitted = self.manager.latest_step(), None
         if step is not None:
@@ -159,10 +136,8 @@ class Checkpoints:
     ) -> None:
         """Write a checkpoint; it replaces the one before.
 
-        Raises
-        ------
-        PrivacyError
-            If another run has gone on with the charge. Nothing was written.
+        PrivacyError if another run has gone on with the charge: nothing was written
+        then.
         """
         kept: dict[str, Any] = {"configuration": self.configuration}
         kept |= {"position": position, "charge": charge}
@@ -200,10 +175,7 @@ def open_checkpoints(
 ) -> Iterator[Checkpoints]:
     """Hold the folder for one fit; made, for its owner alone, if it is not there.
 
-    Raises
-    ------
-    PrivacyError
-        If another fit holds the folder.
+    PrivacyError if another fit holds it.
     """
     from orbax import checkpoint as orbax
 

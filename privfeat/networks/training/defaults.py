@@ -44,22 +44,13 @@ def fit_length(
 ) -> tuple[int, float]:
     """Return the number of steps and the expected batch size.
 
-    Parameters
-    ----------
-    n_units : int
-        Number of records, or of users: public, as the sampling probability is.
-    expected_batch_size : float, "auto" or None
-        None: all. ``"auto"``: what makes so many epochs of ``n_iter`` steps, and all
-        under replace-one, which knows no sampling.
-    epochs : float or None
-        None: those of `default_epochs`, and 10 without sampling.
-    n_iter : int or None
-        None: as many as the epochs need, of an ``"auto"`` batch 200.
-    epsilon, delta, adjacency
-        Of the fit; no epsilon where the noise is given.
+    ``n_units`` is the number of records, or of users: public, as the sampling
+    probability is. An ``expected_batch_size`` of None is all; ``"auto"`` is what makes
+    so many epochs of ``n_iter`` steps, and all under replace-one, which knows no
+    sampling. ``epochs`` are by default those of `default_epochs`, and 10 without
+    sampling; ``n_iter`` as many as the epochs need, of an ``"auto"`` batch 200. There
+    is no ``epsilon`` where the noise is given.
 
-    Examples
-    --------
     >>> fit_length(10_000, "auto", None, None, 8.0, 1e-5, "add_remove")
     (200, 500.0)
     >>> fit_length(10_000, 1000, None, None, 8.0, 1e-5, "add_remove")
@@ -89,36 +80,21 @@ def fit_length(
 def default_epochs(epsilon: float | None, delta: float, n_iter: int = STEPS) -> float:
     """Return how many epochs a budget is worth: the more, the larger it is.
 
-    Parameters
-    ----------
-    epsilon : float or None
-        Of the whole fit, > 0 or ``inf``. None where the noise is given.
-    delta : float
-    n_iter : int, default=200
-        Number of steps.
+    At most 10, and 10 without a finite epsilon, or where the noise is given.
 
-    Returns
-    -------
-    epochs : float
-        At most 10, and 10 without a finite epsilon.
+    ``T`` steps that take each record with probability ``q`` cost about ``mu**2 = q**2 T
+    (exp(1 / s**2) - 1)`` of Gaussian DP at noise multiplier ``s`` (Bu et al. 2020,
+    Theorem 5: a central limit, from which no noise is made here). The mean of ``n q``
+    gradients has noise ``s / (n q)``, so that signal over noise of the whole fit is in
+    proportion to ``n q sqrt(T) / s = n mu / (s sqrt(exp(1 / s**2) - 1))``. It grows
+    with the epochs ``q T``, but to ``n mu`` at most, and at a given ``s`` it is the
+    same for any number of steps (the constant noise of Sander et al. 2023): steps need
+    only be enough to train. At ``s = 4`` it is 0.98 ``n mu``, and further epochs are
+    lost: those of ``s = 4`` are ``3.9 mu sqrt(T)``, whatever ``n``, 10 at epsilon 0.65.
+    More are not taken. By an accountant, signal over noise is then 0.93 of that of full
+    batches at epsilon 1, 0.85 at 2 and 0.54 at 8: there more epochs are better, and
+    slower.
 
-    Notes
-    -----
-    ``T`` steps that take each record with probability ``q`` cost about
-    ``mu**2 = q**2 T (exp(1 / s**2) - 1)`` of Gaussian DP at noise multiplier ``s`` (Bu
-    et al. 2020, Theorem 5: a central limit, from which no noise is made here). The mean
-    of ``n q`` gradients has noise ``s / (n q)``, so that signal over noise of the whole
-    fit is in proportion to ``n q sqrt(T) / s = n mu / (s sqrt(exp(1 / s**2) - 1))``. It
-    grows with the epochs ``q T``, but to ``n mu`` at most, and at a given ``s`` it is
-    the same for any number of steps (the constant noise of Sander et al. 2023): steps
-    need only be enough to train. At ``s = 4`` it is 0.98 ``n mu``, and
-    further epochs are lost: those of ``s = 4`` are ``3.9 mu sqrt(T)``, whatever ``n``,
-    10 at epsilon 0.65. More are not taken. By an accountant, signal over noise is then
-    0.93 of that of full batches at epsilon 1, 0.85 at 2 and 0.54 at 8: there more
-    epochs are better, and slower.
-
-    Examples
-    --------
     >>> [round(default_epochs(epsilon, 1e-5), 1) for epsilon in (0.1, 0.5, 1, 8)]
     [1.8, 7.9, 10.0, 10.0]
     """

@@ -41,40 +41,20 @@ from privfeat.networks.training.units import Units
 
 
 class UserInputs(NamedTuple):
-    """The records of some users, in slots. Sensitive.
+    """The records of some users, in slots. Sensitive."""
 
-    Attributes
-    ----------
-    views : array of shape (n, s, k, ...)
-        ``k`` views of the record in each of ``s`` slots.
-    filled : array of shape (n, s)
-        Which slots hold a record that counts.
-    orders : array of shape (n, t, b)
-        The slots of each of ``t`` local steps.
-    """
-
-    views: Float[Array, "n s k ..."]
-    filled: Bool[Array, "n s"]
-    orders: Int[Array, "n t b"]
+    views: Float[Array, "n s k ..."]  # ``k`` of the record in each of ``s`` slots
+    filled: Bool[Array, "n s"]  # slots that hold a record that counts
+    orders: Int[Array, "n t b"]  # the slots of each of ``t`` local steps
 
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """How the records of a user become an update: terms for `engine.clipped_sums`.
+    """How the records of a user become an update: terms for `engine.clipped_sums`."""
 
-    Attributes
-    ----------
-    max_group_size : int
-        How many records of a user count.
-    epochs : int
-    batch_size : int
-        Records of a local step, at most ``max_group_size``.
-    learning_rate : float
-    """
-
-    max_group_size: int
+    max_group_size: int  # how many records of a user count
     epochs: int
-    batch_size: int
+    batch_size: int  # records of a local step, at most ``max_group_size``
     learning_rate: float
 
     def __call__(
@@ -151,13 +131,8 @@ class LocalTraining:
 class Slots:
     """Where the records of each user are: every user has the same number of slots.
 
-    Parameters
-    ----------
-    users : Users
-    key : int
-        Fresh 64 bits, drawn apart from the data: chooses the records that count.
-    n_slots : int
-        At least ``users.max_group_size``.
+    ``key`` is 64 fresh bits, drawn apart from the data: it chooses the records that
+    count. ``n_slots`` is at least ``users.max_group_size``.
     """
 
     def __init__(self, users: Users, key: int, n_slots: int) -> None:

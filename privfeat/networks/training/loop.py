@@ -34,52 +34,18 @@ _AHEAD = 2  # batches that are read before they are used
 
 @dataclass
 class TrainState:
-    """Everything that is carried from step to step; nothing in it is sensitive.
+    """Everything that is carried from step to step; nothing in it is sensitive."""
 
-    Attributes
-    ----------
-    step : int
-        Number of steps that are done.
-    parameters : dict of name to array
-    optimizer : pytree
-    average : dict of name to array, or None
-        Of the parameters after every step, or after the last ones.
-    """
-
-    step: int
+    step: int  # number of steps that are done
     parameters: Parameters
     optimizer: Any
-    average: Parameters | None
+    average: Parameters | None  # of those after every step, or after the last ones
 
 
 @dataclass(frozen=True)
 class Trainer:
     """One noisy step after another, each within the plan of a mechanism.
 
-    Attributes
-    ----------
-    clipped_sum : callable
-        From `engine.clipped_sums`.
-    units : Units
-        The records, or users, that steps are sampled from.
-    optimizer : optax optimizer
-    names : tuple of str
-        The parameters that are trained.
-    expected_batch_size : float
-        What sums are divided by: public, whatever number of units a step drew.
-    microbatch_size : int
-    clip_phases : sequence of (start, clip_norm)
-        Start as a share of all steps, from 0 upwards.
-    exact : bool
-        Whether gradients are clipped and rounded, so that their sums are exact.
-    n_iter : int
-    average : Average or None
-    keys : KeyStream
-    team : Team
-        The processes that train together.
-
-    Notes
-    -----
     **Guarantee.** Each step releases one sum, of sensitivity 1 (2 under replace-one)
     since every unit's part is at most the clip norm by which the sum is divided. An
     empty step releases noise. All else is computed from releases and public values.
@@ -90,18 +56,19 @@ class Trainer:
     bit, if devices compute a record's gradient alike. Noise is added to it once.
     """
 
-    clipped_sum: Callable[..., Parameters]
-    units: Units
+    clipped_sum: Callable[..., Parameters]  # from `engine.clipped_sums`
+    units: Units  # the records, or users, that steps are sampled from
     optimizer: Optimizer
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the parameters that are trained
+    # what sums are divided by: public, whatever number of units a step drew
     expected_batch_size: float
     microbatch_size: int
-    clip_phases: Sequence[tuple[float, float]]
-    exact: bool
+    clip_phases: Sequence[tuple[float, float]]  # from which share of the steps; norm
+    exact: bool  # gradients are clipped and rounded, so that their sums are exact
     n_iter: int
     average: Average | None
     keys: KeyStream
-    team: Team
+    team: Team  # the processes that train together
 
     def start(
         self, parameters: Parameters, records: NDArray[Any], targets: NDArray[Any]
@@ -110,13 +77,9 @@ class Trainer:
 
         Of ``records`` and ``targets``, of length 1, shapes and types alone are used.
 
-        Raises
-        ------
-        TypeError
-            If the optimizer needs more than gradients and parameters for a step, or
-            JAX has no gradient of each record: found here, before the fit is charged.
-        ValueError
-            If sums of so many parameters, or records at a time, are not exact.
+        TypeError if the optimizer needs more than gradients and parameters for a step,
+        or JAX has no gradient of each record: found here, before the fit is charged.
+        ValueError if sums of so many parameters, or records at a time, are not exact.
         """
         n_slots, like = self.microbatch_size, (parameters, records, targets)
         if self.exact:

@@ -34,18 +34,10 @@ def default_rate(
 ) -> float:
     """Return the rate at which noise alone moves weights by 1.5 times their size.
 
-    Parameters
-    ----------
-    optimizer : str
-        Of all but ``"adam"``, ``"adamw"`` and ``"rmsprop"`` the rate is 0.001.
-    shapes : sequence of tuple of int
-        Of the parameters that are trained from scratch, the outputs of a layer last.
-        None of them: 0.001.
-    n_iter : int
-        Number of steps.
+    ``shapes`` are those of the parameters that are trained from scratch, the outputs of
+    a layer last. Without any, and for other optimizers than ``"adam"``, ``"adamw"`` and
+    ``"rmsprop"``, the rate is 0.001.
 
-    Notes
-    -----
     These optimizers divide a gradient by its usual size. Where noise is most of it,
     every step moves each weight by the rate ``r``, up or down, and ``n_iter`` steps by
     ``r sqrt(n_iter)``, whatever the noise multiplier. Weights are drawn with variance
@@ -54,8 +46,6 @@ def default_rate(
     the one 1.5 times the other: rates near it were the best of all that were tried, at
     every budget (``benchmarks/RESULTS.md``).
 
-    Examples
-    --------
     >>> default_rate("adam", [(100, 10), (10,)], n_iter=225)
     0.01
     """
@@ -69,18 +59,11 @@ def default_rate(
 
 @dataclass(frozen=True)
 class Average:
-    """What is kept of the parameters of all steps; public numbers.
+    """What is kept of the parameters of all steps; public numbers."""
 
-    Attributes
-    ----------
-    ema_decay : float
-        Of an exponential moving average.
-    start : float or None
-        Instead, the share of the steps after which a plain mean begins (Polyak &
-        Juditsky 1992).
-    """
-
-    ema_decay: float
+    ema_decay: float  # of an exponential moving average
+    # instead, the share of the steps after which a plain mean begins (Polyak & Juditsky
+    # 1992)
     start: float | None = None
 
     def weight(self, step: int, n_iter: int) -> float:
@@ -107,39 +90,24 @@ def make_optimizer(
 ) -> Optimizer:
     """Return the optax optimizer that the parameters of an estimator describe.
 
-    Parameters
-    ----------
-    optimizer : str or optax optimizer
-        ``"sgld"`` is stochastic gradient Langevin dynamics of the mean
-        loss (Welling & Teh 2011): to a step of rate ``r`` it adds noise of variance
-        ``2 r / n_records``, so that without clipping or other noise its parameters are
-        drawn from the posterior at small rates. ``"sghmc"`` is stochastic gradient
-        Hamiltonian Monte Carlo (Chen, Fox & Guestrin 2014, Equation 15), which keeps
-        ``momentum`` of the last step and adds noise of variance
-        ``2 (1 - momentum) r / n_records``. That noise is beside the mechanism's and is
-        not accounted: it can only help.
-    learning_rate, schedule, warmup_steps, n_iter
-        Peak rate, for gradients averaged over the expected batch; a cosine falls to
-        zero at ``n_iter``.
-    weight_decay : float
-        Added to the gradient as ``weight_decay`` times the parameter; decoupled from it
-        for ``"adamw"``.
-    n_records : int
-        Public.
-    shapes : sequence of tuple of int
-        Of the parameters that are trained from scratch, for `default_rate`.
-    draw_key : callable
-        Returns a key that nothing else uses.
-    momentum, dampening : float
-        Of ``"sgd"``, ``"heavy_ball"`` and ``"nesterov"``, in [0, 1]: the ``m`` and
-        ``d`` of `_descent`. Without a momentum 0, 0.9 and 0.9. ``"sghmc"`` has a
-        momentum as well, by default 0.9.
+    ``"sgld"`` is stochastic gradient Langevin dynamics of the mean loss (Welling & Teh
+    2011): to a step of rate ``r`` it adds noise of variance ``2 r / n_records``, so
+    that without clipping or other noise its parameters are drawn from the posterior at
+    small rates. ``"sghmc"`` is stochastic gradient Hamiltonian Monte Carlo (Chen, Fox &
+    Guestrin 2014, Equation 15), which keeps ``momentum`` of the last step and adds
+    noise of variance ``2 (1 - momentum) r / n_records``. That noise is beside the
+    mechanism's and is not accounted: it can only help. ``draw_key`` returns its key,
+    which nothing else uses.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is out of range or not one of the optimizer's, or an optax object
-        is given with a rate.
+    Rates are peaks, for gradients averaged over the expected batch; a cosine falls to
+    zero at ``n_iter``; without one `default_rate` takes the ``shapes``.
+    ``weight_decay`` times the parameter is added to the gradient, but decoupled from it
+    for ``"adamw"``. ``momentum`` and ``dampening``, in [0, 1], are the ``m`` and ``d``
+    of `_descent`, for ``"sgd"``, ``"heavy_ball"`` and ``"nesterov"``: without a
+    momentum 0, 0.9 and 0.9, and for ``"sghmc"`` 0.9.
+
+    TypeError or ValueError if a parameter is out of range or not one of the
+    optimizer's, or an optax object is given with a rate.
     """
     check_choice("schedule", schedule, get_args(Schedule))
     warmup_steps = check_int("warmup_steps", warmup_steps, low=0, high=n_iter)

@@ -50,14 +50,9 @@ def run_to_end(
     are the public attributes that the estimator will have. Of several processes the
     first alone reads and writes checkpoints, and the others go on from what it has.
 
-    Raises
-    ------
-    ValueError
-        If ``checkpoint_dir`` holds another fit, a finished or a damaged one.
-    PrivacyError
-        In the other processes, if the first raises any of these.
-    FloatingPointError
-        If the parameters overflow.
+    ValueError if ``checkpoint_dir`` holds another fit, a finished or a damaged one;
+    PrivacyError in the other processes, if the first raises; FloatingPointError if the
+    parameters overflow.
     """
     state, n_iter, team = start, trainer.n_iter, trainer.team
     with ExitStack() as stack:

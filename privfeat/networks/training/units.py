@@ -32,39 +32,25 @@ _found: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Units:
-    """All records of a fit, by the units that neighbouring data sets differ in.
-
-    Attributes
-    ----------
-    kind : {"record", "user"}
-    n_units : int
-        That this process has. Public, since samples are drawn by it.
-    records, targets : array, or what is indexed like one
-        The numbers of some units give what they hold, one slice each. Sensitive.
-    prepare : callable
-        From such a part of ``records``, the units' numbers and the key of the step to
-        the inputs that ``engine`` takes.
-    engine : {"fast", "reference"}, or callable
-        For `engine.clipped_sums`.
-    alone : callable
-        From inputs and targets of records to those of units of one record each.
-    whole : callable
-        From public records, targets, numbers and a key to the inputs, as ``prepare``
-        makes them, and targets of units that hold as many records as may count: each
-        unit the same record again and again.
-    public : tuple of str
-        What is assumed public of the units.
-    """
+    """All records of a fit, by the units that neighbouring data sets differ in."""
 
     kind: Unit
-    n_units: int
+    n_units: int  # that this process has; public, since samples are drawn by it
+    # arrays, or what is indexed like one: the numbers of some units give what they
+    # hold, one slice each; sensitive
     records: Any
     targets: Any
+    # from such a part of ``records``, the units' numbers and the key of the step to the
+    # inputs that ``engine`` takes
     prepare: Callable[..., Any]
     engine: UsedEngine
+    # from inputs and targets of records to those of units of one record each
     alone: Callable[[Any, Any], tuple[Any, Any]]
+    # from public records, targets, numbers and a key to the inputs, as ``prepare``
+    # makes them, and targets of units that hold as many records as may count: each unit
+    # the same record again and again
     whole: Callable[..., tuple[Any, Any]]
-    public: tuple[str, ...]
+    public: tuple[str, ...]  # what is assumed public of the units
 
     def number_in(self, team: Team) -> int:
         """Return the number of units of all processes together."""
@@ -136,12 +122,8 @@ def alike_microbatch(
 
     Half as many are tried after each that do not, down to one on each device: the same
     number in all processes. Of ``records`` and ``targets``, of length 1, shapes and
-    types alone are used.
-
-    Raises
-    ------
-    PrivacyError
-        If one unit on each device does not count alike on all of them.
+    types alone are used. PrivacyError if one unit on each device does not count alike
+    on all.
     """
     how = f"{records.shape} {records.dtype} {targets.shape} {targets.dtype}"
     known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()

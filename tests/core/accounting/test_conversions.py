@@ -181,9 +181,7 @@ def test_conversions_refuse_a_delta_that_is_no_number(convert, delta):
         convert(1.0, delta)
 
 
-@pytest.mark.validation
-@pytest.mark.parametrize("value", [0, 0.0, -1.0, math.nan, math.inf])
-@pytest.mark.parametrize(
+BY_VALUE = pytest.mark.parametrize(
     ("convert", "name"),
     [
         (gaussian_epsilon, "mu"),
@@ -192,6 +190,11 @@ def test_conversions_refuse_a_delta_that_is_no_number(convert, delta):
         (zcdp_rho, "epsilon"),
     ],
 )
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("value", [0, 0.0, -1.0, math.nan, math.inf])
+@BY_VALUE
 def test_conversions_refuse_a_value_outside_its_range(convert, name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         convert(value, 1e-5)
@@ -199,15 +202,7 @@ def test_conversions_refuse_a_value_outside_its_range(convert, name, value):
 
 @pytest.mark.validation
 @pytest.mark.parametrize("value", NOT_NUMBERS)
-@pytest.mark.parametrize(
-    ("convert", "name"),
-    [
-        (gaussian_epsilon, "mu"),
-        (gaussian_mu, "epsilon"),
-        (zcdp_epsilon, "rho"),
-        (zcdp_rho, "epsilon"),
-    ],
-)
+@BY_VALUE
 def test_conversions_refuse_a_value_that_is_no_number(convert, name, value):
     with pytest.raises(TypeError, match=f"{name} must be"):
         convert(value, 1e-5)

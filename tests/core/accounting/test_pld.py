@@ -14,11 +14,7 @@ from dp_accounting.pld import PLDAccountant
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.plan import Query
-from privfeat.core.accounting.pld import (
-    pld_epsilon,
-    pld_epsilons,
-    pld_noise_multiplier,
-)
+from privfeat.core.accounting.pld import pld_epsilon, pld_epsilons, pld_noise_multiplier
 from privfeat.exceptions import UnsupportedEventError
 
 

@@ -8,11 +8,7 @@ import pytest
 
 from privfeat.core.bounds import rows as bounds
 from privfeat.core.bounds.grid import MAX_COLUMNS, grid_step
-from tests.core.bounds.hard_numbers import (
-    as_type,
-    assert_bounded,
-    exact_norm_squared,
-)
+from tests.core.bounds.hard_numbers import as_type, assert_bounded, exact_norm_squared
 
 
 def hard_rows(n_features):

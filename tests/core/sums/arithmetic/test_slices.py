@@ -16,11 +16,7 @@ from privfeat.core.sums import devices, trials
 from privfeat.core.sums.arithmetic import kernels, slices
 from privfeat.core.sums.calls import CALL_ROWS
 from privfeat.core.sums.records import CHUNK_ROWS
-from privfeat.core.sums.statistics import (
-    exact_class_sums,
-    exact_gradient,
-    exact_gram,
-)
+from privfeat.core.sums.statistics import exact_class_sums, exact_gradient, exact_gram
 from privfeat.exceptions import PrivacyError
 from tests.core.grids import (
     LIMIT,
