@@ -172,7 +172,9 @@ class RegressionIntervals(ABC):
                 "moments_ must be there for intervals, got a model that was saved "
                 "without. Fit it again."
             )
-        stddev = self.privacy_.releases[0].noise_stddev
+        # in a pipeline other steps have releases as well, this one the last moments
+        own = [r for r in self.privacy_.releases if r.name.endswith("moments")][-1]
+        stddev = own.noise_stddev
         return self._regression(Release("moments", self.moments_, stddev, True))
 
     def _errors(self, n_resamples: int, random_state: Any) -> NDArray[np.float64]:

@@ -2,14 +2,16 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from privfeat import DPLeastSquaresRegressor, open_features
+from privfeat import DPLeastSquaresRegressor, PrivatePipeline, open_features
 from privfeat.data import write_features
 from privfeat.persistence import load, save
+from privfeat.preprocessing import DPStandardScaler
 from tests.combinations import few
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -52,6 +54,23 @@ def test_intervals_hold_what_is_fitted(options, n_iter, data, tmp_path):
     assert np.all((predicted <= high) & (high <= BOUNDS[1]))
     save(model, tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").coef_interval(), wide)
+
+
+@pytest.mark.parametrize("n_iter", [1, 3])
+def test_intervals_of_a_step_take_its_own_noise(n_iter, data):
+    """The first release of a pipeline is that of another step."""
+    X, y = data
+    given = {"target_bounds": BOUNDS, "row_scaling": "clip", "n_iter": n_iter}
+    steps = [("scale", DPStandardScaler(bounds=(-4, 4)))]
+    steps += [("last", DPLeastSquaresRegressor(**given))]
+    shares = {"scale": 30.0, "last": 1.0}
+    last = PrivatePipeline(steps, epsilon=1.0, shares=shares).fit(X, y)[-1]
+    found = last.coef_interval()
+    theirs = last.privacy_.releases
+    own = tuple(r for r in theirs if r.name.startswith("last."))
+    assert own[0].noise_stddev > 2.0 * theirs[0].noise_stddev
+    last.privacy_ = replace(last.privacy_, releases=own)
+    np.testing.assert_array_equal(found, last.coef_interval())
 
 
 def test_intervals_of_a_file_are_those_in_memory(data, tmp_path):
