@@ -1,5 +1,7 @@
 """Constructor parameters as JSON, and back, without running code from a file."""
 
+from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,8 @@ import numpy as np
 # Bounds on what a file can ask for; parameters of estimators need far less.
 _DEPTH = 32
 _ITEMS = 2**20
+# What all objects of an array may be, and the array that says the same.
+_PLAIN = (str, str), ((bool, np.bool_), bool), (Integral, np.int64), (Real, np.float64)
 
 
 def encode(name: str, value: Any) -> Any:
@@ -17,6 +21,8 @@ def encode(name: str, value: Any) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Real) and not isinstance(value, int):  # a fraction, say
+        value = float(value)
     if hasattr(value, "__array__"):  # a table or a column as well
         value = np.asarray(value)
     if value is None or isinstance(value, bool | int | str):
@@ -29,11 +35,11 @@ def encode(name: str, value: Any) -> Any:
         return {"tuple": [encode(name, item) for item in value]}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         pairs = [[encode(name, k), encode(name, v)] for k, v in value.items()]
         return {"dict": pairs}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufUO":
-        items = (as_strings(name, value) if value.dtype.hasobject else value).tolist()
+        items = (as_plain(name, value) if value.dtype.hasobject else value).tolist()
         return {"array": [value.dtype.str, encode(name, items)]}
     raise TypeError(
         f"{name} must be made of numbers, strings and their lists, tuples, "
@@ -79,8 +85,9 @@ def _decoded(value: Any, depth: int) -> Any:
     raise ValueError(f"parameters must be of a known kind, got {kind!r}.")
 
 
-def as_strings(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array of objects as one of text; TypeError if one is not a string."""
-    if not all(isinstance(item, str) for item in array.ravel()):
-        raise TypeError(f"{name} must hold numbers or strings to be saved.")
-    return array.astype(str)
+def as_plain(name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array of objects as one of text or of numbers; TypeError of others."""
+    for kind, dtype in _PLAIN:
+        if all(isinstance(item, kind) for item in array.ravel()):
+            return array.astype(dtype)
+    raise TypeError(f"{name} must hold numbers or strings to be saved.")

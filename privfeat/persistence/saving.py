@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from privfeat._encoding import as_strings
+from privfeat._encoding import as_plain
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
 from privfeat.persistence.model_checks import as_table
@@ -110,8 +110,9 @@ def save(
         **_named(class_names, features, table or written.table),
     }
     objects = [n for n, array in written.arrays.items() if array.dtype.hasobject]
-    arrays = written.arrays | {n: as_strings(n, written.arrays[n]) for n in objects}
-    write_model(folder, document, arrays, objects)
+    arrays = written.arrays | {n: as_plain(n, written.arrays[n]) for n in objects}
+    texts = [name for name in objects if arrays[name].dtype.kind == "U"]
+    write_model(folder, document, arrays, texts)
 
 
 def written_before(

@@ -1,6 +1,8 @@
 """Parameters as JSON."""
 
 import json
+from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -43,6 +45,19 @@ def test_encode_survives_json(value):
 def test_encode_keeps_ranges_and_arrays(value):
     returned = decode(json.loads(json.dumps(encode("value", value), allow_nan=False)))
     assert repr(returned) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (Fraction(1, 4), 0.25),
+        (np.longdouble(0.5), 0.5),
+        (MappingProxyType({0: 1}), {0: 1}),
+        (np.array([3, 7], object), np.array([3, 7], object)),
+    ],
+)
+def test_encode_makes_plain_numbers_of_others(value, plain):
+    assert repr(decode(encode("value", value))) == repr(plain)
 
 
 @pytest.mark.parametrize("value", [object(), len, {1, 2}, 1j, b"x", [np.array([1j])]])

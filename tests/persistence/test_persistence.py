@@ -72,6 +72,16 @@ def test_load_returns_every_kind_of_label(labels, tmp_path):
     assert_same_model(load(tmp_path), original)
 
 
+@pytest.mark.parametrize("kind", [int, float, bool, np.bool_])
+def test_labels_that_were_objects_of_numbers_are_kept(tmp_path, kind):
+    """As ``unique`` of an object column of pandas gives them."""
+    labels = np.array([kind(0), kind(1)], object)
+    model = fit(labels=labels)
+    save(model, tmp_path / "model")
+    X, _ = make_data(labels)
+    assert np.array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
 def test_load_returns_labels_that_were_objects(tmp_path):
     labels = np.array(["a", "b", "c"], dtype=object)
     original = fit(labels=labels)
