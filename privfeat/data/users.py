@@ -35,6 +35,15 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 }
 _WHOLE = re.compile(r"(\d+)\.0+")
 _NEGATIVE = re.compile(r"[-\N{MINUS SIGN}](\d{1,20})(\.0*)?")
+# Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
+_UNSEEN = re.compile(
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+_BRAILLE_SPACE = "\u2800"
+_NO_TEXT = "\uffff"  # Unicode keeps it out of all texts
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -96,6 +105,8 @@ def user_of(text: str | bytes) -> str:
     Rows of nobody known, taken for those of one user, would have less protection. So
     would those of one user under two names: signs that are drawn alike are one, those
     that are drawn as nothing are left out, and 7.0 is 7, as files with gaps have it.
+    Signs that this Python does not know, or that are private, are drawn: they stay.
+    The name of a name is that name.
 
     >>> user_of("Ann\N{NO-BREAK SPACE}Smith\N{SOFT HYPHEN} "), user_of("7.0")
     ('Ann Smith', '7')
@@ -105,11 +116,11 @@ def user_of(text: str | bytes) -> str:
     if isinstance(text, bytes):
         decoded = bytes.decode(text, errors="surrogateescape")
         if {"Cc", "Cs"} & {*map(unicodedata.category, decoded)}:
-            return bytes.hex(text)  # no text: a number, say
+            return f"{_NO_TEXT}{bytes.hex(text)}"  # a number, say
         text = decoded
-    seen = unicodedata.normalize("NFKC", str.__str__(text))
-    drawn = (one for one in seen if one.isspace() or one.isprintable())
-    name = " ".join("".join(drawn).split())
+    drawn = _UNSEEN.sub("", unicodedata.normalize("NFKC", str.__str__(text)))
+    spaced = " ".join(drawn.replace(_BRAILLE_SPACE, " ").split())
+    name = unicodedata.normalize("NFKC", spaced)  # parts that met
     whole = _WHOLE.fullmatch(name)
     letters = "".join(filter(str.isalnum, name)).casefold()
     less = _NEGATIVE.fullmatch(name)
