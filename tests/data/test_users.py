@@ -48,6 +48,7 @@ def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
         ),
         *("--", ".", "#VALUE!", "#REF!", "N.A.", "\N{EN DASH}", "\N{EM DASH}", "?"),
         *("\N{ZERO WIDTH SPACE}", "\N{NO-BREAK SPACE}", "Unknown", "<NA>", b"NaN", b""),
+        *("N/A", "n. a.", "'none'", "<nil>", "NaT", "#DIV/0!", "1.#QNAN", "***", "#"),
         *("-1", "-1.0", "\N{MINUS SIGN}1", "-9223372036854775808", "-2147483648."),
     ],
 )
@@ -67,6 +68,8 @@ def test_a_word_for_nobody_is_no_name(word):
         ("Ann", "A\N{SOFT HYPHEN}nn"),
         ("Ann", "\N{FULLWIDTH LATIN CAPITAL LETTER A}nn"),
         ("7", "7.0"),
+        ("-7", "-7.0"),
+        ("-7", "\N{MINUS SIGN}7"),
         ("Zo\u00e9", "Zo\u00e9".encode()),
         ("Zo\u00e9", "Zoe\u00ad\u0301"),
         ("Ann", "Ann\u3164"),
@@ -107,7 +110,11 @@ def test_the_name_of_a_name_is_that_name():
 
 
 @pytest.mark.parametrize(
-    "one", ["n", "N1", "a.1", "7.5", "nanna", "J\u00f8rgen", "\u5f20"]
+    "one",
+    [
+        *("n", "N1", "a.1", "7.5", "nanna", "J\u00f8rgen", "\u5f20"),
+        *("Nana", "Nat", "Nil", "N.A.N.", "1IND", "#Ben!", "#1!", "\U0001f600", "-7"),
+    ],
 )
 def test_a_name_stays_as_it_is(one):
     assert user_of(one) == one
