@@ -66,7 +66,8 @@ def _numbered(
     digest = hashlib.sha256()
     for split, found in users.items():
         for name, user in zip(names[split], found, strict=True):
-            digest.update(f"{name}\t{user}\n".encode("utf-8", "surrogateescape"))
+            digest.update(f"{name}\t".encode("utf-8", "surrogateescape"))
+            digest.update(f"{user}\n".encode("utf-8", "surrogatepass"))
     numbers = {s: np.array([number[u] for u in users[s]], np.int64) for s in users}
     return Groups(names, numbers, digest.hexdigest())
 

@@ -44,6 +44,23 @@ def test_models_of_every_kind_load_and_give_what_they_gave(name):
     assert model.privacy_.seeded
 
 
+def test_a_scaler_that_was_fitted_without_bounds_gives_what_it_gave(tmp_path):
+    """They had a default once; without them none is fitted any more."""
+    folder = GOLDEN / "scaler-without-bounds"
+    model = privfeat.load(folder)
+    assert model.steps[0][1].bounds is None
+    with np.load(folder / "then.npz") as then:
+        rows, expected = then["rows"], then["results"]
+    np.testing.assert_allclose(results(model, rows), expected, rtol=1e-5)
+    privfeat.save(model, tmp_path / "again")
+    again = privfeat.load(tmp_path / "again")
+    np.testing.assert_array_equal(results(again, rows), results(model, rows))
+    evaluation = privfeat.metrics.private_evaluation(model, rows, np.arange(9) % 2)
+    assert evaluation.accuracy is not None
+    with pytest.raises(ValueError, match="bounds must be the least and the greatest"):
+        model.fit(rows, np.arange(9) % 2)
+
+
 def test_statement_of_version_1_keeps_all_that_it_said():
     text = (GOLDEN / "statement-v1.json").read_text(encoding="utf-8")
     found = privfeat.PrivacyStatement.from_json(text)

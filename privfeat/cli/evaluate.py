@@ -88,7 +88,8 @@ def _evaluate(args: Namespace, model: Any) -> None:
             f"--groups must not be given for a folder of images, got {args.test!r}: it "
             "names no users. Call privfeat.metrics.private_evaluation in Python."
         )
-    groups = None if split is None else users_of(args, split, args.test)
+    size = args.max_group_size
+    groups = None if split is None else users_of(args, split, args.test, size)
     if groups is None and getattr(model, "privacy_", None) is not None:
         if model.privacy_.unit == "user" and args.groups is None:
             terminal.warn(
@@ -105,7 +106,7 @@ def _evaluate(args: Namespace, model: Any) -> None:
                 X,
                 y,
                 groups=groups,
-                max_group_size=args.max_group_size,
+                max_group_size=size,
                 epsilon=args.epsilon,
                 delta=args.delta,
                 adjacency=args.adjacency,

@@ -68,7 +68,7 @@ def run(args: Namespace) -> None:
             params["public"] = _open_public(args, train, declared)
         if args.prior is not None:
             params["prior"] = _open_prior(args, train)
-        groups = users_of(args, train, args.train)
+        groups = users_of(args, train, args.train, params.get("max_group_size"))
         params = known | params | {"ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
         if args.scale == "private":

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import string
 import unicodedata
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -14,13 +15,19 @@ from numpy.typing import NDArray
 from privfeat._messages import list_of, without_data
 
 COLUMNS = ("file", "user")
-# The letters of what programs and people write where nobody is named: "#N/A N/A" ...
-_NOBODY = {
-    *("", "na", "nan", "nana", "nat", "nil", "none", "null", "1ind", "1qnan"),
-    *("missing", "undefined", "unknown"),
-}
-# ... "\\N" of databases, and errors of spreadsheets: "#VALUE!".
-_NO_NAME = re.compile(r"\\N|#.*[!?]")
+# What programs and people write where nobody is named, signs around it left out (Nil
+# and Nat are names of persons) ...
+_NOBODY = re.compile(
+    r"(n( ?[-./\\] ?)?a|n/a n/a|nan|none|null|(?-i:nil|NIL|NaT)|1\.#(ind|qnan)0*"
+    r"|missing|undefined|unknown)?",
+    re.IGNORECASE,
+)
+_SIGNS = f" {string.punctuation}" + (
+    "\xa1\xab\xb7\xbb\xbf\u2010\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u201e"
+    "\u2022\u2212"
+)
+# ... "\N" of databases, and errors of spreadsheets: "#VALUE!", "#DIV/0!" ...
+_NO_NAME = re.compile(r"\\N|#[^a-z1-9]+[!?]")
 # ... and codes of categories, and integers that were made of NaN.
 _NO_NUMBERS = (-1, -(2**63), -(2**31))
 _NAMELESS = (
@@ -33,8 +40,16 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,
     bytes: bytes.__bytes__,
 }
-_WHOLE = re.compile(r"(\d+)\.0+")
-_NEGATIVE = re.compile(r"[-\N{MINUS SIGN}](\d{1,20})(\.0*)?")
+_WHOLE = re.compile(r"([-\N{MINUS SIGN}]?)(\d+)(\.0*)?")
+# Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
+_UNSEEN = re.compile(
+    "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+_BRAILLE_SPACE = "\u2800"
+_NO_TEXT = "\uffff"  # Unicode keeps it out of all texts
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -96,6 +111,8 @@ def user_of(text: str | bytes) -> str:
     Rows of nobody known, taken for those of one user, would have less protection. So
     would those of one user under two names: signs that are drawn alike are one, those
     that are drawn as nothing are left out, and 7.0 is 7, as files with gaps have it.
+    Signs that this Python does not know, or that are private, are drawn: they stay.
+    The name of a name is that name.
 
     >>> user_of("Ann\N{NO-BREAK SPACE}Smith\N{SOFT HYPHEN} "), user_of("7.0")
     ('Ann Smith', '7')
@@ -105,17 +122,16 @@ def user_of(text: str | bytes) -> str:
     if isinstance(text, bytes):
         decoded = bytes.decode(text, errors="surrogateescape")
         if {"Cc", "Cs"} & {*map(unicodedata.category, decoded)}:
-            return bytes.hex(text)  # no text: a number, say
+            return f"{_NO_TEXT}{bytes.hex(text)}"  # a number, say
         text = decoded
-    seen = unicodedata.normalize("NFKC", str.__str__(text))
-    drawn = (one for one in seen if one.isspace() or one.isprintable())
-    name = " ".join("".join(drawn).split())
-    whole = _WHOLE.fullmatch(name)
-    letters = "".join(filter(str.isalnum, name)).casefold()
-    less = _NEGATIVE.fullmatch(name)
-    coded = less is not None and -int(less[1]) in _NO_NUMBERS
-    nobody = coded or letters in _NOBODY or _NO_NAME.fullmatch(name)
-    return "" if nobody else whole[1] if whole else name
+    drawn = _UNSEEN.sub("", unicodedata.normalize("NFKC", str.__str__(text)))
+    spaced = " ".join(drawn.replace(_BRAILLE_SPACE, " ").split())
+    name = unicodedata.normalize("NFKC", spaced)  # parts that met
+    if whole := _WHOLE.fullmatch(name):
+        name = "-" * len(whole[1]) + whole[2]
+    coded = name in map(str, _NO_NUMBERS)
+    nobody = coded or _NOBODY.fullmatch(name.strip(_SIGNS)) or _NO_NAME.fullmatch(name)
+    return "" if nobody else name
 
 
 def named(users: NDArray[Any]) -> NDArray[Any]:

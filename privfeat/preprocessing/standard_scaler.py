@@ -142,7 +142,14 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return np.asarray(rows * self.scale_ + self.mean_)
 
     def bounds_of(self, n_features: int) -> tuple[Floats, Floats]:
-        """Return the least and the largest value of each column: public."""
+        """Return the least and the largest value of each column: public.
+
+        Those of a scaler that was saved when they had a default are that default.
+        """
+        bounds = (-1.0, 1.0) if self.bounds is None else self.bounds
+        return column_bounds(bounds, n_features)
+
+    def _given_bounds(self, n_features: int) -> tuple[Floats, Floats]:
         if self.bounds is None:
             raise ValueError(
                 "bounds must be the least and the greatest value that everyone knows "
@@ -150,7 +157,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
                 "code book or the unit, never from the records; (-1, 1) after "
                 "PublicColumns."
             )
-        return column_bounds(self.bounds, n_features)
+        return self.bounds_of(n_features)
 
     def _scales(self, n_features: int) -> tuple[float, float, float]:
         """Return the scales of the count and of the means, and the shift."""
@@ -158,7 +165,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return (n_features / 9.0) ** 0.25, math.sqrt(share), (1.0 + share) / 2.0
 
     def _queries(self, n_features: int) -> list[Query]:
-        self.bounds_of(n_features)
+        self._given_bounds(n_features)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         scales = self._scales(n_features)
         bound = replacement.column_moments(n_features, *scales, self.adjacency)
@@ -173,7 +180,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
         rows, n_records = super()._records(X, y)
-        low, high = self.bounds_of(rows.shape[1])
+        low, high = self._given_bounds(rows.shape[1])
         if len(low) == 1 or np.ptp(low) or np.ptp(high):  # no range for all columns
             warn_of_extremes("bounds", low, high, rows)
         return rows, n_records

@@ -142,8 +142,11 @@ def grouped(tmp_path):
     return tmp_path / "users.h5"
 
 
-def test_fit_protects_users(run, grouped, tmp_path):
-    options = ("--groups", "--max-group-size", 3, "--set", "user_bound=count")
+@pytest.mark.parametrize(
+    "size", [("--max-group-size", 3), ("--set", "max_group_size=3")]
+)
+def test_fit_protects_users(run, grouped, tmp_path, size):
+    options = ("--groups", *size, "--set", "user_bound=count")
     status, out, _ = run(*fit_arguments(grouped, tmp_path / "m", *options))
     assert status == 0
     assert "unit: user" in out

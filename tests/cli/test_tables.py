@@ -117,9 +117,10 @@ def test_fit_protects_the_users_of_a_column(run, fails, folder, tmp_path):
     out = ("--out", tmp_path / "model", "--users", "patient")
     message = fails(*fit(folder, *out))
     assert "--max-group-size must be given together with --users" in message
-    status, said, _ = run(*fit(folder, *out, "--max-group-size", 2))
-    assert status == 0
-    assert "unit: user" in said
+    for size in (("--max-group-size", 2), ("--set", "max_group_size=2", "--overwrite")):
+        status, said, err = run(*fit(folder, *out, *size))
+        assert status == 0, err
+        assert "unit: user" in said
     assert "patient" not in persistence.load_table(tmp_path / "model")["columns"]
     words = ("--model", tmp_path / "model", "--features", folder / "test.csv")
     assert run("predict", *words, "--out", tmp_path / "p.csv")[0] == 0

@@ -1,5 +1,7 @@
 """Whose file is whose, as a table says."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,7 @@ def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
         ),
         *("--", ".", "#VALUE!", "#REF!", "N.A.", "\N{EN DASH}", "\N{EM DASH}", "?"),
         *("\N{ZERO WIDTH SPACE}", "\N{NO-BREAK SPACE}", "Unknown", "<NA>", b"NaN", b""),
+        *("N/A", "n. a.", "'none'", "<nil>", "NaT", "#DIV/0!", "1.#QNAN", "***", "#"),
         *("-1", "-1.0", "\N{MINUS SIGN}1", "-9223372036854775808", "-2147483648."),
     ],
 )
@@ -65,7 +68,14 @@ def test_a_word_for_nobody_is_no_name(word):
         ("Ann", "A\N{SOFT HYPHEN}nn"),
         ("Ann", "\N{FULLWIDTH LATIN CAPITAL LETTER A}nn"),
         ("7", "7.0"),
+        ("-7", "-7.0"),
+        ("-7", "\N{MINUS SIGN}7"),
         ("Zo\u00e9", "Zo\u00e9".encode()),
+        ("Zo\u00e9", "Zoe\u00ad\u0301"),
+        ("Ann", "Ann\u3164"),
+        ("Ann", "A\u034fnn"),
+        ("Ann \u2764", "Ann \u2764\ufe0f"),
+        ("Ann Smith", "Ann\u2800\u200b Smith\u0007"),
     ],
 )
 def test_one_person_has_one_name(name, other):
@@ -73,7 +83,38 @@ def test_one_person_has_one_name(name, other):
 
 
 @pytest.mark.parametrize(
-    "one", ["n", "N1", "a.1", "7.5", "nanna", "J\u00f8rgen", "\u5f20"]
+    ("one", "other"),
+    [
+        ("\u7530\ue000", "\u7530\ue001"),  # letters that a company made
+        ("A\U0001fae8", "A\U0001fae9"),  # newer than the tables of Python 3.11
+        ("A\u0378", "A\u0379"),  # in no table yet
+        ("\u0600\u0661", "\u0661"),  # the Arabic number sign is drawn
+        (b"\0\1", b"0001"),
+        (b"\0\1", "0001"),
+        *[tuple(n.decode("utf-8", "surrogateescape") for n in (b"M\xfc", b"M\xf6"))],
+    ],
+)
+def test_two_persons_keep_two_names(one, other):
+    """Together they would share what one record may add."""
+    assert user_of(one) != user_of(other)
+
+
+def test_the_name_of_a_name_is_that_name():
+    """Pipelines, and steps within them, each make names of what they are given."""
+    seldom = range(0xFB00, 0x10000), range(0xE0000, 0xE1000)
+    for number in chain(range(0x3400), *seldom):
+        name = user_of(f"e{chr(number)}\u0301")
+        assert user_of(name) == name
+    for key in (b"\0\1", b"\xff", b"NA\0"):
+        assert user_of(user_of(key)) == user_of(key) != ""
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        *("n", "N1", "a.1", "7.5", "nanna", "J\u00f8rgen", "\u5f20"),
+        *("Nana", "Nat", "Nil", "N.A.N.", "1IND", "#Ben!", "#1!", "\U0001f600", "-7"),
+    ],
 )
 def test_a_name_stays_as_it_is(one):
     assert user_of(one) == one

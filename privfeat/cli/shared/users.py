@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from privfeat.data import FeatureSplit
 
 
-def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) -> Any:
+def users_of(
+    args: Namespace,
+    split: "FeatureSplit | TableRows",
+    argument: str,
+    max_group_size: int | None,
+) -> Any:
     """Return the user of each row, if users are to be protected."""
     if isinstance(split, TableRows):
         if args.groups is not None:
@@ -20,13 +25,13 @@ def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) 
                 "--groups and --no-groups are for feature files. Name the column of "
                 "users by --users, or protect each row on its own without it."
             )
-        if split.groups is None and args.max_group_size is not None:
+        if split.groups is None and max_group_size is not None:
             raise CommandError(
                 "--max-group-size must be given together with --users, the column that "
                 "says whose each row is."
             )
         if split.groups is not None:
-            _check_size(args, "--users")
+            _check_size(max_group_size, "--users")
         return split.groups
     if args.groups and not split.X.has_groups:
         raise CommandError(
@@ -40,15 +45,15 @@ def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) 
             "to protect each row on its own."
         )
     if args.groups:
-        _check_size(args, "--groups")
+        _check_size(max_group_size, "--groups")
         return split.groups
     # --no-groups is an answer to this warning
     warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
     return None
 
 
-def _check_size(args: Namespace, option: str) -> None:
-    if args.max_group_size is None:
+def _check_size(max_group_size: int | None, option: str) -> None:
+    if max_group_size is None:
         raise CommandError(
             f"--max-group-size must be given together with {option}, got it alone. "
             "Pass the number of rows of a user that shall count, chosen without "

@@ -183,3 +183,10 @@ def test_another_text_is_another_extraction(table, extract):
     assert "already complete" in extract(table(*rows), "--resume")[1]
     rows[0] = ("b film", "good", "a")
     assert "made with others" in extract(table(*rows), "--resume")[2]
+
+
+def test_users_that_are_no_unicode_are_told_apart(tmp_path, extract):
+    rows = {"review": ["a b", "c d"], "verdict": ["good", "bad"]}
+    np.savez(tmp_path / "r.npz", **rows, who=["M\ud83d", "M\udcf6"])
+    assert extract(tmp_path / "r.npz", "--users", "who")[0] == 0
+    assert open_features(tmp_path / "out.h5")["train"].groups.tolist() == [0, 1]
