@@ -32,6 +32,7 @@ SIX_CONVOLUTIONS = "simpleVGG-32(2)-64(2)-128(2)-128"
 SETTINGS: dict[str, tuple[tuple[int, int, int], int, int]] = {
     SIX_CONVOLUTIONS: ((32, 32, 3), 256, 32),
     "resnet18": ((32, 32, 3), 64, 16),
+    "resnet50": ((32, 32, 3), 32, 16),
     "vit_tiny": ((32, 32, 3), 64, 16),
     "sample_convnet": ((28, 28, 1), 256, 32),
 }

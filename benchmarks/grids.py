@@ -18,7 +18,8 @@ Each grid is a figure or a table of a paper, fitted cell by cell on images
   the default rate. 0 clips without noise.
 
 Rates and noises of the papers are for ImageNet and for CIFAR-10: the defaults here are
-for few and small images. What the file of ``--out`` holds already is not run again.
+for few and small images. ± is the standard error over ``--seeds``, if there are two or
+more. What the file of ``--out`` holds already is not run again.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
 from _small_sets import Split, mnist5k
 
@@ -75,10 +77,19 @@ def main() -> None:
         for across in acrosses:
             fit = partial(fitted, data, settings(down, across), args)
             cell = kept.get(f"{down}, {across}", fit)
-            rows[-1].append(f"{100 * cell['accuracy']:.1f}{costs(cell['epsilon'])}")
+            rows[-1].append(f"{percent(cell['accuracies'])}{costs(cell['epsilon'])}")
     print(markdown_table([corner, *map(str, acrosses)], rows, args.grid))
     if args.out:
         keep_tables(args.out)
+
+
+def percent(accuracies: list[float]) -> str:
+    """Return the mean in percent; of several fits with its standard error."""
+    mean = f"{100 * np.mean(accuracies):.1f}"
+    if len(accuracies) == 1:
+        return mean
+    error = np.std(accuracies, ddof=1) / math.sqrt(len(accuracies))
+    return f"{mean} ± {100 * error:.1f}"
 
 
 def costs(epsilon: float | None) -> str:

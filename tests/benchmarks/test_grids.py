@@ -87,6 +87,11 @@ def test_choices_of_training_are_added_one_after_another(monkeypatch):
     assert (found[-1]["n_copies"], found[-1]["n_votes"]) == (4, 4)
 
 
+def test_error_of_a_cell_is_that_of_the_mean_of_its_fits():
+    assert grids.percent([0.5]) == "50.0"
+    assert grids.percent([0.5, 0.6]) == "55.0 ± 5.0"
+
+
 def test_wide_networks_have_the_size_and_order_of_their_names():
     assert grids.network("wrn_16_4_norm_first") == "wrn_16_4_norm_first"
     made = grids.network("wrn_22_2_norm_first").keywords
