@@ -28,11 +28,10 @@ from privfeat.estimation.inputs import (
     seed_of,
     warn_of_unused_groups,
 )
-from privfeat.estimation.labels import places_of
 from privfeat.estimation.notebook import ShowsPrivacy
 from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.scores import ScoredClassifier
-from privfeat.metrics.predictions import record_by_record, rows_of
+from privfeat.metrics.predictions import codes_of, record_by_record, rows_of
 from privfeat.persistence import is_ours
 
 # Base-2 logarithms of the temperatures to choose from.
@@ -166,7 +165,7 @@ class TemperatureScaling(
         plan = None if public else self._plan()
         classes = np.asarray(self.estimator.classes_)
         features = rows_of(self.estimator, X)
-        codes = _codes(y, classes)
+        codes = codes_of("y", array_of(y), classes)
         if len(codes) != len(features) or not len(codes):
             raise ValueError("X and y must have the same number of rows, at least 1.")
         if plan is None:
@@ -252,14 +251,6 @@ class TemperatureScaling(
             )
             low, high = (middle, high) if gap.value > 0.0 else (low, middle)
         return float(2.0 ** (0.5 * (low + high)))
-
-
-def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
-    labels = array_of(y)
-    codes, found = without_data(places_of, labels, classes)
-    if labels.ndim != 1 or not found:
-        raise ValueError("y must hold one label a row, each among the classes.")
-    return codes
 
 
 def _likeliest_temperature(

@@ -50,7 +50,7 @@ def users_of(args: Namespace, split: "FeatureSplit | TableRows", argument: str) 
 def _check_size(args: Namespace, option: str) -> None:
     if args.max_group_size is None:
         raise CommandError(
-            f"--max-group-size must be given together with {option}, got it alone. "
+            f"{option} must be given together with --max-group-size, got it alone. "
             "Pass the number of rows of a user that shall count, chosen without "
             "looking at the rows."
         )
