@@ -1,6 +1,7 @@
 """A package that is not installed is named with the line that installs it, at once."""
 
 import sys
+from argparse import Namespace
 from importlib import import_module
 
 import pytest
@@ -11,6 +12,7 @@ from privfeat._checks import require
 from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main
+from privfeat.cli.shared.estimators import load_tested
 from privfeat.export.mlflow import log_model
 
 drawn = PrivacyUtilityDisplay.from_estimators
@@ -107,3 +109,10 @@ def test_networks_name_what_to_install_for_folders(without, tmp_path):
     for use in (lambda: check_folder(tmp_path, 1), lambda: read_folder(tmp_path)):
         with pytest.raises(ImportError, match=r"pip install 'privfeat\[train\]'"):
             use()
+
+
+def test_a_linear_estimator_is_tested_without_networks(without):
+    """`audit` and `sanity` of it need no flax, whose extra is that of networks."""
+    without("flax")
+    tested = Namespace(network=None, saved=None, estimator="DPFC")
+    assert type(load_tested(tested)).__name__ == "DPFC"

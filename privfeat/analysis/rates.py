@@ -1,7 +1,7 @@
 """Predictions for other rates of the classes than those of the training records."""
 
 from copy import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfeat.linear.classifier import DPLinearClassifier
 
-C = TypeVar("C", bound=DPLinearClassifier)
+C = TypeVar("C")  # a linear classifier of privfeat, or a pipeline that ends with one
 
 
 def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
@@ -20,7 +20,7 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
 
     Parameters
     ----------
-    classifier : linear classifier of privfeat
+    classifier : linear classifier of privfeat, or a pipeline that ends with one
         Fitted, to one label a record, by the softmax or, of two classes, the sigmoid.
     before, after : array-like of shape (n_classes,)
         How often each class of ``classes_`` is among the training records, times its
@@ -64,6 +64,9 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
     >>> bool(alert.predict_proba(X)[:, 1].mean() > clf.predict_proba(X)[:, 1].mean())
     True
     """
+    if hasattr(classifier, "steps"):
+        pipeline: C = _of_pipeline(classifier, before, after)
+        return pipeline
     if not isinstance(classifier, DPLinearClassifier):
         raise TypeError(
             "classifier must be a linear classifier of privfeat, got "
@@ -85,6 +88,16 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
         shift = shift[1:] - shift[:1]
     shifted = copy(classifier)
     shifted.intercept_ = classifier.intercept_ + shift
+    return shifted
+
+
+def _of_pipeline(pipeline: Any, before: ArrayLike, after: ArrayLike) -> Any:
+    """Return a copy of a fitted pipeline whose last step is shifted."""
+    shifted = copy(pipeline)
+    fitted = "steps_" if hasattr(pipeline, "steps_") else "steps"
+    *others, (name, last) = getattr(pipeline, fitted)
+    last = shifted_rates(last, before=before, after=after)
+    setattr(shifted, fitted, [*others, (name, last)])
     return shifted
 
 

@@ -1,7 +1,7 @@
 """The command ``privfeat``: one module per verb, each with ``add_parser`` and ``run``.
 
-Failures are one line on stderr: exit status 1, or 2 for a wrong command line; all
-statuses are in docs/reference/commands.md.
+Failures are one line on stderr: exit status 1, 2 for a wrong command line, or 3 for a
+budget that has too little left; all statuses are in docs/reference/commands.md.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from privfeat.cli import (
 )
 from privfeat.cli.planning import budget, columns, plan, recipe, tan
 from privfeat.cli.shared import estimators, terminal
-from privfeat.exceptions import PrivacyWarning
+from privfeat.exceptions import BudgetExceededError, PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", PrivacyWarning)
         warnings.showwarning = lambda message, *rest: terminal.warn(one_line(message))
         try:
-            args.run(args)
+            with terminal.ended_by_signals():
+                args.run(args)
             print(end="", flush=True)  # there may be no stdout
         except BrokenPipeError:  # the reader of a pipe has left, as in `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -82,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt as error:
             notes = " ".join(getattr(error, "__notes__", ()))
             print(f"privfeat: interrupted. {notes}".rstrip(), file=STDERR)
-            return 130
+            return 143 if isinstance(error, terminal.Terminated) else 130
         # A user gets one line whatever went wrong; --debug has the rest.
         except Exception as error:
             if args.debug:
@@ -92,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             cost = [note for note in noted if note.endswith(ends)]
             told = estimators.as_options(describe(error), args)
             print("privfeat: error:", told, *cost, file=STDERR)
-            return 1
+            return 3 if isinstance(error, BudgetExceededError) else 1
     return 0
 
 

@@ -51,7 +51,10 @@ def add_parser(verbs: Any) -> None:
     options.add_groups(parser)
     whose = "of a table: protect all rows of a user together, by this column"
     add("--users", metavar="COLUMN", help=whose)
-    size = "with --groups or --users: at most so many records of a user count"
+    size = (
+        "with --groups or --users: at most so many records of a user count; the noise "
+        "is so many times as large, so take 1 or 2, whatever `fit` had"
+    )
     add("--max-group-size", type=int, help=size)
     add = parser.add_argument_group("privacy").add_argument
     add("--epsilon", type=float, help="budget of the test records (default 1)")

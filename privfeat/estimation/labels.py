@@ -170,6 +170,18 @@ def places_of(y: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.intp], b
     return codes, bool(np.all(known[codes] == y))
 
 
+def check_kinds(name: str, labels: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Raise ValueError where labels are strings and classes numbers, or the reverse."""
+    kinds = [without_data(_plain, array).dtype.kind for array in (labels, classes)]
+    words = ["strings" if kind == "U" else "numbers" for kind in kinds]
+    if words[0] != words[1] and set(kinds) <= set("biufU"):
+        raise ValueError(
+            f"{name} must hold {words[1]}, as the classes are, got {words[0]}. A model "
+            "that `privfeat fit` made has the classes 0, 1, ...: their names are "
+            "privfeat.persistence.load_class_names(DIR), in this order."
+        )
+
+
 def _check_classes(classes: ArrayLike) -> NDArray[Any]:
     known = _plain(np.asarray(classes))
     if known.ndim != 1 or (known.dtype.kind == "f" and not np.all(np.isfinite(known))):

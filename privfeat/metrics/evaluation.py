@@ -52,8 +52,8 @@ def private_evaluation(
     groups : array-like of shape (n_samples,), optional
         The user of each record: all records of a user are then protected together.
     max_group_size : int, optional
-        With ``groups``: at most so many records of a user count; the noise grows with
-        it.
+        With ``groups``: at most so many records of a user count, drawn at random. The
+        noise is so many times as large: take 1 or 2, whatever the fit had.
     epsilon, delta : float
         Budget for the test records; epsilon 1 by default.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"

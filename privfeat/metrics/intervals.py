@@ -40,6 +40,8 @@ class Estimate:
 
     def __str__(self) -> str:
         """Return a number with its interval, for people."""
+        if np.ndim(self.value) == 1:
+            return "\n".join(map(str, self.each()))
         if np.ndim(self.value):
             return f"{np.shape(self.value)} estimates"
         shown = "unknown" if math.isnan(self.value) else f"{self.value:.4g}"

@@ -14,7 +14,7 @@ from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.data.plain import with_floats
 from privfeat.estimation.inputs import array_of_records
-from privfeat.estimation.labels import places_of
+from privfeat.estimation.labels import check_kinds, places_of
 from privfeat.persistence import is_ours
 
 # What is kept of predictions, row by row.
@@ -165,6 +165,7 @@ def codes_of(
     name: str, labels: NDArray[Any], classes: NDArray[Any]
 ) -> NDArray[np.intp]:
     """Return the class of each label, by its place among the classes."""
+    check_kinds(name, labels, classes)
     codes, found = without_data(places_of, labels, classes)
     # a list with one fraction in it would make floats of all, which merge large numbers
     exact = labels.dtype.kind != "f" or bool(np.all(np.abs(labels) < 2.0**53))

@@ -87,7 +87,9 @@ def save(
     if not (pipeline or is_ours(estimator)):
         raise TypeError(
             f"estimator must be one of {known_names()}, or a Pipeline of steps of "
-            f"privfeat, got {type(estimator).__name__}. Pickle another class."
+            f"privfeat, got {type(estimator).__name__}. Save the estimator inside, or "
+            "keep a pickle of your own at home. ONNX has TemperatureScaling as well: "
+            "privfeat.export.export_onnx."
         )
     written: Written = (written_pipeline if pipeline else written_model)(estimator)
     if class_names is not None and len(class_names) != len(estimator.classes_):

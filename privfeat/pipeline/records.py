@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
+from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.data.plain import plain_value, with_floats
@@ -27,7 +28,7 @@ def rows_of(X: Any, first: Step) -> Any:
     if isinstance(X, LazyFeatures):
         X = X[:]
     if sparse.issparse(X):
-        X = without_data(sparse.csr_array, X).astype(np.float64)
+        X = canonical_rows(X)
     if first.reads_tables:
         return X
     if hasattr(first.estimator, "feature_names_in_"):  # declared: an array has no names

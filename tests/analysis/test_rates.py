@@ -4,9 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
-from privfeat import DPFC, DPLeastSquares, TemperatureScaling, load, save
+from privfeat import (
+    DPFC,
+    DPLeastSquares,
+    PrivatePipeline,
+    TemperatureScaling,
+    load,
+    save,
+)
 from privfeat.analysis.rates import shifted_rates
+from privfeat.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 
@@ -48,6 +58,28 @@ def test_a_factor_of_the_rate_is_a_threshold(rare):
     moved = shifted_rates(clf, before=[1, 1], after=[1, 9])
     expected = clf.predict_proba(rare[0])[:, 1] > 0.1
     np.testing.assert_array_equal(moved.predict(rare[0]), expected)
+
+
+def test_a_pipeline_is_shifted_in_its_last_step(rare, tmp_path):
+    private = PrivatePipeline(
+        [("scaler", DPStandardScaler(bounds=(-9, 9))), ("clf", DPFC())],
+        epsilon=8,
+        random_state=0,
+    )
+    private.set_params(clf__classes=[0, 1])
+    public = make_pipeline(Normalizer(), DPFC(epsilon=8, classes=[0, 1]))
+    public.set_params(dpfc__random_state=0)
+    for number, pipeline in enumerate((private, public)):
+        pipeline.fit(*rare)
+        scores = pipeline.predict_proba(rare[0])[:, 1]
+        least = np.quantile(scores, 0.9)
+        moved = shifted_rates(pipeline, before=[1, 1], after=[1, 1 / least - 1])
+        expected = scores > least
+        np.testing.assert_array_equal(moved.predict(rare[0]), expected)
+        assert not np.array_equal(pipeline.predict(rare[0]), expected)
+        save(moved, tmp_path / str(number))
+        again = load(tmp_path / str(number)).predict(rare[0])
+        np.testing.assert_array_equal(again, expected)
 
 
 @pytest.mark.parametrize("wrong", [[1, 1, 1], [1, 0], [1, math.nan], 1.0, ["a", "b"]])

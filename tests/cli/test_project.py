@@ -70,6 +70,19 @@ def test_plan_goes_on_from_a_ledger(run, tmp_path):
     assert len(ledger.history) == 1
 
 
+def test_plan_takes_the_delta_of_the_budget_of_a_ledger(run, fails, tmp_path):
+    path = tmp_path / "a.ledger"
+    PrivacyLedger(path, dataset="a", epsilon=3.0, delta=1e-6)
+    whose = ("--ledger", path, "--dataset", "a")
+    _, beside, _ = run("budget", "plan", *whose, "--fit", "epsilon=1")
+    alone = ("--epsilon", 3, "--delta", 1e-6)
+    assert run("budget", "plan", *alone, "--fit", "epsilon=1")[1] == beside
+    assert "      1          1          1  fit" in beside
+    assert "run them with --delta 1e-06" in beside
+    twice = fails("budget", "plan", *whose, "--delta", 1e-6, "--fit", "epsilon=1")
+    assert "--delta must not be given together with --ledger" in twice
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

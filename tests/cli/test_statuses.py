@@ -1,11 +1,15 @@
 """Exit statuses, and who speaks JSON, are those of the page about commands."""
 
 import json
+import os
 import re
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from privfeat import PrivacyLedger
 from tests.cli.test_examples import PARSERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -22,7 +26,9 @@ def test_page_lists_the_verbs_that_speak_json():
 
 
 def test_page_lists_every_status():
-    assert re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.M) == "0 1 2 130".split()
+    assert (
+        re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.M) == "0 1 2 3 130 143".split()
+    )
 
 
 def test_status_0_is_of_what_was_done(run, model):
@@ -52,6 +58,29 @@ def test_status_2_is_of_a_wrong_command_line(run, words):
     status, out, err = run(*words.split())
     assert (status, out) == (2, "")
     assert err.startswith("usage: privfeat")
+
+
+def test_status_3_is_of_a_budget_that_has_too_little_left(run, features, tmp_path):
+    path = tmp_path / "a.ledger"
+    PrivacyLedger(path, dataset="a", epsilon=0.5, delta=1e-5)
+    whose = ("--ledger", path, "--dataset", "a", "--out", tmp_path / "model")
+    status, _, err = run("fit", "--estimator", "DPFC", "--train", features, *whose)
+    assert status == 3
+    assert err.splitlines()[-1].endswith("Nothing was charged.")
+
+
+def test_status_143_is_of_sigterm(run, plant):
+    """Whoever called the command gets its own answer to the signal back."""
+
+    def end(path):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    plant("load of a statement", end)
+    status, _, err = run("statement", "m")
+    assert status == 143
+    assert err.startswith("privfeat: interrupted.")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_status_130_is_of_an_interrupt(run, plant):

@@ -4,10 +4,14 @@ import csv
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from privfeat import PrivacyLedger, PublicColumns, load, persistence
+from privfeat import DPFC, PrivacyLedger, PublicColumns, load, persistence
 from privfeat.cli.shared.tables import declared_of
+from privfeat.metrics.files import load_evaluation
+from privfeat.preprocessing import read_columns
 from tests.cli.patients import COLUMNS, SECRET, fit, rows_of, write
 
 
@@ -116,12 +120,13 @@ def test_fit_of_rows_is_told_to_name_users_by_a_ledger_of_users(
 def test_fit_protects_the_users_of_a_column(run, fails, folder, tmp_path):
     out = ("--out", tmp_path / "model", "--users", "patient")
     message = fails(*fit(folder, *out))
-    assert "--max-group-size must be given together with --users" in message
+    assert "--users must be given together with --max-group-size" in message
     for size in (("--max-group-size", 2), ("--set", "max_group_size=2", "--overwrite")):
         status, said, err = run(*fit(folder, *out, *size))
         assert status == 0, err
         assert "unit: user" in said
-    assert "patient" not in persistence.load_table(tmp_path / "model")["columns"]
+    declared = persistence.load_table(tmp_path / "model")["columns"]
+    assert declared["patient"] == {"kind": "ignored"}
     words = ("--model", tmp_path / "model", "--features", folder / "test.csv")
     assert run("predict", *words, "--out", tmp_path / "p.csv")[0] == 0
 
@@ -145,6 +150,71 @@ def test_evaluate_measures_on_a_table_and_protects_its_users(
     assert "the model protects users, but each test record" in run("evaluate", *told)[2]
     assert "have a column 'doctor'" in fails("evaluate", *again, "--users", "doctor")
     assert "are for feature files" in fails("evaluate", *again, "--groups")
+
+
+def test_declaration_of_a_model_of_users_takes_the_raw_table(run, folder, tmp_path):
+    """The frame that holds the column of the users, as it was read."""
+    whose = ("--users", "patient", "--max-group-size", 2, "--quiet")
+    assert run(*fit(folder, *whose, "--out", tmp_path / "model"))[0] == 0
+    columns = persistence.load_table(tmp_path / "model")["columns"]
+    columns.pop("outcome")
+    frame = pd.read_csv(folder / "test.csv").drop(columns="outcome")
+    pipeline = make_pipeline(PublicColumns(columns), load(tmp_path / "model"))
+    names = persistence.load_class_names(tmp_path / "model")
+    assert names == ["well", "ill", "unknown"]
+    assert {names[i] for i in pipeline.predict(frame)} == {"well", "ill"}
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("classes", "class_names"),
+    [
+        (["ill", "unknown", "well"], None),
+        (["C", "A", "B"], ["ill", "unknown", "well"]),
+        ([0, 1, 2], None),
+    ],
+)
+def test_evaluate_measures_a_pipeline_that_was_made_in_python(
+    run, folder, tmp_path, classes, class_names
+):
+    """Labels of the table are names; classes of the model are these, or numbers."""
+    columns = read_columns(folder / "columns.toml")
+    said = dict(columns)
+    said.pop("outcome")
+    table = pd.read_csv(folder / "train.csv")
+    names = class_names or sorted(["ill", "unknown", "well"])
+    place = dict(zip(names, sorted(classes), strict=True))
+    if classes == [0, 1, 2]:
+        place = {"well": 0, "ill": 1, "unknown": 2}
+    clf = DPFC(epsilon=20, classes=classes, row_scaling="clip", random_state=0)
+    pipeline = make_pipeline(PublicColumns(said), clf)
+    pipeline.fit(table.drop(columns="outcome"), table["outcome"].map(place))
+    known = {"columns": columns, "target": "outcome"}
+    persistence.save(pipeline, tmp_path / "m", table=known, class_names=class_names)
+    words = ("--model", tmp_path / "m", "--test", folder / "test.csv")
+    status, _, err = run("evaluate", *words, "--epsilon", 20, "--no-scores")
+    assert (status, err) == (0, "")
+    assert load_evaluation(tmp_path / "m")[0].accuracy.low > 0.7
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_evaluate_names_the_classes_of_a_model_that_are_not_of_its_table(
+    fails, folder, tmp_path
+):
+    columns = read_columns(folder / "columns.toml")
+    said = dict(columns)
+    said.pop("outcome")
+    table = pd.read_csv(folder / "train.csv")
+    clf = DPFC(epsilon=20, classes=["sick", "well"], random_state=0)
+    pipeline = make_pipeline(PublicColumns(said), clf)
+    labels = table["outcome"].replace("ill", "sick")
+    pipeline.fit(table.drop(columns="outcome"), labels)
+    known = {"columns": columns, "target": "outcome"}
+    persistence.save(pipeline, tmp_path / "m", table=known)
+    words = ("--model", tmp_path / "m", "--test", folder / "test.csv")
+    assert "must have the classes of the model, ['sick', 'well']" in fails(
+        "evaluate", *words
+    )
 
 
 def test_users_of_a_table_are_those_of_the_column(folder):

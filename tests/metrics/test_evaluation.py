@@ -111,7 +111,7 @@ def test_one_release_without_scores(model):
     assert [release.name for release in found.privacy.releases] == ["outcomes"]
     assert found.roc_auc is found.roc is found.ece is found.reliability is None
     assert "balanced_accuracy" in str(found)
-    assert str(found.recall) == "(2,) estimates"
+    assert str(found.recall).splitlines() == [str(one) for one in found.recall.each()]
     assert [part.value for part in found.recall.each()] == found.recall.value.tolist()
     ridge = private_evaluation(RidgeClassifier().fit(X, y), X, y)
     assert len(ridge.privacy.releases) == 1  # it has no probabilities

@@ -5,7 +5,12 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
-from privfeat import ConformalClassifier, DPLeastSquares, PrivacyLedger
+from privfeat import (
+    ConformalClassifier,
+    DPLeastSquares,
+    PrivacyLedger,
+    TemperatureScaling,
+)
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 from privfeat.metrics import evaluation_of_predictions, private_evaluation
 from tests.metrics.drawn import draw
@@ -31,6 +36,21 @@ from tests.metrics.drawn import draw
 def test_bad_parameters_are_refused(model, params, message):
     with pytest.raises((TypeError, ValueError), match=message):
         private_evaluation(model, *draw(40), **params)
+
+
+def test_names_of_classes_are_refused_where_the_classes_are_numbers(model):
+    X, y = draw(40)
+    names = np.where(y == 1, "yes", "no")
+    for labels in (names, names.astype(object)):
+        for measure in (
+            lambda: private_evaluation(model, X, labels),  # noqa: B023
+            lambda: ConformalClassifier(model).fit(X, labels),  # noqa: B023
+            lambda: TemperatureScaling(model).fit(X, labels),  # noqa: B023
+        ):
+            with pytest.raises(ValueError, match=r"y must hold numbers, .* strings"):
+                measure()
+    with pytest.raises(ValueError, match=r"y must hold strings, .* numbers"):
+        evaluation_of_predictions(names, y, classes=["no", "yes"])
 
 
 def test_bad_records_are_refused(model):

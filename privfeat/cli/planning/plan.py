@@ -35,7 +35,8 @@ def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
     parser = options.verb(verbs, run, options.compared())
     add = parser.add_argument
-    add("--n", type=int, required=True, help="number of records, roughly: it is public")
+    many = "number of records, of users if a fit protects these, roughly: it is public"
+    add("--n", type=int, required=True, help=many)
     size = "number of features; without it and --columns, plan a network alone"
     add("--d", type=int, help=size)
     add("--classes", type=int, help="number of classes, unless --columns tells it")

@@ -33,9 +33,9 @@ both:
     sampling_prob = 0.01       # expected batch over the number of records
     steps = 2000
 
-A fit has a budget by epsilon (with delta, by default that of the plan), rho or
-noise_multiplier; with mean_runs (and eta) it is a private search. A plan that costs
-more than the budget ends with exit status 1. For example
+A fit has a budget by epsilon (with delta, by default that of the budget: give the fit
+the same --delta), rho or noise_multiplier; with mean_runs (and eta) it is a private
+search. A plan that costs more than the budget ends with exit status 1. For example
 
     privfeat budget plan project.toml
     privfeat budget plan --ledger private.ledger --dataset photos
@@ -58,7 +58,7 @@ def add_options(parser: Any) -> None:
 
 def run_plan(args: Namespace) -> None:
     """Print what the fits cost together and leave; fail if it is too much."""
-    from privfeat.analysis.budgets.project import plan_project
+    from privfeat.analysis.budgets.project import PlannedFit, plan_project
 
     told = {} if args.project is None else _read(args.project)
     listed = told.pop("fit", [])
@@ -69,12 +69,25 @@ def run_plan(args: Namespace) -> None:
         raise CommandError(
             f"FILE.toml must have {', '.join(_BUDGET)} and [[fit]], got {unknown[0]!r}."
         )
+    ledger = files.open_ledger(args)
+    if ledger is not None and budget:
+        name = sorted(budget)[0]
+        place = "" if name in told else "--"
+        raise CommandError(
+            f"{place}{name} must not be given together with --ledger, whose budget has "
+            f"one. Of one fit it is --fit {name}=..., where fits differ in it."
+        )
     delta = {"delta": budget["delta"]} if "delta" in budget else {}
+    if ledger is not None:
+        delta = {"delta": ledger.budget.delta}
     fits = [_planned(delta | one) for one in [*listed, *map(_parse, args.fit)]]
     if not fits:
         raise CommandError("fits must be given, in FILE.toml or with --fit, got none.")
-    plan = plan_project(fits, ledger=files.open_ledger(args), **budget)
+    plan = plan_project(fits, ledger=ledger, **budget)
     print(json.dumps(_report(plan), indent=2) if args.json else plan)
+    if not args.json and plan.budget.delta != PlannedFit.delta:
+        told_of = f"planned with delta = {plan.budget.delta:g} unless --fit gives one"
+        print(f"fits    {told_of}: run them with --delta {plan.budget.delta:g}")
     if not plan.fits_budget:
         raise CommandError(
             f"these fits must cost at most epsilon = {plan.budget.epsilon!r}, got "

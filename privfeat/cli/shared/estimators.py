@@ -99,11 +99,13 @@ def load_tested(args: Namespace) -> Any:
     Of a pipeline what learns: all of a `PrivatePipeline`, after declared columns, and
     the last step of one of scikit-learn, whose others learn nothing.
     """
-    from privfeat import DPSGDClassifier, linear
-
     if args.network is not None:
+        from privfeat import DPSGDClassifier  # needs flax, as no linear model does
+
         return DPSGDClassifier(model=args.network)
     if args.saved is None:
+        from privfeat import linear
+
         return getattr(linear, args.estimator)()
     from sklearn.base import clone
 

@@ -113,9 +113,9 @@ class Declared:
 
     @property
     def saved(self) -> dict[str, Any]:
-        """What a model keeps of it: all public."""
-        kept = {name: said for name, said in self.columns.items() if name != self.users}
-        return {"columns": kept, "target": self.target}
+        """What a model keeps of it: all public. It learns nothing of the users."""
+        ignored = {} if self.users is None else {self.users: {"kind": "ignored"}}
+        return {"columns": self.columns | ignored, "target": self.target}
 
     def read(self, path: str, *, labelled: bool = True) -> "TableRows":
         """Return the rows of a table, a file that `privfeat.data.tables` reads.

@@ -1,5 +1,7 @@
 """What a command says to the person who started it."""
 
+import signal
+import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,28 @@ if TYPE_CHECKING:
     from privfeat import PrivacyLedger
 
 NOTHING_CHARGED = "Nothing was charged."
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as a scheduler sends it: a command ends as by Ctrl-C."""
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Raise `Terminated` in the body at SIGTERM, unless the caller answers it."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class CommandError(Exception):

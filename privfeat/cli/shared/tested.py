@@ -35,7 +35,29 @@ def tested_records(
         where = (args.test, "test", made, "--test", declared)
         rows = files.open_like(*where, one_label=True)
     _refuse_training(args, getattr(rows, "name", Path(args.test).stem))
+    if isinstance(rows, tables.TableRows) and hasattr(estimator, "classes_"):
+        return rows.X, _labels_of(rows, estimator, args.model), rows
     return rows.X, rows.y[:], rows
+
+
+def _labels_of(rows: tables.TableRows, estimator: Any, path: str) -> Any:
+    """Return labels of a table as the model has them: numbers, or names in Python."""
+    import numpy as np
+
+    from privfeat.persistence import load_class_names
+
+    categories, classes = rows.class_names or [], estimator.classes_.tolist()
+    names = load_class_names(path) or [str(label) for label in classes]
+    label_of = dict(zip(names, classes, strict=True))
+    if label_of.keys() >= set(categories):
+        return np.array([label_of[name] for name in categories])[rows.y]
+    if classes == list(range(len(categories))):
+        return rows.y
+    raise CommandError(
+        f"the target of {path} must have the classes of the model, {names}, as its "
+        f"categories, got {categories}. Save the model with class_names, or with a "
+        "table whose target has them."
+    )
 
 
 def _refuse_training(args: Namespace, split: str) -> None:

@@ -55,7 +55,7 @@ def users_of(
 def _check_size(max_group_size: int | None, option: str) -> None:
     if max_group_size is None:
         raise CommandError(
-            f"--max-group-size must be given together with {option}, got it alone. "
+            f"{option} must be given together with --max-group-size, got it alone. "
             "Pass the number of rows of a user that shall count, chosen without "
             "looking at the rows."
         )
