@@ -134,7 +134,10 @@ def test_sparse_rows_stay_sparse():
 def test_whole_numbers_become_float64_whatever_the_others_are():
     for step in (step_of(DPStandardScaler(bounds=(-1, 1))), step_of(Normalizer())):
         assert rows_of([[1, 2], [3, 4]], step).dtype == np.float64
-        for given in (np.eye(2, dtype=np.float32), sparse.eye_array(2, dtype=np.int8)):
+        for given in (
+            np.eye(2, dtype=np.float32),
+            sparse.eye_array(2, 2, dtype=np.int8, format="csr"),
+        ):
             assert rows_of(given, step).dtype == np.float64
 
 

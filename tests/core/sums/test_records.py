@@ -52,6 +52,19 @@ def test_rows_come_alone_and_no_others(kind):
     np.testing.assert_array_equal(np.concatenate(alone), np.asarray(rows))
 
 
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("made", [np.asarray, pd.DataFrame])
+def test_who_writes_into_a_chunk_changes_no_record(alone, made):
+    """As a scaler with ``copy=False`` does."""
+    rows = made(np.ones((3, 2)))
+    if not alone:
+        rows = np.asarray(rows)
+    for chunk in full_chunks(rows, alone=alone):
+        where = chunk if isinstance(chunk, np.ndarray) else chunk.iloc
+        where[0, 0] = 0.0
+    assert np.all(np.asarray(rows) == 1.0)
+
+
 def test_results_come_in_the_order_of_the_calls():
     drawn = []
 
