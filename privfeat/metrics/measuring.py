@@ -43,7 +43,7 @@ def measured(
 
     Parameters are checked, and the releases planned, before anything is predicted.
     """
-    check_between("confidence", confidence, 0.0, 0.999999)
+    confidence = check_between("confidence", confidence, 0.0, 0.999999)
     facts = [*facts, "all parameters but random_state"]
     targets = array_of(y)
     if targets.shape != (n_records,) or not n_records:

@@ -156,7 +156,9 @@ def private_cross_val_score(
     check_alone("private_cross_val_score")
     check_validated(estimator)
     n_splits = check_int("n_splits", n_splits, low=2, high=100)
-    check_real("confidence", confidence, low=0.5, high=1.0, include_high=False)
+    confidence = check_real(
+        "confidence", confidence, low=0.5, high=1.0, include_high=False
+    )
     if max_group_size is not None:
         check_int("max_group_size", max_group_size, low=1)
     validated = PrivateCrossValidation(clone(estimator), ledger)

@@ -125,11 +125,12 @@ def alike_microbatch(
     types alone are used. PrivacyError if one unit on each device does not count alike
     on all.
     """
-    how = f"{records.shape} {records.dtype} {targets.shape} {targets.dtype}"
     known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()
     size = microbatch_size
     while size > 1:
-        key = f"{size} {how} {units.prepare}"
+        public = np.repeat(records, size, 0), np.repeat(targets, size, 0)
+        batch = units.whole(*public, np.arange(size), jax.random.key(0))
+        key = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), batch))
         if key not in known:
             given = clipped_sum, size, parameters, records, targets
             known[key] = counts_alike(units, *given)
@@ -182,12 +183,15 @@ def counts_alike(
     # where longer gradients count as none, a small radius leaves nothing to compare
     sizes = (np.linalg.norm(total(alone[0], first, radius)) for radius in _RADII)
     radius = _RADII[next((place for place, size in enumerate(sizes) if size), 0)]
-    own = np.stack([total(each, first, radius) for each in alone])
+    own = [total(each, first, radius) for each in alone]
     for batch in range(max(_BATCHES, _PLACES // n_slots)):
         chosen = draw.integers(0, _RECORDS, n_slots)
         valid = np.ones(n_slots, bool) if batch % 2 else draw.random(n_slots) < 0.5
         counts = np.bincount(chosen[valid], minlength=_RECORDS)
-        if not np.array_equal(total(chosen, valid, radius), counts @ own):
+        expected = np.zeros(len(own[0]), np.int64)  # one at a time: they may be large
+        for count, each in zip(counts, own, strict=True):
+            expected += count * each
+        if not np.array_equal(total(chosen, valid, radius), expected):
             return False
     return True
 
