@@ -1,6 +1,7 @@
 """How a fit hands its records to the core: chunks of one shape, any number of times."""
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
@@ -82,11 +83,12 @@ def full_chunks(
     what a classifier computes of a record does not depend on how many others there are;
     inside `one_thread_a_product`, nor on its place among them.
     ``alone`` yields each row of an array, a table or a list by itself, for a classifier
-    that may mix the rows of one call.
+    that may mix the rows of one call. What it yields is a copy: a classifier that
+    computes in place must not change the records.
     """
     if alone:
         places: Any = getattr(rows, "iloc", rows)  # of a table
-        yield from (places[start : start + 1] for start in range(len(rows)))
+        yield from (copy(places[start : start + 1]) for start in range(len(rows)))
         return
     for start in range(0, len(rows), CHUNK_ROWS):
         part = rows[start : start + CHUNK_ROWS]

@@ -52,6 +52,15 @@ def test_rows_come_alone_and_no_others(kind):
     np.testing.assert_array_equal(np.concatenate(alone), np.asarray(rows))
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_is_done_to_rows_leaves_the_records(alone):
+    """Steps of scikit-learn with copy=False write into what they are given."""
+    rows = np.ones((CHUNK_ROWS, 2))
+    for chunk in full_chunks(rows, alone=alone):
+        chunk *= 0.0
+    assert np.all(rows == 1.0)
+
+
 def test_results_come_in_the_order_of_the_calls():
     drawn = []
 
