@@ -56,46 +56,74 @@ def is_exactly(given: Any, known: Mapping[str, set[str]]) -> bool:
     )
 
 
-def learns(step: Any) -> bool:
+def learns(step: Any, sparse: bool = False) -> bool:
     """Return whether a step of a pipeline may learn anything from the records.
 
     Only those of `is_stateless` are known not to, and what is declared to be frozen.
+    ``sparse``: whether the step may get sparse rows.
     """
     if step is None or isinstance(step, str):  # "passthrough"
         return False
     if type(step).__module__.startswith("sklearn.frozen"):  # has what it wraps has
         return False
     if is_exactly(step, CONTAINERS):
-        for parts in ("steps", "transformer_list"):
-            if hasattr(step, parts):
-                return any(learns(part[1]) for part in getattr(step, parts))
-        return (
-            chooses_columns(step)
-            or _chooses_format(step)
-            or learns(step.remainder)
-            or any(learns(part[1]) for part in step.transformers)
+        if hasattr(step, "steps"):
+            return first_to_learn(_parts(step), sparse) is not None
+        chooses = hasattr(step, "transformers") and (
+            chooses_columns(step) or _chooses_format(step, sparse)
         )
+        return chooses or any(learns(part, sparse) for part in _parts(step))
     return not is_stateless(step)
 
 
-def _chooses_format(transformer: Any) -> bool:
+def first_to_learn(steps: Sequence[Any], sparse: bool = False) -> Any:
+    """Return the first of steps, one after the other, that `learns`; or None."""
+    for step in steps:
+        if learns(step, sparse):
+            return step
+        sparse = _may_be_sparse(step, sparse)
+    return None
+
+
+def _chooses_format(transformer: Any, sparse: bool) -> bool:
     """Return whether the zeros of all records choose between sparse and dense rows.
 
     Last digits of sums differ between them. With a ``sparse_threshold`` of 0 all are
-    dense, as they are where no part is sparse.
+    dense, as they are where no part is sparse. Of known categories each row has as many
+    zeros as all others.
     """
     return bool(transformer.sparse_threshold) and any(
-        _may_be_sparse(part[1]) for part in transformer.transformers
+        _may_be_sparse(part, sparse) and not _has_one_of_each(part)
+        for part in _parts(transformer)
     )
 
 
-def _may_be_sparse(step: Any) -> bool:
-    names = ("steps", "transformer_list", "transformers")
-    parts = next((getattr(step, n) for n in names if hasattr(step, n)), ())
+def _may_be_sparse(step: Any, sparse: bool) -> bool:
+    """Return whether a step may make sparse rows; ``sparse``: may get them."""
+    if step is None or isinstance(step, str):
+        return sparse and step != "drop"
+    if not getattr(step, "sparse_threshold", True):
+        return False
     inner = getattr(step, "estimator", step)  # of a frozen one
     texts = type(inner).__module__.startswith("sklearn.feature_extraction")
-    sparse = texts or getattr(inner, "sparse_output", False) is True
-    return sparse or any(_may_be_sparse(part[1]) for part in parts)
+    makes = texts or getattr(inner, "sparse_output", False) is True
+    return sparse or makes or any(_may_be_sparse(part, False) for part in _parts(step))
+
+
+def _has_one_of_each(step: Any) -> bool:
+    """Return whether it makes a one of each column, and has no value without one."""
+    inner = getattr(step, "estimator", step)
+    known = is_exactly(inner, {"sklearn": {"OneHotEncoder"}})
+    return known and inner.handle_unknown == "error" and inner.drop is None
+
+
+def _parts(container: Any) -> list[Any]:
+    """Return the parts of a container, or of a frozen one; of others none."""
+    if hasattr(container, "transformers"):
+        return [*(part[1] for part in container.transformers), container.remainder]
+    names = ("steps", "transformer_list")
+    found = (getattr(container, name) for name in names if hasattr(container, name))
+    return [part[1] for part in next(found, ())]
 
 
 def chooses_columns(transformer: Any) -> bool:
@@ -158,11 +186,8 @@ def _meet_in_float64(kinds: Collection[Any]) -> bool:
 
 def _within(container: Any, kinds: Collection[Any]) -> Any:
     if hasattr(container, "steps"):
-        return by_types([step for _, step in container.steps], kinds)
-    parts = getattr(container, "transformer_list", None)
-    if parts is None:
-        parts = [*container.transformers, ("", container.remainder)]
-    found = (by_types([part[1]], kinds) for part in parts)
+        return by_types(_parts(container), kinds)
+    found = (by_types([part], kinds) for part in _parts(container))
     return next((step for step in found if step is not None), None)
 
 

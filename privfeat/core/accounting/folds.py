@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
+from scipy.sparse import issparse
 
 from privfeat._messages import array_of
 from privfeat._stateless import (
     CONTAINERS,
     by_types,
     chooses_columns,
+    first_to_learn,
     is_exactly,
-    learns,
 )
 from privfeat._types import Adjacency
 
@@ -54,6 +55,12 @@ _AROUND_FOLDS = (
 # What to do instead of what takes no folds, or whose folds are not all that it needs.
 _INSTEAD = {"sklearn.calibration": "Use privfeat.TemperatureScaling, charged apart."}
 _UNSUPPORTED = "No folds cover this, it is not supported: fit the estimator without it."
+_LEARN_NOTHING = (
+    "Pass steps that learn nothing; wrap those fitted before, on public records or for "
+    "a charge of their own, and functions of one row after the other, in "
+    "sklearn.frozen.FrozenEstimator. A ColumnTransformer of sparse rows needs "
+    "sparse_threshold=0: zeros of all records decide whether it makes dense ones."
+)
 _JOBS = "sklearn.utils.parallel"
 _MARK = "privfeat: one record moves no other"
 
@@ -103,15 +110,12 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             ):
                 return Uncovered(f"{module}.{function}", _remedy(frame))
             steps = _steps_before(module, frame.f_locals)
-            for step in steps:
-                if learns(step):
-                    return Uncovered(
-                        f"what {type(step).__name__} learned from all of them",
-                        "Pass steps that learn nothing; wrap those fitted before, on "
-                        "public records or for a charge of their own, and functions of "
-                        "one row after the other, in sklearn.frozen.FrozenEstimator.",
-                    )
-            kinds = _types(module, frame.f_locals) if steps else ()
+            kinds = _types(module, frame.f_locals) if steps else []
+            sparse = any(hasattr(kind, "fill_value") for kind in kinds)  # of pandas
+            sparse = sparse or issparse(frame.f_locals.get("X"))
+            if (step := first_to_learn(steps, sparse)) is not None:
+                what = f"what {type(step).__name__} learned from all of them"
+                return Uncovered(what, _LEARN_NOTHING)
             if (step := by_types(steps, kinds)) is not None:
                 return Uncovered(
                     f"the types of columns, of which {step!r} makes other numbers",

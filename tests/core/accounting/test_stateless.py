@@ -1,7 +1,11 @@
 """Which steps of a pipeline learn from the records."""
 
+from contextlib import nullcontext
+
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -13,8 +17,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from privfeat import PublicColumns
+from privfeat import DPLeastSquares, PrivacyLedger, PublicColumns
 from privfeat._stateless import learns
+from privfeat.exceptions import PrivacyError
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,11 @@ class Filled(PublicColumns):
     """Public columns with a part that nobody knows."""
 
 
+OTHERS = FrozenEstimator(OneHotEncoder(handle_unknown="ignore"))
 FIXED, LEARNING, HASHED = Normalizer(), StandardScaler(), HashingVectorizer()
+
+
+DENSE = ColumnTransformer([("a", HASHED, "a")], sparse_threshold=0)
 
 
 class Named(Centred):
@@ -98,7 +107,12 @@ COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
         (ColumnTransformer([("a", HASHED, "a")]), True),
         (ColumnTransformer([("a", make_pipeline(HASHED, FIXED), "a")]), True),
         (ColumnTransformer([("a", HASHED, "a")], sparse_threshold=0), False),
-        (ColumnTransformer([("a", FrozenEstimator(OneHotEncoder()), [0])]), True),
+        (ColumnTransformer([], remainder=HASHED), True),
+        (ColumnTransformer([("a", FrozenEstimator(OneHotEncoder()), [0])]), False),
+        (ColumnTransformer([("a", OTHERS, [0])]), True),
+        (ColumnTransformer([("a", "drop", [0])], remainder=OTHERS), True),
+        (make_pipeline(HASHED, ColumnTransformer([("a", FIXED, [0])])), True),
+        (make_pipeline(DENSE, ColumnTransformer([("a", FIXED, [0])])), False),
         (FeatureUnion([("a", HASHED), ("b", FIXED)]), False),
         (FunctionTransformer(), False),
         (FunctionTransformer(np.log1p), False),
@@ -108,3 +122,27 @@ COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
 )
 def test_a_step_learns_unless_all_of_it_is_known_not_to(step, expected):
     assert learns(step) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "threshold", "expected"),
+    [("sparse", 0.3, True), ("sparse table", 0.3, True), ("sparse", 0, False)],
+)
+def test_a_ledger_refuses_rows_that_zeros_of_all_make_dense(
+    rows, threshold, expected, tmp_path
+):
+    """One row of zeros more, and all others are summed in another order."""
+    X = np.eye(40, 4)
+    X = (
+        csr_matrix(X)
+        if rows == "sparse"
+        else pd.DataFrame.sparse.from_spmatrix(csr_matrix(X))
+    )
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
+    part = [("a", "passthrough" if rows == "sparse" else FIXED, [0, 1])]
+    columns = ColumnTransformer(part, sparse_threshold=threshold)
+    clf = DPLeastSquares(classes=[0, 1], center=False, ledger=ledger)
+    refused = pytest.raises(PrivacyError, match="sparse_threshold=0")
+    with refused if expected else nullcontext():
+        make_pipeline(columns, clf).fit(X, np.arange(40) % 2)
+    assert len(ledger.history) == (not expected)
