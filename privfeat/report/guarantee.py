@@ -29,7 +29,7 @@ _UNITS = {
 
 
 def epsilon_delta_curve(
-    statement: PrivacyStatement, *, n_points: int = 40
+    statement: PrivacyStatement,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return epsilons and deltas whose pairs all hold at once.
 
@@ -40,7 +40,7 @@ def epsilon_delta_curve(
         return np.empty(0), np.empty(0)
     if statement.mu is not None:
         highest = max(1.5 * statement.epsilon, 0.1)
-        epsilons = np.linspace(0.0, highest, n_points)
+        epsilons = np.linspace(0.0, highest, 40)
         deltas = np.array([gaussian_delta(statement.mu, e) for e in epsilons])
         shown = deltas >= MIN_DELTA
         return epsilons[shown], deltas[shown]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from privfeat import DPLeastSquares, TemperatureScaling
@@ -92,3 +93,11 @@ def test_rows_are_predicted_alone_where_a_product_may_have_threads(accelerate):
 def test_products_of_this_machine_keep_to_one_thread():
     """Else rows are predicted one by one, which takes long."""
     assert keeps_one_thread()
+
+
+def test_labels_that_a_fraction_of_another_merges_are_refused():
+    X, classes = np.array([[0.0], [1.0]] * 3), [2**53, 2**53 + 1]
+    clf = LogisticRegression().fit(X, classes * 3)
+    labels = [*classes * 2, 2**53 + 1, 0.0 + 2**53]
+    with pytest.raises(ValueError, match="must hold one label a row"):
+        TemperatureScaling(clf, public=True).fit(X, labels)

@@ -263,14 +263,6 @@ def test_scaling_refuses_bad_records(sharp):
         TemperatureScaling(sharp).fit(X * np.nan, y)
 
 
-def test_scaling_refuses_labels_that_floats_merge():
-    X, classes = np.array([[0.0], [1.0]] * 3), [2**53, 2**53 + 1]
-    clf = LogisticRegression().fit(X, classes * 3)
-    labels = [*classes * 2, 2**53 + 1, 0.0 + 2**53]
-    with pytest.raises(ValueError, match="must hold one label a row"):
-        TemperatureScaling(clf, public=True).fit(X, labels)
-
-
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("error:X does not have valid feature names")
 def test_scaling_of_a_data_frame_does_not_warn_of_its_own_chunks():

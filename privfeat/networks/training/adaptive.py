@@ -80,9 +80,6 @@ class NormBounds(NamedTuple):
         return math.sqrt((1.0 - f) / n_parts), math.sqrt(f / n_parts)
 
 
-_DEFAULT = NormBounds()
-
-
 def with_adaptive_bounds(
     trainer: Trainer,
     parts_of_batch: Callable[..., RecordParts],
@@ -124,7 +121,7 @@ def with_adaptive_bounds(
 def adaptive_sum(
     parts_of_batch: Callable[..., RecordParts],
     factor: ClipFactor,
-    how: NormBounds = _DEFAULT,
+    how: NormBounds,
 ) -> Callable[..., Parameters]:
     """Return what `clipped_sum` does, with the bounds among the parameters.
 
@@ -154,7 +151,7 @@ def adaptive_optimizer(
     inner: Optimizer,
     places: dict[str, int],
     alpha: float,
-    how: NormBounds = _DEFAULT,
+    how: NormBounds,
 ) -> Optimizer:
     """Return an optimizer that undoes the scaling, and moves the bounds as well.
 

@@ -141,7 +141,7 @@ def test_two_sampled_releases_of_one_sample_would_be_charged_too_little():
 def test_bounds_become_the_multiple_of_the_mean_norm():
     """Without noise, and norms of 3 and 0.5 in two parts, from bounds far away."""
     norms = np.array([3.0, 0.5])
-    optimizer = adaptive_optimizer(optax.sgd(0.0), {"a": 0, "b": 1}, alpha=1.5)
+    optimizer = adaptive_optimizer(optax.sgd(0.0), {"a": 0, "b": 1}, 1.5, NormBounds())
     parameters = {"a": jnp.zeros(2), "b": jnp.zeros(1)}
     parameters[BOUNDS] = jnp.array([0.01, 40.0])
     state = optimizer.init(parameters)
@@ -156,7 +156,7 @@ def test_bounds_become_the_multiple_of_the_mean_norm():
 
 
 def test_gradients_come_back_in_their_own_units():
-    optimizer = adaptive_optimizer(optax.sgd(1.0), {"a": 0, "b": 1}, alpha=1.0)
+    optimizer = adaptive_optimizer(optax.sgd(1.0), {"a": 0, "b": 1}, 1.0, NormBounds())
     parameters = {"a": jnp.zeros(2), "b": jnp.zeros(1), BOUNDS: jnp.array([0.5, 8.0])}
     unit = math.sqrt((1.0 - NormBounds().norm_share) / 2)
     mean = {"a": jnp.full(2, unit / 0.5), "b": jnp.full(1, unit / 8.0)}
