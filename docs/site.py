@@ -22,6 +22,7 @@ BESIDE = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "measurements.md": "benchmarks/RESULTS.md",
+    "security.md": ".github/SECURITY.md",
 }
 PAGES = {document: page for page, document in BESIDE.items()}
 LINK = re.compile(

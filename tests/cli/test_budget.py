@@ -64,7 +64,7 @@ def test_what_show_says_is_left_may_be_spent(fit, run, path):
 
 def test_fit_that_overspends_fails_with_what_is_left(fit, path, tmp_path):
     status, _, err = fit(3.5)
-    assert status == 1
+    assert status == 3
     assert err.count("\n") == 1
     assert "One more fit may have epsilon = 3 " in err
     assert not (tmp_path / "model").exists()

@@ -160,7 +160,7 @@ def test_fit_refuses_groups_without_a_bound_or_a_column(
     fails, features, grouped, tmp_path
 ):
     message = fails(*fit_arguments(grouped, tmp_path / "m", "--groups"))
-    assert "--max-group-size must be given" in message
+    assert "--groups must be given together with --max-group-size" in message
     options = ("--no-groups", "--max-group-size", "3")
     message = fails(*fit_arguments(grouped, tmp_path / "m", *options))
     assert "groups must be given" in message

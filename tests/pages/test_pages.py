@@ -193,3 +193,17 @@ def test_extras_that_are_named_exist():
     named = re.findall(r"'\.\[(\w+)\]'", ALL)
     assert named
     assert set(named) <= set(extras)
+
+
+def test_home_page_of_the_site_leaves_what_the_readme_leaves():
+    """Guides lead to the first fit of the README, which is the home page there."""
+    home = [b.code for b in blocks_of(ROOT / "docs" / "index.md")]
+    assert {block.code for block in FIRST_BLOCKS} <= set(home)
+
+
+def test_every_extra_of_a_user_is_in_the_table():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs/install.md").read_text(), re.M)
+    told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert told == set(extras) - {"browser", "docs", "dev", "mutation"}

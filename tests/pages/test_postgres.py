@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from privfeat import PrivacyLedger
+from privfeat.cli import main as privfeat
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
 from tests.pages.blocks import GUIDES, blocks_of, run_command
@@ -15,7 +16,7 @@ from tests.postgres import find_program, postgres_server
 pytestmark = pytest.mark.postgres
 
 
-def test_guide_lets_a_colleague_charge(tmp_path, monkeypatch):
+def test_guide_lets_a_colleague_charge_and_no_more(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quickstart").mkdir()
     splits = {"train": make_split(240, 0)}
@@ -37,5 +38,18 @@ def test_guide_lets_a_colleague_charge(tmp_path, monkeypatch):
             f"postgresql://ann@/privacy?host={folder}", dataset="digits"
         )
         (charge,) = ledger.history
+        assert ledger.remaining.epsilon < 3.0
+        again = ("--dataset", "mine", "--epsilon", "100", "--delta", "1e-5")
+        url = f"postgresql://ann@/privacy?host={folder}"
+        assert privfeat(["budget", "create", url, *again]) == 1
+        for forbidden in (
+            "UPDATE privfeat.privfeat_budget SET epsilon = 30",
+            "UPDATE privfeat.privfeat_charge SET statement = ''",
+            "DELETE FROM privfeat.privfeat_charge",
+            "DROP TABLE privfeat.privfeat_charge",
+        ):
+            asked = ("-h", folder, "-U", "ann", "privacy", "-c", forbidden)
+            done = subprocess.run([find_program("psql"), *asked], check=False)
+            assert done.returncode == 1
     assert (charge.who, charge.estimator) == ("Ann", "DPFC")
     assert charge.fitted is not None
