@@ -113,21 +113,25 @@ def read_log(content: bytes, name: str) -> Log:
         raise damaged(name, "what was charged is not as written, or cut off")
     counts = [-1 if slot is None else slot.n_lines for slot in slots]
     is_torn = -1 in counts
-    if is_torn and not _as_killed(max(counts), mark, len(content)):
+    if is_torn and not _as_killed(max(counts), mark, content):
         raise damaged(name, "a mark is not as written, and a charge may be cut off")
     place = MARK_BYTES if counts[1] < counts[0] else 0
     return Log(mark, place, is_torn, changes)
 
 
-def _as_killed(n_marked: int, last: Mark, size: int) -> bool:
+def _as_killed(n_marked: int, last: Mark, content: bytes) -> bool:
     """Return whether a process that writes one of the marks leaves it so if killed.
 
     Its line is there, and the last. Or the other mark has it already: of a ledger that
-    was of SQLite, which becomes one line behind what there was.
+    was of SQLite, of which the first page stands there until the second is written.
     """
-    took_over = last.n_lines == 1 and last.start > 2 * MARK_BYTES
+    first = content[:MARK_BYTES]
+    pairs = enumerate(zip(last.render(), first, strict=True))
+    left = first[next((i for i, (new, old) in pairs if new != old), MARK_BYTES) :]
+    # of that page, all zeros but for a few: spaces fill a mark
+    took_over = last.n_lines == 1 and left.count(b"\0") > left.count(b" ")
     n_more = last.n_lines - n_marked
-    return last.end == size and (n_more == 1 or (n_more == 0 and took_over))
+    return last.end == len(content) and (n_more == 1 or (n_more == 0 and took_over))
 
 
 class LoggedRows:

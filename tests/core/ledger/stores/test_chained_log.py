@@ -102,13 +102,14 @@ def test_every_wrong_byte_is_noticed_or_harmless(n):
         assert (n_lines(wrong) == n) == (at // MARK_BYTES == newest_slot(content))
 
 
+@pytest.mark.parametrize("start", [START, 3000])  # 3000: of a ledger that was SQLite
 @pytest.mark.parametrize("n", range(1, 5))
-def test_a_charge_is_not_lost_with_its_mark(n):
+def test_a_charge_is_not_lost_with_its_mark(n, start):
     """Two wrong bytes: in the mark, and in the line that it alone counts."""
-    content = make(n)
+    content = make(n, start)
     torn = replaced(content, newest_slot(content) * MARK_BYTES, b"?")
     assert n_lines(torn) == n
-    before = len(make(n - 1))
+    before = len(make(n - 1, start))
     for at in range(before, len(content)):
         assert n_lines(replaced(torn, at, bytes([torn[at] ^ 1]))) is None
         assert n_lines(torn[:at]) is None  # and cut off, the whole line as well
