@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import griffe
 from latex2mathml.converter import convert
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
@@ -46,6 +47,17 @@ LIST = re.compile(r'(?P<start><nav class="md-nav[^>]* aria-label=")(?P<name>[^"]
 WORKER = re.compile(r'https://[^"\s]+/iframe-worker/shim')
 # The README's sections are the home page of the site.
 HOME = "README.md"
+
+
+class OwnDocstrings(griffe.Extension):
+    """Drop the docstring that an attribute has from the class of its value alone."""
+
+    def on_attribute_instance(self, *, node: Any, attr: Any, **_: Any) -> None:
+        """See griffe: called for each attribute that is found."""
+        value = getattr(node, "obj", None)
+        text = getattr(value, "__doc__", None) or ""
+        if text == type(value).__doc__ or text.startswith("Alias for field number"):
+            attr.docstring = None
 
 
 def on_files(files: Any, config: Any) -> Any:

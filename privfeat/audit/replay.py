@@ -75,11 +75,18 @@ class ReplayResult:
         lines = [f"{'release':<16}{'declared':>12}{'moved by':>12}{'ratio':>8}"]
         lines += [
             f"{move.name:<16}{move.declared:>12.5g}{move.observed:>12.5g}"
-            f"{move.ratio:>8.3f}{'' if move.ok else '  TOO FAR'}"
+            f"{move.ratio:>8.3f}{_verdict(move)}"
             for move in self.movements
         ]
         lines += [f"{name} differs beside the releases" for name in self.changed]
         return "\n".join(lines)
+
+
+def _verdict(move: Movement) -> str:
+    """Return what a line ends with: a sum without the record says nothing of it."""
+    if not move.ok:
+        return "  TOO FAR"
+    return "" if move.observed else "  (did not move)"
 
 
 def replay(

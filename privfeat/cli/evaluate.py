@@ -48,7 +48,13 @@ def add_parser(verbs: Any) -> None:
     add("--confidence", type=float, default=0.95, help=level)
     again = "replace an evaluation that is in DIR; its budget stays spent"
     add("--overwrite", action="store_true", help=again)
-    options.add_groups(parser)
+    who = (
+        "protect all rows of a user together, by the groups that FILE holds; of a "
+        "folder of images, FILE.csv says whose each is, as for `train`"
+    )
+    add("--groups", nargs="?", const=True, metavar="FILE.csv", help=who)
+    each = "protect each row on its own; must be said where FILE holds groups"
+    add("--no-groups", dest="groups", action="store_const", const=False, help=each)
     whose = "of a table: protect all rows of a user together, by this column"
     add("--users", metavar="COLUMN", help=whose)
     size = (
@@ -86,18 +92,13 @@ def _evaluate(args: Namespace, model: Any) -> None:
     made = persistence.load_origin(args.model)
     with terminal.before_the_charge(args):
         X, y, split = tested_records(args, model, made, public=False)
-    if split is None and args.groups:
-        raise CommandError(
-            f"--groups must not be given for a folder of images, got {args.test!r}: it "
-            "names no users. Call privfeat.metrics.private_evaluation in Python."
-        )
-    size = args.max_group_size
-    groups = None if split is None else users_of(args, split, args.test, size)
+        groups = users_of(args, split, args.test, args.max_group_size)
     if groups is None and getattr(model, "privacy_", None) is not None:
         if model.privacy_.unit == "user" and args.groups is None:
             terminal.warn(
                 "the model protects users, but each test record is protected on its "
-                "own. Name the users: by --users COLUMN of a table, or --groups."
+                "own. Name the users: by --users COLUMN of a table, --groups of a "
+                "feature file, or --groups FILE.csv of a folder of images."
             )
     names = persistence.load_class_names(args.model)
     tested = Path(args.test).name.encode(errors="replace").decode()  # JSON is UTF-8
@@ -109,7 +110,7 @@ def _evaluate(args: Namespace, model: Any) -> None:
                 X,
                 y,
                 groups=groups,
-                max_group_size=size,
+                max_group_size=args.max_group_size,
                 epsilon=args.epsilon,
                 delta=args.delta,
                 adjacency=args.adjacency,

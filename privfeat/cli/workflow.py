@@ -241,7 +241,7 @@ def _calibrate(given: str, test: str | None, model: Path, path: Path) -> None:
 
     def rows_of(option: str, named: str) -> tuple[Any, Any]:
         if hasattr(clf, "input_shape_"):
-            return images.labelled_images(option, named, model, clf)
+            return images.labelled_images(option, named, model, clf)[:2]
         declared = tables.declared_of(str(model))
         rows = files.open_like(named, "test", made, option, declared, one_label=True)
         return rows.X, rows.y[:]

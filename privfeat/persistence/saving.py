@@ -50,10 +50,11 @@ def save(
         compares it with the file that it is given.
     table : mapping, optional
         What is publicly known of the table whose columns became the features:
-        ``"columns"``, of `privfeat.preprocessing.PublicColumns`, and ``"target"``, the
-        name of the column of the classes, or None. A pipeline that begins with
-        `PublicColumns` says it by itself. With it ``privfeat predict`` reads
-        a table, and so does Python::
+        ``"columns"``, of `privfeat.preprocessing.PublicColumns`, those of the target
+        included, and ``"target"``, the name of the column of the classes, or None. A
+        pipeline that begins with `PublicColumns` says the columns by itself, but no
+        target, without which ``privfeat evaluate`` cannot measure it. With it
+        ``privfeat predict`` reads a table, and so does Python::
 
             made = load_table("model")["columns"].items()
             columns = {name: said for name, said in made if name != "diagnosis"}

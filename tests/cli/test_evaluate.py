@@ -74,6 +74,8 @@ def test_evaluate_protects_users(run, fails, own_model, tmp_path):
     splits = {"test": (*make_split(60, 1), np.arange(60) // 2)}
     write_features(path, splits, class_names=CLASS_NAMES)
     assert "names the user of each row" in fails(*evaluate(own_model, path))
+    table = ("--groups", "patients.csv", "--max-group-size", 2)
+    assert "is for folders of images" in fails(*evaluate(own_model, path, *table))
     users = ("--groups", "--max-group-size", 2)
     status, _, err = run(*evaluate(own_model, path, *users))
     assert (status, err) == (0, "")
@@ -233,10 +235,20 @@ def test_evaluate_of_a_network_takes_a_folder_of_images(run, fails, folder, caps
     capsys.readouterr()
     asked = ("evaluate", "--model", folder / "model", "--test", folder / "test")
     users = ("--groups", "--max-group-size", 2)
-    assert "--groups must not be given for a folder" in fails(*asked, *users)
+    assert "--groups must name a FILE.csv for a folder" in fails(*asked, *users)
     status, out, err = run(*asked, "--epsilon", 20, "--delta", 1e-5)
     assert (status, err) == (0, "")
     assert "Recall by class:\n  bright" in out
     found, test = load_evaluation(folder / "model")
     assert (test, found.roc_auc is not None) == ("test", True)
     assert "one record at a time" not in str(found.privacy)
+    names = sorted(path.relative_to(folder) for path in folder.glob("test/*/*.png"))
+    table = folder / "patients.csv"
+    lines = [f"{name.as_posix()},p{i // 2}" for i, name in enumerate(names)]
+    table.write_text("\n".join(["file,user", *lines]))
+    by_user = (*asked, "--overwrite", "--groups", table)
+    assert "together with --max-group-size" in fails(*by_user)
+    assert run(*by_user, "--max-group-size", 2)[::2] == (0, "")
+    assert load_evaluation(folder / "model")[0].privacy.unit == "user"
+    table.write_text("\n".join(["file,user", *lines[1:]]))
+    assert "has none for test/" in fails(*by_user, "--max-group-size", 2)

@@ -121,18 +121,21 @@ def images_of(option: str, folder: str, shape: tuple[int, ...]) -> Any:
 
 def labelled_images(
     option: str, folder: str, model: str | Path, network: Any
-) -> tuple[Any, Any]:
-    """Return images and labels of ``CLASS/*``, as a saved network takes them."""
+) -> tuple[Any, Any, list[str]]:
+    """Return images, labels and files of ``CLASS/*``, as a saved network takes them.
+
+    The files are paths below the parent of ``folder``, as a table of users has them.
+    """
     from privfeat.networks.images.records import read_folder
     from privfeat.persistence import load_class_names
 
     size, mode = _square(option, network.input_shape_)
     if not Path(folder).is_dir():
         raise CommandError(f"{option} must be a folder of images, got {folder!r}.")
-    X, y, names, _ = read_folder(folder, size=size, mode=mode)
+    X, y, names, found = read_folder(folder, size=size, mode=mode)
     if load_class_names(model) not in (None, names):
         raise CommandError(f"{folder} must have the classes of {model}.")
-    return X, y
+    return X, y, [f"{Path(folder).resolve().name}/{file}" for file in found]
 
 
 def _square(option: str, shape: tuple[int, ...]) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from privfeat.cli.shared.terminal import CommandError
 def tested_records(
     args: Namespace, estimator: Any, made: dict[str, Any], *, public: bool
 ) -> tuple[Any, Any, Any]:
-    """Return features or images, labels, and the rows they are of; None for images.
+    """Return features or images, labels, and the rows they are of, or image files.
 
     ``made`` says how the features of the model were made; those of the file must be of
     the same network. What is called a training split is refused without ``--unseen``.
@@ -21,8 +21,7 @@ def tested_records(
     if len(getattr(estimator, "input_shape_", ())) > 1:
         if Path(args.test).is_dir():
             _refuse_training(args, Path(args.test).resolve().name)
-        X, y = images.labelled_images("--test", args.test, args.model, estimator)
-        return X, y, None
+        return images.labelled_images("--test", args.test, args.model, estimator)
     declared = tables.declared_of(args.model, getattr(args, "users", None))
     if declared is not None and declared.target is None:
         raise CommandError(

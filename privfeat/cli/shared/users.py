@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
 def users_of(
     args: Namespace,
-    split: "FeatureSplit | TableRows",
+    split: "FeatureSplit | TableRows | list[str]",
     argument: str,
     max_group_size: int | None,
 ) -> Any:
-    """Return the user of each row, if users are to be protected."""
+    """Return the user of each row, or image file, if users are to be protected."""
+    if isinstance(split, list):
+        return _users_of_images(args, split, argument)
+    if isinstance(args.groups, str):
+        raise CommandError(
+            f"--groups must have no FILE.csv, which is for folders of images, got "
+            f"{args.groups!r}. A feature file holds groups, and a table has --users."
+        )
     if isinstance(split, TableRows):
         if args.groups is not None:
             raise CommandError(
@@ -50,6 +57,20 @@ def users_of(
     # --no-groups is an answer to this warning
     warnings.filterwarnings("ignore", "X is of a file that says", PrivacyWarning)
     return None
+
+
+def _users_of_images(args: Namespace, names: list[str], argument: str) -> Any:
+    from privfeat.data.users import read_users
+
+    if args.groups is True or args.users is not None:
+        raise CommandError(
+            f"--groups must name a FILE.csv for a folder of images, got {argument!r}: "
+            "a folder names no users. Its columns are file (test/cat/1.png) and user."
+        )
+    if not args.groups:
+        return None
+    _check_size(args.max_group_size, "--groups")
+    return read_users(args.groups, names)
 
 
 def _check_size(max_group_size: int | None, option: str) -> None:
