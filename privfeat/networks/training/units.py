@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ _BYTES = 2**30
 _LARGEST = 32
 # Of the trial of a compiled sum: public records, and how often they have a slot.
 _RECORDS, _BATCHES, _PLACES = 16, 16, 256
+_BLOCK = 2**16  # of parameters
 _RADII = (1e-6, *(4.0**k for k in range(-10, 11)))
 # What trials found, by compiled sum.
 _found: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
@@ -143,11 +145,13 @@ def alike_microbatch(
     PrivacyError
         If one unit on each device does not count alike on all of them.
     """
-    how = f"{records.shape} {records.dtype} {targets.shape} {targets.dtype}"
+    one = [np.zeros((1, *of.shape[1:]), of.dtype) for of in (records, targets)]
+    # what the sum is compiled for: of numbers themselves it knows nothing
+    how = jax.eval_shape(partial(units.whole, *one, np.arange(1)), jax.random.key(0))
     known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()
     size = microbatch_size
     while size > 1:
-        key = f"{size} {how} {units.prepare}"
+        key = f"{size} {how}"
         if key not in known:
             given = clipped_sum, size, parameters, records, targets
             known[key] = counts_alike(units, *given)
@@ -200,14 +204,26 @@ def counts_alike(
     # where longer gradients count as none, a small radius leaves nothing to compare
     sizes = (np.linalg.norm(total(alone[0], first, radius)) for radius in _RADII)
     radius = _RADII[next((place for place, size in enumerate(sizes) if size), 0)]
-    own = np.stack([total(each, first, radius) for each in alone])
+    own = [total(each, first, radius) for each in alone]
     for batch in range(max(_BATCHES, _PLACES // n_slots)):
         chosen = draw.integers(0, _RECORDS, n_slots)
         valid = np.ones(n_slots, bool) if batch % 2 else draw.random(n_slots) < 0.5
         counts = np.bincount(chosen[valid], minlength=_RECORDS)
-        if not np.array_equal(total(chosen, valid, radius), counts @ own):
+        if not _adds_up(total(chosen, valid, radius), counts, own):
             return False
     return True
+
+
+def _adds_up(found: NDArray[Any], counts: NDArray[Any], own: list[Any]) -> bool:
+    """Return whether a sum is that of records so many times, a block at a time.
+
+    A product of all at once would hold them in 64 bits.
+    """
+    blocks = [slice(start, start + _BLOCK) for start in range(0, len(found), _BLOCK)]
+    return all(
+        np.array_equal(found[block], counts @ np.stack([each[block] for each in own]))
+        for block in blocks
+    )
 
 
 def _noise(
