@@ -23,6 +23,15 @@ _STATELESS = {
     "privfeat": {"PublicColumns"},
 }
 
+# Frozen, they make numbers of one type of whole numbers, floats and texts.
+_MAKE_FLOATS = {
+    "sklearn.preprocessing": {
+        *("MaxAbsScaler", "MinMaxScaler", "OneHotEncoder", "OrdinalEncoder"),
+        *("PowerTransformer", "QuantileTransformer", "RobustScaler", "StandardScaler"),
+    },
+    "sklearn.decomposition": {"PCA", "TruncatedSVD"},
+}
+
 # They learn what their parts learn.
 CONTAINERS = {
     "sklearn": {"ColumnTransformer", "FeatureUnion", "Pipeline"},
@@ -152,24 +161,42 @@ def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
     whole numbers is 0. Others make floats of them first. And any step, where columns
     meet that `_meet_in_float64` does not take.
     """
+    return _followed(steps, kinds)[0]
+
+
+def _followed(steps: Sequence[Any], kinds: Any) -> tuple[Any, Any]:
+    """Return what `by_types` does, and types after the last step: none of floats.
+
+    Types that stand in a Series of pandas are those of the columns of a table.
+    """
     for step in steps:
-        if step is None or isinstance(step, str):  # "passthrough"
+        if step is None or isinstance(step, str):
+            kinds = () if step == "drop" else kinds
             continue
         if is_exactly(step, {"privfeat": {"PublicColumns"}}):  # value by value
-            return None
-        if not (hasattr(step, "steps") or _meet_in_float64(kinds)):
-            return step
+            kinds = ()
+            continue
+        chain = is_exactly(step, CONTAINERS) and hasattr(step, "steps")
+        if not (chain or _meet_in_float64(kinds)):
+            return step, kinds
         if is_exactly(step, CONTAINERS):
-            found = _within(step, kinds)
+            found, kinds = _within(step, kinds)
             if found is not None:
-                return found
+                return found, kinds
         elif is_exactly(step, {"sklearn": {"FunctionTransformer"}}):
             if not all(_computes_floats(step.func, kind) for kind in kinds):
-                return step
-            kinds = kinds if step.func is None else ()
-        elif is_stateless(step) and type(step).__name__ != "Binarizer":
-            kinds = ()  # all floats
-    return None
+                return step, kinds
+            kinds = [*kinds] if step.func is None else ()
+        else:
+            kinds = () if _makes_floats(step) else [*kinds]
+    return None, kinds
+
+
+def _makes_floats(step: Any) -> bool:
+    """Return whether it makes numbers of one type, whatever it is given."""
+    if type(step).__module__.startswith("sklearn.frozen"):
+        return is_exactly(step.estimator, _MAKE_FLOATS)
+    return is_stateless(step) and type(step).__name__ != "Binarizer"
 
 
 def _meet_in_float64(kinds: Collection[Any]) -> bool:
@@ -184,11 +211,30 @@ def _meet_in_float64(kinds: Collection[Any]) -> bool:
     return all(getattr(kind, "itemsize", 0) >= 8 for kind in floats)
 
 
-def _within(container: Any, kinds: Collection[Any]) -> Any:
+def _within(container: Any, kinds: Any) -> tuple[Any, Any]:
     if hasattr(container, "steps"):
-        return by_types(_parts(container), kinds)
-    found = (by_types([part], kinds) for part in _parts(container))
-    return next((step for step in found if step is not None), None)
+        return _followed(_parts(container), kinds)
+    parts = _parts(container)
+    types = _types_of_parts(container, kinds) or [kinds] * len(parts)
+    after = [_followed([part], own) for part, own in zip(parts, types, strict=True)]
+    found = next((step for step, _ in after if step is not None), None)
+    return found, [kind for _, own in after for kind in own]
+
+
+def _types_of_parts(container: Any, kinds: Any) -> list[Any]:
+    """Return the types of the columns of a table that each part gets; or nothing."""
+    chosen = [part[2] for part in getattr(container, "transformers", ())]
+    if not (chosen and hasattr(kinds, "iloc")) or any(map(callable, chosen)):
+        return []
+    places = type(kinds)(range(len(kinds)), kinds.index)
+    own = []
+    for columns in chosen:
+        key = columns if isinstance(columns, slice) else [*np.atleast_1d(columns)]
+        ends = (key.start, key.stop) if isinstance(key, slice) else key
+        named = any(isinstance(end, str) for end in ends)
+        own.append([*(places.loc[key] if named else places.iloc[key])])
+    own.append([*{*places}.difference(*own)])  # the remainder
+    return [kinds.iloc[each] for each in own]
 
 
 def _computes_floats(func: Any, kind: Any) -> bool:

@@ -180,11 +180,11 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
     return []
 
 
-def _types(module: str, names: dict[str, Any]) -> list[Any]:
+def _types(module: str, names: dict[str, Any]) -> Any:
     """Return the types of the columns that the first of `_steps_before` got."""
     given: Any = names.get("y" if module == "sklearn.compose._target" else "X")
     if hasattr(given, "dtypes"):  # of a table, or of one column
-        return [given.dtypes] if given.ndim == 1 else list(given.dtypes)
+        return [given.dtypes] if given.ndim == 1 else given.dtypes
     # a list has no type: one float of Python makes float64 of those of NumPy
     own = hasattr(given, "dtype")
     return [given.dtype] if own else [array_of(given).dtype, np.dtype(float)]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ _BYTES = 2**30
 _LARGEST = 32
 # Of the trial of a compiled sum: public records, and how often they have a slot.
 _RECORDS, _BATCHES, _PLACES = 16, 16, 256
+_BLOCK = 2**16  # of parameters
 _RADII = (1e-6, *(4.0**k for k in range(-10, 11)))
 # What trials found, by compiled sum.
 _found: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
@@ -125,12 +127,13 @@ def alike_microbatch(
     types alone are used. PrivacyError if one unit on each device does not count alike
     on all.
     """
+    one = [np.zeros((1, *of.shape[1:]), of.dtype) for of in (records, targets)]
+    # what the sum is compiled for: of numbers themselves it knows nothing
+    how = jax.eval_shape(partial(units.whole, *one, np.arange(1)), jax.random.key(0))
     known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()
     size = microbatch_size
     while size > 1:
-        public = np.repeat(records, size, 0), np.repeat(targets, size, 0)
-        batch = units.whole(*public, np.arange(size), jax.random.key(0))
-        key = str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), batch))
+        key = f"{size} {how}"
         if key not in known:
             given = clipped_sum, size, parameters, records, targets
             known[key] = counts_alike(units, *given)
@@ -188,12 +191,21 @@ def counts_alike(
         chosen = draw.integers(0, _RECORDS, n_slots)
         valid = np.ones(n_slots, bool) if batch % 2 else draw.random(n_slots) < 0.5
         counts = np.bincount(chosen[valid], minlength=_RECORDS)
-        expected = np.zeros(len(own[0]), np.int64)  # one at a time: they may be large
-        for count, each in zip(counts, own, strict=True):
-            expected += count * each
-        if not np.array_equal(total(chosen, valid, radius), expected):
+        if not _adds_up(total(chosen, valid, radius), counts, own):
             return False
     return True
+
+
+def _adds_up(found: NDArray[Any], counts: NDArray[Any], own: list[Any]) -> bool:
+    """Return whether a sum is that of records so many times, a block at a time.
+
+    A product of all at once would hold them in 64 bits.
+    """
+    blocks = [slice(start, start + _BLOCK) for start in range(0, len(found), _BLOCK)]
+    return all(
+        np.array_equal(found[block], counts @ np.stack([each[block] for each in own]))
+        for block in blocks
+    )
 
 
 def _noise(

@@ -8,12 +8,14 @@ from sklearn.compose import (
     TransformedTargetRegressor,
     make_column_selector,
 )
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     Normalizer,
+    OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -46,7 +48,7 @@ def ledger(tmp_path):
 
 
 def fit(X, ledger, *steps):
-    last = DPLeastSquares(classes=[0, 1], ledger=ledger)
+    last = DPLeastSquares(classes=[0, 1], center=False, ledger=ledger)
     return make_pipeline(*steps, last).fit(X, np.arange(40) % 2)
 
 
@@ -111,6 +113,7 @@ SMALL = pd.DataFrame(WHOLE).astype({0: np.float32, 1: np.int16, 2: np.int16})
         make_pipeline("passthrough", Normalizer()),
         make_union("passthrough", Normalizer()),
         FrozenEstimator(StandardScaler().fit(WHOLE)),
+        FrozenEstimator(make_pipeline(StandardScaler()).fit(WHOLE)),
     ],
     ids=lambda step: type(step).__name__,
 )
@@ -129,6 +132,57 @@ def test_a_ledger_refuses_columns_that_meet_in_a_type_of_one_record(X, step, led
 def test_a_ledger_takes_columns_that_meet_in_a_type_of_their_own(X, ledger):
     fit(X, ledger, Normalizer())
     assert len(ledger.history) == 1
+
+
+SOLD = pd.DataFrame(
+    {"amount": WHOLE[:, 0] / 4, "city": ["Bonn", "Kiel"] * 20, "number": WHOLE[:, 1]}
+)
+CITY = FrozenEstimator(OneHotEncoder(sparse_output=False).fit(SOLD[["city"]]))
+SCALED = FrozenEstimator(StandardScaler().fit(WHOLE))
+TANH = FunctionTransformer(np.tanh, accept_sparse=True)
+
+
+def columns(square, city=("city",), **remainder):
+    return ColumnTransformer([("s", SQUARE, square), ("c", CITY, city)], **remainder)
+
+
+@pytest.mark.parametrize(
+    ("X", "steps"),
+    [
+        (SOLD, [columns(["amount"])]),
+        (SOLD, [columns([0])]),
+        (SOLD, [columns([True, False, False])]),
+        (SOLD, [columns(slice("amount"), slice(1, 2))]),
+        (SOLD[["amount", "city"]], [columns([], remainder=SQUARE)]),
+        (WHOLE, [SCALED, SQUARE]),
+        (WHOLE, [ColumnTransformer([("a", Normalizer(), [0, 1])]), SQUARE]),
+        (list(SOLD["city"]), [make_union(HashingVectorizer(n_features=4)), TANH]),
+    ],
+    ids=["name", "place", "mask", "slice", "remainder", "frozen", "chain", "texts"],
+)
+def test_a_ledger_asks_of_the_types_that_a_step_gets(X, steps, ledger):
+    """Texts and whole numbers of other steps are none of its own."""
+    fit(X, ledger, *steps)
+    assert len(ledger.history) == 1
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [columns(["number"])],
+        [columns(slice("number", None))],
+        [columns([], remainder=SQUARE)],
+        [columns(make_column_selector("number"))],
+        # the first column is now another one
+        [ColumnTransformer([("n", "passthrough", [2, 0])]), columns([0], [])],
+        [ColumnTransformer([("n", "passthrough", [2]), ("c", CITY, [1])]), SQUARE],
+    ],
+    ids=["name", "slice", "remainder", "selector", "turned", "beside floats"],
+)
+def test_a_ledger_finds_the_whole_numbers_that_a_step_gets(steps, ledger):
+    with pytest.raises(PrivacyError, match="types of columns"):
+        fit(SOLD.assign(number=SOLD["number"] % 4), ledger, *steps)
+    assert ledger.history == []
 
 
 def test_declared_columns_may_have_any_types(ledger):

@@ -1,5 +1,6 @@
 """A fit tries its own compiled sum: a record counts alike in every slot of a batch."""
 
+import tracemalloc
 from types import SimpleNamespace
 
 import jax
@@ -17,7 +18,11 @@ from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.images.augment import Views
 from privfeat.networks.training.federated import LocalTraining, whole_users
-from privfeat.networks.training.units import alike_microbatch, single_records
+from privfeat.networks.training.units import (
+    _adds_up,
+    alike_microbatch,
+    single_records,
+)
 
 X, Y = np.zeros((1, 5), np.float32), np.zeros(1, np.int32)
 UNITS = single_records(X, Y, Views("none", 2), "fast")
@@ -89,6 +94,39 @@ def test_alike_microbatch_refuses_devices_that_differ(network, monkeypatch):
 
     with pytest.raises(PrivacyError, match="alike on all local devices"):
         size_for(network, crooked)
+
+
+def test_alike_microbatch_tries_what_is_compiled_alike_once(network):
+    """Fits of other records, and of users, find what an earlier one found."""
+    calls = []
+    clipped = sum_by(network)
+
+    def counted(*given):
+        calls.append(1)
+        return clipped(*given)
+
+    for n_copies in (1, 2):  # which have other shapes
+        for _ in range(2):
+            views = Views("none", n_copies)
+            units = single_records(X, Y, lambda *how, views=views: views(*how), "fast")
+            how = 8, current_team(), network.initial, X, Y
+            assert alike_microbatch(units, counted, *how) == 8
+            calls.append("fitted")
+    of_fits = "".join(map(str, calls)).split("fitted")
+    assert [bool(tried) for tried in of_fits] == [True, False, True, False, False]
+
+
+def test_the_trial_of_a_sum_takes_few_bytes_of_a_parameter():
+    draw, n = np.random.default_rng(0), 2**20 + 1
+    own = [draw.integers(-9, 9, n, np.int32) for _ in range(16)]
+    counts = np.arange(16)
+    found = sum(count * each for count, each in zip(counts, own, strict=True))
+    tracemalloc.start()
+    assert _adds_up(found, counts, own)
+    assert tracemalloc.get_traced_memory()[1] < 16 * n
+    tracemalloc.stop()
+    found[-1] += 1
+    assert not _adds_up(found, counts, own)
 
 
 def test_units_of_whole_users_have_the_shapes_of_a_fit():
