@@ -49,7 +49,8 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
                 "table, got it elsewhere. Put it first."
             )
         else:
-            without_data(validate_data, model, X, reset=False, skip_check_array=True)
+            fitted = _with_names(model)
+            without_data(validate_data, fitted, X, reset=False, skip_check_array=True)
     if isinstance(X, LazyFeatures):
         return X[:]
     rows = array_of_records(X)
@@ -78,6 +79,17 @@ def _first_of(model: Any) -> Any:
             model = getattr(model, name)
         else:
             return model
+
+
+def _with_names(model: Any) -> Any:
+    """Return the first model inwards that knows the names of its columns, or itself."""
+    inner = model
+    while not hasattr(inner, "feature_names_in_"):
+        around = next((name for name in _INNER if hasattr(inner, name)), None)
+        if around is None:
+            return model
+        inner = getattr(inner, around)
+    return inner
 
 
 def _reads_names(part: Any) -> bool:

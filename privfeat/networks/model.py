@@ -31,7 +31,6 @@ from privfeat.networks.images.augment import Views, to_inputs
 from privfeat.networks.images.records import (
     NAMES,
     TO_UNIT_RANGE,
-    blank,
     pixel_scale,
     read_records,
     records_for,
@@ -99,7 +98,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
         keys = SharedKeys(seed, team)
-        records, problem = read_records(X, self._problem(y))
+        records, blank, problem = read_records(X, self._problem(y))
         shape, targets = records.shape[1:], problem.targets
         if len(targets) != len(records):
             raise ValueError("X and y must not have inconsistent lengths.")
@@ -121,7 +120,7 @@ class DPSGDModel(DPSGDParameters, ABC):
             )
             frozen = network.frozen_names(self.frozen)
             units, microbatch = self._units(
-                network, records, problem, fitted["pixel_scale_"], users, keys
+                network, records, blank, problem, fitted["pixel_scale_"], users, keys
             )
             n_units = units.number_in(team)
             plan, n_iter, batch_size = self._plan(n_units)
@@ -169,7 +168,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                 keys=keys,
                 team=team,
             )
-            like = blank(records), targets[:1]
+            like = blank, targets[:1]
             if self.microbatch_size == "largest":
                 found = largest_microbatch(trainer, initial, *like)
                 trainer = replace(trainer, microbatch_size=found)
@@ -237,13 +236,14 @@ class DPSGDModel(DPSGDParameters, ABC):
         self,
         network: Network,
         records: NDArray[Any],
+        blank: NDArray[Any],
         problem: Problem,
         scale: NDArray[np.float32],
         users: Users | None,
         keys: KeyStream,
     ) -> tuple[Units, int]:
         """Return what is protected as one, and how many of it are worked on at once."""
-        inputs, targets = to_inputs(blank(records)), problem.targets
+        inputs, targets = to_inputs(blank), problem.targets
         tape, trial = dry_run(network, inputs), None
         if not isinstance(self.model, str):
             check_scores(network, inputs, problem.n_outputs)

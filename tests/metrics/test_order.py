@@ -13,6 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from privfeat import (
+    ConformalClassifier,
     DPLeastSquares,
     DPRandomizedSearch,
     HashKFold,
@@ -47,6 +48,25 @@ def test_a_table_may_lack_ignored_columns_and_no_others(declared_columns):
     assert found.accuracy == whole.accuracy
     with pytest.raises(ValueError, match="must have column 'a' once"):
         private_evaluation(model, frame[["b"]], y, epsilon=8.0)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.parametrize("around", [TemperatureScaling, ConformalClassifier])
+def test_a_calibrated_model_refuses_columns_in_another_order(around):
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame(draw.normal(size=(400, 2)), columns=["a", "b"])
+    y = (frame["a"] > 0).astype(int)
+    model = DPLeastSquares(classes=[0, 1], epsilon=math.inf).fit(frame, y)
+    calibrated = around(model, epsilon=9.0).fit(frame, y)
+    swapped = frame[["b", "a"]]
+    for measure in (
+        lambda: private_evaluation(calibrated, swapped, y, epsilon=8.0),
+        lambda: TemperatureScaling(calibrated, public=True).fit(swapped, y),
+    ):
+        with pytest.raises(ValueError, match="same order"):
+            measure()
+    found = private_evaluation(calibrated, frame, y, random_state=0, epsilon=8.0)
+    assert found.accuracy.value > 0.9
 
 
 class Written(ClassifierMixin, BaseEstimator):

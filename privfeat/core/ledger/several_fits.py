@@ -40,9 +40,11 @@ def several_fits() -> tuple[str, str] | None:
     return None
 
 
-def _n_ledgers(around: Any) -> int:
-    """Return how many parts of a container have a ledger."""
-    if not is_exactly(around, CONTAINERS):
-        return 0
-    params = around.get_params().items()
-    return sum(name.endswith("__ledger") and own is not None for name, own in params)
+def _n_ledgers(part: Any) -> int:
+    """Return how many parts of a container have a ledger, or whether a part has one."""
+    if not is_exactly(part, CONTAINERS):
+        own = getattr(part, "__dict__", {})  # not that of what a frozen one wraps
+        return int(own.get("ledger") is not None)
+    names = ("steps", "transformer_list", "transformers")
+    parts = [each[1] for name in names for each in getattr(part, name, ())]
+    return sum(map(_n_ledgers, [*parts, getattr(part, "remainder", None)]))

@@ -90,8 +90,8 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
     return records[..., None] if records.ndim == 3 else records
 
 
-def read_records(X: Any, problem: Problem) -> tuple[Any, Problem]:
-    """Return records as an array, and the problem with the names of their columns.
+def read_records(X: Any, problem: Problem) -> tuple[Any, NDArray[Any], Problem]:
+    """Return records as an array, one of zeros, and the problem with names of columns.
 
     Raises
     ------
@@ -101,13 +101,13 @@ def read_records(X: Any, problem: Problem) -> tuple[Any, Problem]:
     records, named = as_records(X, whole=True), BaseEstimator()
     if not isinstance(X, np.ndarray) and is_table(X):
         without_data(validate_data, named, X, skip_check_array=True)
-    if not hasattr(named, NAMES):
-        return records, problem
-    return records, replace(
-        problem,
-        fitted=problem.fitted | {NAMES: named.feature_names_in_},
-        public=(*problem.public, "the names of the features"),
-    )
+    if hasattr(named, NAMES):
+        problem = replace(
+            problem,
+            fitted=problem.fitted | {NAMES: named.feature_names_in_},
+            public=(*problem.public, "the names of the features"),
+        )
+    return records, np.zeros((1, *records.shape[1:]), records.dtype), problem
 
 
 def records_for(model: Any, X: Any) -> Any:
@@ -129,11 +129,6 @@ def records_for(model: Any, X: Any) -> Any:
             f"X must hold records of shape {shape}, got {records.shape[1:]}."
         )
     return records
-
-
-def blank(records: Any) -> NDArray[Any]:
-    """Return one record of zeros in the shape and type of ``records``."""
-    return np.zeros((1, *records.shape[1:]), records.dtype)
 
 
 def _mode(record: Any) -> str:
