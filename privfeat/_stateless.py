@@ -203,12 +203,21 @@ def _meet_in_float64(kinds: Collection[Any]) -> bool:
     """Return whether columns that become one array are then rounded alike.
 
     Beside a column of float32, small whole numbers make an array of float32, and of
-    float64 as soon as one of them is a half.
+    float64 as soon as one of them is a half. Those of 32 bits or more make float64.
     """
-    if len(set(kinds)) < 2:
+    all_kinds = {getattr(kind, "subtype", kind) for kind in kinds}  # of sparse columns
+    small = {
+        kind
+        for kind in all_kinds
+        if getattr(kind, "kind", "f") == "f" and getattr(kind, "itemsize", 0) < 8
+    }
+    if not small or len(all_kinds) < 2:
         return True
-    floats = [kind for kind in kinds if getattr(kind, "kind", "f") == "f"]
-    return all(getattr(kind, "itemsize", 0) >= 8 for kind in floats)
+    wide = [
+        isinstance(kind, np.dtype) and kind.kind in "iu" and kind.itemsize >= 4
+        for kind in all_kinds - small
+    ]
+    return len(small) == 1 and all(wide)
 
 
 def _within(container: Any, kinds: Any) -> tuple[Any, Any]:

@@ -126,8 +126,13 @@ def test_a_ledger_refuses_columns_that_meet_in_a_type_of_one_record(X, step, led
 
 @pytest.mark.parametrize(
     "X",
-    [SMALL.astype(np.float32), SMALL.astype({0: float}), WHOLE.astype(np.float32)],
-    ids=["of one type", "of float64", "array"],
+    [
+        SMALL.astype(np.float32),
+        SMALL.astype({0: float}),
+        SMALL.astype({1: np.int32, 2: np.int64}),
+        WHOLE.astype(np.float32),
+    ],
+    ids=["of one type", "of float64", "wide", "array"],
 )
 def test_a_ledger_takes_columns_that_meet_in_a_type_of_their_own(X, ledger):
     fit(X, ledger, Normalizer())
