@@ -37,16 +37,25 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
     """
     X = frame_of(X)
     if without_data(hasattr, X, "columns"):  # whose order may be another
-        without_data(validate_data, model, X, reset=False, skip_check_array=True)
-        order = getattr(_first_of(model), "array_order", None)
+        first = _first_of(model)
+        order = getattr(first, "array_order", None)
+        if order is None or hasattr(model, "feature_names_in_"):
+            without_data(validate_data, model, X, reset=False, skip_check_array=True)
         if order is not None:
-            X = without_data(lambda: X[list(order)])
+            X = without_data(_ordered, X, first.columns)
         elif _reads_names(model):
             raise TypeError(
                 "model must have PublicColumns as its first step to be measured on a "
                 "table, got it elsewhere. Put it first."
             )
     return X[:] if isinstance(X, LazyFeatures) else array_of_records(X)
+
+
+def _ordered(X: Any, declared: dict[str, Any]) -> Any:
+    """Return a table in the order of its declaration; what is ignored may be absent."""
+    ignored = [n for n, said in declared.items() if said.get("kind") == "ignored"]
+    blank = {name: 0 for name in ignored if name not in X.columns}
+    return X.assign(**blank)[list(declared)]
 
 
 def frame_of(X: Any) -> Any:
