@@ -20,6 +20,8 @@ def public():
     for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
         for path in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE):
             module, _, name = path.rpartition(".")
+            if module.endswith(f".{name}"):  # a function beside its module's name
+                path = module
             found[path] = parameters_of(getattr(import_module(module), name))
     return found
 

@@ -1,7 +1,8 @@
 """An attack that succeeds without privacy, and fails with it.
 
 For whoever asks what could go wrong without privacy. After this page you have attacked
-two models of the same records, and you can attack a model of yours.
+two models of the same records, and you can attack a model of yours. What an attack
+finds on private records is exact: no statement covers it, and it stays at home.
 """
 
 # %%

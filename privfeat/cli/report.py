@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 
-_LINEAR = "A linear model trained on features of a frozen network"
+_LINEAR = "A linear model trained on features"
+_FROZEN = f"{_LINEAR} of a frozen network"
 _TABLE = "A linear model trained on columns of a table"
 _NETWORK = "A network trained by DP-SGD"
 _DATASET = "what the data set is called; with --ledger: the one whose budget it is"
@@ -66,7 +67,7 @@ def run(args: Namespace) -> None:
     """Collect, render, write."""
     from privfeat import persistence
     from privfeat.core.statement.rounding import rounded_up
-    from privfeat.persistence.model_folder import DOCUMENT, read_document
+    from privfeat.persistence.model_folder import DOCUMENT, EVALUATION, read_document
     from privfeat.persistence.pipelines import read_steps
     from privfeat.persistence.saved_models import COLUMNS, PIPELINE
     from privfeat.report.card import render_card
@@ -103,6 +104,9 @@ def run(args: Namespace) -> None:
         ledger = files.open_ledger(args)
     measured, recall, errors = _measured(args, estimator, made)
     origin = None if network or table is not None else _provenance(args, made)
+    frozen = "model" in (origin or {})
+    linear = _FROZEN if frozen else _LINEAR if table is None else _TABLE
+    kind = _NETWORK if network else linear
     hashed = before and before[0].name in ("FeatureHasher", "HashingVectorizer")
     rows = {"model": "ngrams"} if hashed else origin  # what a step makes of texts
     report = FitReport(
@@ -128,8 +132,15 @@ def run(args: Namespace) -> None:
         evaluated_on=on,
         audit=audit,
         kind=f"{kind}, with differential privacy, by privfeat.",
-        task=_task(saved.classifier, table, texts=is_of_texts(rows)),
-        checksums=_checksums(Path(args.model), DOCUMENT, document["arrays"]["file"]),
+        task=_task(
+            saved.classifier,
+            images=table is None and (network or frozen),
+            texts=table is None and is_of_texts(rows),
+        ),
+        checksums=_checksums(
+            *(Path(args.model), DOCUMENT, document["arrays"]["file"]),
+            *([EVALUATION] if evaluated is not None else []),
+        ),
         reproduce=recipe_of(
             name,
             saved.params,
@@ -206,13 +217,13 @@ def _of_network(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _task(classifier: bool, table: dict[str, Any] | None, *, texts: bool) -> str:
+def _task(classifier: bool, *, images: bool, texts: bool) -> str:
     """Return what a model is for, by the names of the Hugging Face hub."""
     if not classifier:
         return "tabular-regression"
-    if table is not None:
-        return "tabular-classification"
-    return "text-classification" if texts else "image-classification"
+    if texts:
+        return "text-classification"
+    return "image-classification" if images else "tabular-classification"
 
 
 def _provenance(args: Namespace, made: dict[str, Any]) -> dict[str, Any] | None:

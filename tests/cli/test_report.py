@@ -66,7 +66,8 @@ def test_report_writes_page_and_card(run, charged, features, tmp_path):
     assert f"{persistence.load(model).privacy_.mu:.6g}" in text
     card_text = card.read_text(encoding="utf-8")
     assert 'license: "mit"' in card_text
-    assert "on features of a frozen network" in card_text
+    assert "A linear model trained on features, with" in card_text
+    assert 'pipeline_tag: "tabular-classification"' in card_text
 
 
 def test_report_needs_only_a_model(run, model, tmp_path):

@@ -233,7 +233,7 @@ def test_train_protects_users(folder, capsys):
     others = [row.replace("train", "test") for row in rows]  # as for the extractor
     table.write_text("\n".join(["file,user", *others, *reversed(rows)]))
     assert command(folder, "--groups", str(table)) == 1
-    assert "must be given together with --max-group-size" in capsys.readouterr().err
+    assert "--max-group-size must be given together" in capsys.readouterr().err
     assert command(folder, *more) == 0
     statement = load(folder / "model").privacy_
     assert statement.unit == "user"

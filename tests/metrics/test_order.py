@@ -141,6 +141,19 @@ def test_tables_of_arrow_are_read_by_names_in_folds_and_searches(declared_column
     assert search.fit(table, y).score(frame, y) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_table_needs_no_column_that_is_ignored(declared_columns, kept):
+    """As in `predict`: whether the table has it or not, the figures are the same."""
+    model, frame, y = declared_columns
+    columns = model[0].columns | {"name": {"kind": "ignored"}}
+    told = make_pipeline(PublicColumns(columns), model[-1])
+    table = frame.assign(name="Ann") if kept else frame
+    noise = {"random_state": 0, "epsilon": 8.0}
+    found = private_evaluation(told, table, y, **noise)
+    assert found.accuracy == private_evaluation(model, frame, y, **noise).accuracy
+
+
 @pytest.fixture
 def declared_columns():
     """A pipeline of declared columns, a frame of them in another order, and labels."""
