@@ -42,7 +42,9 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
         if hasattr(first, "array_order"):
             with without_warnings():
                 clone(first).fit(X)  # checks the names; ignored ones may be missing
-            X = without_data(lambda: X.reindex(columns=first.array_order))
+            table = without_data(lambda: X.reindex(columns=first.array_order))
+            # value by value: float64 would round large codes
+            return without_data(lambda: table.astype(object).to_numpy())
         elif _reads_names(model):
             raise TypeError(
                 "model must have PublicColumns as its first step to be measured on a "

@@ -69,6 +69,24 @@ def test_a_calibrated_model_refuses_columns_in_another_order(around):
     assert found.accuracy.value > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_large_codes_are_measured_as_they_are_predicted():
+    """float64 makes one of two codes of 18 digits."""
+    codes = [900000000000207008, 900000000000207009]
+    y = np.arange(400) % 2
+    table = pd.DataFrame({"code": np.array(codes)[y], "age": np.full(400, 0.5)})
+    declared = {
+        "code": {"kind": "category", "categories": codes},
+        "age": {"kind": "numeric", "bounds": [0, 1]},
+    }
+    steps = [("columns", PublicColumns(declared))]
+    steps += [("last", DPLeastSquares(classes=[0, 1], row_scaling="clip"))]
+    model = PrivatePipeline(steps, epsilon=math.inf).fit(table, y)
+    assert np.array_equal(model.predict(table), y)
+    found = private_evaluation(model, table, y, random_state=0, epsilon=8.0)
+    assert found.accuracy.value > 0.9
+
+
 class Written(ClassifierMixin, BaseEstimator):
     """A model that reads numbers as texts; for it "2" and "2.0" are different."""
 
