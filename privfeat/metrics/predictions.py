@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
@@ -55,6 +56,10 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
             without_data(validate_data, fitted, X, reset=False, skip_check_array=True)
     if isinstance(X, LazyFeatures):
         return X[:]
+    if issparse(X):
+        raise TypeError(
+            "X must be dense to be measured, got a sparse matrix. Pass X.toarray()."
+        )
     rows = array_of_records(X)
     mixed = rows.dtype.kind == "O" and not is_ours(model)
     return with_floats(rows) if mixed else rows

@@ -151,7 +151,8 @@ def _read(name: str, given: Any) -> Step:
         )
     if isinstance(given, FrozenEstimator):
         check_is_fitted(given)
-        return Step(name, given, False, _is_record_wise(given))
+        own = FrozenEstimator(given.estimator)  # which nobody else can change now
+        return Step(name, own, False, _is_record_wise(given))
     if is_stateless(given):
         return Step(name, clone(given), private=False, record_wise=True)
     if _is_private(given) and kind not in _INSTEAD:
