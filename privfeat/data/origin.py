@@ -22,8 +22,6 @@ def differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
 
     What one of them does not say is not compared: arrays of users say nothing.
 
-    Examples
-    --------
     >>> one = {"crop": 128, "pooling": "avg"}
     >>> differing(one, {**one, "views": ["zoom 1", "zoom 1 mirrored"]})
     ['views']

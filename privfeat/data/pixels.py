@@ -54,12 +54,8 @@ def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """Return all images below a folder, and all folders, as sorted relative paths.
 
     Links are followed, but not back to a folder that they are in: each turn of such a
-    circle would be one more record of the same image.
-
-    Warns
-    -----
-    PrivacyWarning
-        If links lead to one image under two names, which are two records.
+    circle would be one more record of the same image. PrivacyWarning if links lead to
+    one image under two names, which are two records.
     """
     images, folders = {}, []
     for name, identity in _listed(Path(root)):
@@ -114,11 +110,8 @@ def _listed(
 def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """Return the upright image of a file, a PIL image in mode ``"L"`` or ``"RGB"``.
 
-    Raises
-    ------
-    BadImageError
-        If the file is missing, truncated, damaged, not an image, or of numbers whose
-        range is not known.
+    BadImageError if the file is missing, truncated, damaged, not an image, or of
+    numbers whose range is not known.
     """
     from PIL import Image
 
@@ -130,10 +123,8 @@ def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
 def as_bytes(image: Any) -> Any:
     """Return a PIL image upright and in mode ``"L"`` or ``"RGB"``, see the top.
 
-    Raises
-    ------
-    BadImageError
-        If it cannot be decoded, or there is no way from its mode to one of the two.
+    BadImageError if it cannot be decoded, or there is no way from its mode to one of
+    the two.
     """
     with _refused_if_damaged():
         return _as_bytes(image)
@@ -165,10 +156,7 @@ def _as_bytes(image: Any) -> Any:
 def converted(image: Any, mode: str) -> Any:
     """Return a PIL image in another colour mode.
 
-    Raises
-    ------
-    BadImageError
-        If there is no way from its mode to that one.
+    BadImageError if there is no way from its mode to that one.
     """
     with _refused_if_damaged():
         return image if image.mode == mode else image.convert(mode)
@@ -214,12 +202,8 @@ def _tags(image: Any) -> Mapping[int, Any]:
 def squared(file: str | os.PathLike[str], *, size: int, mode: str) -> NDArray[np.uint8]:
     """Return an image file as an array of shape (size, size, channels).
 
-    The shorter side is resized first, and the image is centre-cropped.
-
-    Raises
-    ------
-    BadImageError
-        If it cannot be decoded.
+    The shorter side is resized first, and the image is centre-cropped. BadImageError if
+    it cannot be decoded.
     """
     from PIL import ImageOps
 

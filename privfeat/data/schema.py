@@ -177,10 +177,7 @@ def read_columns(
 ) -> dict[str, tuple[tuple[int, ...], str]]:
     """Return shape and type of each array of a split.
 
-    Raises
-    ------
-    FeatureFileError
-        Unless they agree with each other and with the root.
+    FeatureFileError unless they agree with each other and with the root.
     """
     where = f"{path}: split {group.name.strip('/')!r}"
     features, labels = group.get("features"), group.get("labels")

@@ -94,14 +94,10 @@ def open_parts(
 ) -> tuple[list[Part], ExitStack]:
     """Open a column wherever its rows lie; closing the second result closes all files.
 
-    Raises
-    ------
-    FeatureFileError
-        If it has another shape or type, the file is not the one whose `fingerprint_of`
-        is ``made``, or a shard is not the one that was joined. Labels or users of one
-        file beside features of another would be those of other records.
-    OSError
-        If the file cannot be opened.
+    FeatureFileError if it has another shape or type, the file is not the one whose
+    `fingerprint_of` is ``made``, or a shard is not the one that was joined. Labels or
+    users of one file beside features of another would be those of other records.
+    OSError if the file cannot be opened.
     """
     with ExitStack() as stack:
         file = stack.enter_context(h5py.File(path, "r"))

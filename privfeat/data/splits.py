@@ -28,15 +28,10 @@ CLASSES = "classes"
 def not_classes(folders: Collection[str]) -> str | None:
     """Return why folders that stand where classes do are hardly classes, or None.
 
-    Names of folders are public: no image decides.
+    Names of folders are public: no image decides. ``folders`` are the paths of all,
+    with forward slashes; the first part of each is the folder that stands where a class
+    does.
 
-    Parameters
-    ----------
-    folders : collection of str
-        Paths of all folders, with forward slashes; those of classes come first in them.
-
-    Examples
-    --------
     >>> not_classes(["Train", "Train/cat", "Test"])
     "'Test' is the name of a split"
     >>> not_classes(["photos", "photos/train", "notes"])
@@ -81,12 +76,8 @@ class Labelled(Protocol):
 def find_gaps(splits: Mapping[str, Labelled], *, everywhere: bool = True) -> list[str]:
     """Return sentences on classes without a row, which depend on records.
 
-    Parameters
-    ----------
-    splits : mapping of str to FeatureSplit or TableRows
-        By the name to print. Their classes are the same.
-    everywhere : bool
-        Also name classes that no split has a row of.
+    ``splits`` stand by the name to print, and their classes are the same. With
+    ``everywhere``, classes that no split has a row of are named too.
     """
     present = {name: _classes(split) for name, split in splits.items()}
     gaps = []

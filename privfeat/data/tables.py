@@ -43,12 +43,8 @@ def read_schema(path: str | Path) -> dict[str, str | None]:
 
     Kinds are those of `privfeat.preprocessing.draft_columns`; a CSV file has none.
 
-    Raises
-    ------
-    ValueError
-        If the file is no table of its format, or two columns have one name.
-    ImportError
-        Without pyarrow, for Parquet and Arrow.
+    ValueError if the file is no table of its format, or two columns have one name;
+    ImportError without pyarrow, for Parquet and Arrow.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":
@@ -68,26 +64,15 @@ def read_schema(path: str | Path) -> dict[str, str | None]:
 
 
 def read_table(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
-    """Give the values of these columns, of some rows at a time.
+    """Give the values of these columns of `read_schema`, of some rows at a time.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file whose name ends in .csv (commas, UTF-8, names in the first line), .npz
-        (one array for each column; one of shape (n, k) is k columns, its name followed
-        by 0, 1, ...), .parquet, .arrow or .feather (both of Arrow).
-    names : sequence of str
-        Columns of `read_schema`.
+    The name of the file ends in .csv (commas, UTF-8, names in the first line), .npz
+    (one array for each column; one of shape (n, k) is k columns, its name followed by
+    0, 1, ...), .parquet, .arrow or .feather (both of Arrow). A part has for each column
+    an array of shape (n_rows,) with values as they stand: of CSV, texts; None or NaN
+    where Arrow has null.
 
-    Yields
-    ------
-    part : dict of str to array of shape (n_rows,)
-        Values as they stand: of CSV, texts; None or NaN where Arrow has null.
-
-    Raises
-    ------
-    ValueError
-        If the file is no table of its format. No message holds a value.
+    ValueError if the file is no table of its format. No message holds a value.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":

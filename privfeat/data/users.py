@@ -56,20 +56,13 @@ _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     """Return the user of every file.
 
-    Parameters
-    ----------
-    path : str or Path
-        A table separated by commas, with the columns ``file``, a path below the folder
-        or archive of images (``train/cat/1.png``), and ``user``, any text, of which
-        `user_of` makes a name. Further columns, and rows on other files, are left out.
-    files : sequence of str
-        Paths of that kind.
+    The table at ``path`` is separated by commas, with the columns ``file``, a path
+    below the folder or archive of images, as in ``files`` (``train/cat/1.png``), and
+    ``user``, any text, of which `user_of` makes a name. Further columns, and rows on
+    other files, are left out.
 
-    Raises
-    ------
-    ValueError
-        If a column, a file or a user is missing, or a file is named twice. The message
-        names the first such file: it is for the person who has the files.
+    ValueError if a column, a file or a user is missing, or a file is named twice. The
+    message names the first such file: it is for the person who has the files.
     """
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as table:
@@ -152,17 +145,13 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
 def ids_of(groups: Any) -> NDArray[Any]:
     """Return the users of records as integers as given, or as names by `user_of`.
 
-    An array of one NumPy type for all users would turn large integers beside small
-    ones into floats and cut trailing zeros of strings: one user's name would then
-    change which of the other users are told apart.
+    An array of one NumPy type for all users would turn large integers beside small ones
+    into floats and cut trailing zeros of strings: one user's name would then change
+    which of the other users are told apart.
 
-    Raises
-    ------
-    TypeError
-        If they are not all integers, or all strings or bytes; for a mapping or a set,
-        whose keys would pass for users of one record each.
-    ValueError
-        As `named`; for the numbers that stand for a missing one.
+    TypeError if they are not all integers, or all strings or bytes; also for a mapping
+    or a set, whose keys would pass for users of one record each. ValueError as for
+    `named`, and for the numbers that stand for a missing user.
     """
     masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:

@@ -75,10 +75,7 @@ def known_features(estimator: Any) -> str:
 def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
     """Return what ``validate_data`` makes of rows; sparse ones are copied and checked.
 
-    Raises
-    ------
-    TypeError
-        If they are sparse, and the estimator takes no such rows.
+    TypeError if they are sparse, and the estimator takes no such rows.
     """
     accepted: str | bool = issparse(X) and "csr"
     if accepted:
@@ -118,12 +115,8 @@ def array_of_records(records: Any) -> NDArray[Any]:
 
     Not of the type of the widest, as NumPy has it: one record would change all others.
     A table of numbers becomes float64 for the same reason (`floats_of`). Images of
-    other whole numbers, and what is no number, keep their type.
-
-    Raises
-    ------
-    TypeError
-        If some records of a list are bytes and some are not.
+    other whole numbers, and what is no number, keep their type. TypeError if some
+    records of a list are bytes and some are not.
     """
     found = array_of(records)
     if found.dtype.kind in "US" and isinstance(records, list | tuple):
@@ -154,10 +147,8 @@ def checked(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def seed_of(random_state: Any) -> int | None:
     """Return a seed for the key stream, or None for operating-system entropy.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``random_state`` is not None, an integer in ``[0, 2**64)``, or a RandomState.
+    ``random_state`` must be None, an integer in ``[0, 2**64)``, or a RandomState; else
+    TypeError or ValueError.
     """
     if random_state is None:
         return None
@@ -177,18 +168,10 @@ def seed_of(random_state: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Users:
-    """Whose the records are.
+    """Whose the records are."""
 
-    Attributes
-    ----------
-    ids : array of shape (n_samples,)
-        User of each record. Sensitive.
-    max_group_size : int
-        How many records of a user count.
-    """
-
-    ids: NDArray[Any]
-    max_group_size: int
+    ids: NDArray[Any]  # the user of each record, (n_samples,); sensitive
+    max_group_size: int  # how many records of a user count
 
     @property
     def n_users(self) -> int:
@@ -198,16 +181,10 @@ class Users:
     def kept_records(self, key: int) -> NDArray[np.bool_]:
         """Return which records count, of shape (n_samples,), at random.
 
-        Parameters
-        ----------
-        key : int
-            Fresh 64 bits, drawn apart from the data.
-
-        Notes
-        -----
-        A user's records are ranked by a keyed hash of the user and of the record's
-        place among the user's own, and the first ones count. Records of other users
-        play no part, as the proof of ``core.bounds.sensitivity.per_user`` has it.
+        ``key`` is fresh 64 bits, drawn apart from the data. A user's records are ranked
+        by a keyed hash of the user and of the record's place among the user's own, and
+        the first ones count. Records of other users play no part, as the proof of
+        ``core.bounds.sensitivity.per_user`` has it.
         """
         users, codes, counts = np.unique(
             self.ids, return_inverse=True, return_counts=True
@@ -231,11 +208,8 @@ def check_users(
 ) -> Users | None:
     """Return whose the records ``X`` are, or None where each is protected on its own.
 
-    Raises
-    ------
-    ValueError
-        If only one of ``groups`` and ``max_group_size`` is given, or there is not one
-        user for each record.
+    ValueError if only one of ``groups`` and ``max_group_size`` is given, or there is
+    not one user for each record.
     """
     warn_of_unused_groups(X, groups)
     if groups is None and max_group_size is None:

@@ -18,21 +18,14 @@ from privfeat._warnings import warn
 
 @dataclass(frozen=True)
 class Labels:
-    """The classes, public, and which of them each record carries, sensitive.
+    """The classes, public, and which of them each record carries, sensitive."""
 
-    Attributes
-    ----------
-    classes : array of shape (n_classes,)
-        Sorted, or in the order of the columns of an indicator matrix.
-    codes : int32 array of shape (n_samples, max_labels)
-        Indices into ``classes``, different ones in a row, filled up with -1.
-    multilabel : bool
-        Whether a record may carry any number of labels, none included.
-    """
-
+    # (n_classes,): sorted, or in the order of the columns of an indicator matrix
     classes: NDArray[Any]
+    # (n_samples, max_labels): indices into ``classes``, different ones in a row, filled
+    # up with -1
     codes: NDArray[np.int32]
-    multilabel: bool
+    multilabel: bool  # whether a record may carry any number of labels, none included
 
 
 def read_labels(y: Any, classes: ArrayLike | None, max_labels: int | None) -> Labels:
@@ -60,10 +53,7 @@ def encode_indicator(
 ) -> Labels:
     """Return the labels of an indicator matrix, the first ``max_labels`` of a record.
 
-    Raises
-    ------
-    ValueError
-        If an entry is neither 0 nor 1, or ``classes`` does not name the columns.
+    ValueError if an entry is neither 0 nor 1, or ``classes`` does not name the columns.
     """
     n_classes = y.shape[1]
     known = _check_classes(np.arange(n_classes) if classes is None else classes)
@@ -92,10 +82,7 @@ def encode_indicator(
 def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> Labels:
     """Return one label a record, as indices into the sorted classes.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes, or a label is none of ``classes``.
+    ValueError if there are fewer than two classes, or a label is none of ``classes``.
     """
     _check_one_vs_rest(classes)
     if classes is None:

@@ -41,44 +41,25 @@ def linear_scores(
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPredictor:
-    """A fitted linear model as the numbers that predictions need.
+    """A fitted linear model as the numbers that predictions need."""
 
-    Attributes
-    ----------
-    name : str
-        Of the estimator, for messages.
-    coef, intercept, center : arrays
-        Fitted attributes, without their underscores.
-    row_scaling : {"unit", "clip"}
-    classes : array of shape (n_classes,), optional
-        None for a regressor.
-    multilabel : bool
-        Whether a record may carry any number of labels.
-    loss : {"softmax", "sigmoid", "squared"}
-    negative_weight : float, optional
-        As for `label_probabilities`.
-    bounds : (float, float)
-        To which a regressor cuts its predictions.
-    """
-
-    name: str
+    name: str  # of the estimator, for messages
+    # ``coef_``, ``intercept_`` and ``center_`` of the fit
     coef: NDArray[np.float64]
     intercept: Any
     center: NDArray[np.float64]
     row_scaling: RowScaling
-    classes: NDArray[Any] | None = None
-    multilabel: bool = False
+    classes: NDArray[Any] | None = None  # (n_classes,); None for a regressor
+    multilabel: bool = False  # whether a record may carry any number of labels
     loss: Loss = "squared"
-    negative_weight: float | None = None
-    bounds: tuple[float, float] = DEFAULT_BOUNDS
+    negative_weight: float | None = None  # as for `label_probabilities`
+    bounds: tuple[float, float] = DEFAULT_BOUNDS  # a regressor cuts predictions to them
 
     def predict(self, X: LazyFeatures | NDArray[np.floating]) -> NDArray[Any]:
         """Return what ``predict`` of the estimator returns for these rows.
 
-        Raises
-        ------
-        ValueError
-            If the rows have another number of features, or a value is not finite.
+        ValueError if the rows have another number of features, or a value is not
+        finite.
         """
         return np.concatenate([*map(self._predicted, self._scores(X))])
 
@@ -87,10 +68,7 @@ class LinearPredictor:
     ) -> NDArray[np.float64]:
         """Return what ``predict_proba`` of a classifier returns for these rows.
 
-        Raises
-        ------
-        ValueError
-            As `predict`.
+        ValueError as for `predict`.
         """
         return np.concatenate([*map(self._probabilities, self._scores(X))])
 

@@ -30,11 +30,8 @@ def best_classes(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[
 def class_probabilities(loss: Loss, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return probabilities of shape (n_samples, n_classes).
 
-    Parameters
-    ----------
-    loss : {"softmax", "sigmoid", "squared"}
-    scores : array of shape (n_samples,) or (n_samples, n_classes)
-        One dimension for two classes: the score of the second over the first.
+    ``scores`` have this shape too, but (n_samples,) for two classes: the score of the
+    second over the first.
     """
     if loss == "squared":
         if scores.ndim == 1:
@@ -69,8 +66,6 @@ def project_on_simplex(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     The algorithm of Duchi et al. (2008, Figure 1). A constant added to a row does not
     change the result, and the order of entries is kept.
 
-    Examples
-    --------
     >>> project_on_simplex(np.array([[0.6, 0.2, -3.0]]))
     array([[0.7, 0.3, 0. ]])
     """

@@ -51,16 +51,13 @@ def check_team(
 
     Of the features the ``compared`` rows are compared, by default the first ones, some
     of all, and those where the part of a process begins; and all targets: rows that one
-    process has shuffled have their targets in another order. ``about`` is what
-    else a fit must have in common, and ``instead`` what stands for parameters that are
+    process has shuffled have their targets in another order. ``about`` is what else a
+    fit must have in common, and ``instead`` what stands for parameters that are
     compared by it.
 
-    Raises
-    ------
-    PrivacyError, ValueError
-        If the processes do not run the same fit, or should share rows and hold
-        different ones. Where each has its own rows: if classes are not given, there are
-        groups, or two processes hold the same rows.
+    PrivacyError or ValueError if the processes do not run the same fit, or should share
+    rows and hold different ones. Where each has its own rows: also if classes are not
+    given, there are groups, or two processes hold the same rows.
     """
     described = agreed(
         team, "describe the fit", partial(_described, estimator, instead)
@@ -96,11 +93,8 @@ def agreed(
 ) -> T:
     """Return what ``act`` returns in this process, if it raises in none.
 
-    Raises
-    ------
-    PrivacyError
-        If it raises in another process, which this one would wait for. What it raises
-        here goes on.
+    PrivacyError if it raises in another process, which this one would wait for. What it
+    raises here goes on.
     """
     if team.size == 1:
         return act()

@@ -31,23 +31,13 @@ LAST_SHARE = 8.0
 
 @dataclass(frozen=True)
 class Shared:
-    """What all private steps of a pipeline share.
+    """What all private steps of a pipeline share."""
 
-    Attributes
-    ----------
-    whole : ReleasePlan
-        Of any query, for the whole budget.
-    shares : mapping of str to float
-        The rho of each step, by its name.
-    seeds : function or None
-        Draws a seed for each step of a seeded pipeline.
-    """
-
-    whole: ReleasePlan
-    shares: Mapping[str, float]
+    whole: ReleasePlan  # of any query, for the whole budget
+    shares: Mapping[str, float]  # the rho of each step, by its name
     max_group_size: int | None
     arithmetic: Arithmetic
-    seeds: Callable[[], int] | None
+    seeds: Callable[[], int] | None  # draws a seed for each step of a seeded pipeline
 
     def give_to(self, step: Step) -> None:
         """Set the part of the budget of a private step, and what neighbours are."""
@@ -149,12 +139,8 @@ def planned_steps(
     Gives each step its part of the budget. Nothing is drawn or charged. What a fit is
     ``given``, ``(X, y)``, each step checks as far as its own fit does beforehand.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a step refuses a parameter, that many features, sparse rows or ``y``.
-    UnsupportedEventError
-        If a step samples records.
+    TypeError or ValueError if a step refuses a parameter, that many features, sparse
+    rows or ``y``; UnsupportedEventError if a step samples records.
     """
     plans, width = {}, n_features
     for step in steps:

@@ -58,39 +58,25 @@ def number_of(rows: Any) -> int:
 def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     """Return what a fitted step makes of records, in their order.
 
-    Parameters
-    ----------
-    rows : table, array or sparse matrix of n_samples rows
-        Sensitive.
-    charged : bool
-        Whether the step is private, or comes after a private one, or takes numbers
-        within `charged_before`. Then no value of a record is an error, which would tell
-        of it after the charge: a record of which the step makes a number that is not
-        finite, or nothing, gets a row of zeros.
+    ``rows`` are sensitive. The result, a float64 or CSR array, has shape (n_samples,
+    n_outputs); each row of it follows from its own record and the fitted step.
 
-    Returns
-    -------
-    rows : float64 array or CSR array of shape (n_samples, n_outputs)
-        Each row follows from its own record and the fitted step.
+    ``charged`` is whether the step is private, or comes after a private one, or takes
+    numbers within `charged_before`. Then no value of a record is an error, which would
+    tell of it after the charge: a record of which the step makes a number that is not
+    finite, or nothing, gets a row of zeros. TypeError or ValueError if the step does
+    not return one row for each record, or refuses one, unless ``charged``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the step does not return one row for each record, or refuses one, unless
-        ``charged``.
-
-    Notes
-    -----
     **Proof.** A public step that takes numbers gets each of them as float64, whatever
     types the columns have that other records are in, and computes each entry of a row
     from that row alone, by operations that do not depend on how many rows there are.
-    `PublicColumns` and hashing read value by value. Our
-    transformers multiply rows by a matrix: 1,024 at a time, the last filled up, on one
-    core (`core.sums.records.full_chunks`), or one by one where products may have
-    several threads. Any other step gets one row at a time, of types that follow from
-    this row (`_row`); that it keeps nothing of a row for the next is assumed, and
-    stated. A row of zeros, where ``charged``, follows from what the step makes of the
-    record, and its width and format from public facts and releases.
+    `PublicColumns` and hashing read value by value. Our transformers multiply rows by a
+    matrix: 1,024 at a time, the last filled up, on one core
+    (`core.sums.records.full_chunks`), or one by one where products may have several
+    threads. Any other step gets one row at a time, of types that follow from this row
+    (`_row`); that it keeps nothing of a row for the next is assumed, and stated. A row
+    of zeros, where ``charged``, follows from what the step makes of the record, and its
+    width and format from public facts and releases.
     """
     if step.takes_numbers:
         rows = numbers_of(rows)
@@ -195,10 +181,7 @@ def _row(rows: Any, place: int) -> Any:
 def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:
     """Return what the first public steps make of records, and the steps after them.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `by_record`, or if a number is not finite.
+    TypeError or ValueError as for `by_record`, or if a number is not finite.
     """
     first = next(place for place, step in enumerate(steps) if step.private)
     for step in steps[:first]:

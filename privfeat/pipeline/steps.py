@@ -61,20 +61,12 @@ _DECLARED = (
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a pipeline, cloned.
-
-    Attributes
-    ----------
-    private : bool
-        Whether it learns from records, for a part of the budget.
-    record_wise : bool
-        Whether it is public, and may be given all rows at once.
-    """
+    """A step of a pipeline, cloned."""
 
     name: str
     estimator: Any
-    private: bool
-    record_wise: bool
+    private: bool  # whether it learns from records, for a part of the budget
+    record_wise: bool  # whether it is public, and may be given all rows at once
 
     @property
     def takes_numbers(self) -> bool:
@@ -96,13 +88,9 @@ class Step:
 def read_steps(steps: Any) -> list[Step]:
     """Return the steps of a pipeline, cloned, if each is private or public.
 
-    Raises
-    ------
-    TypeError
-        For a step that would learn from the records unaccounted; the message names it
-        and what to pass instead.
-    ValueError
-        If names are no names, or a private step has a budget of its own.
+    TypeError for a step that would learn from the records unaccounted; the message
+    names it and what to pass instead. ValueError if names are no names, or a private
+    step has a budget of its own.
     """
     if not isinstance(steps, Sequence) or not all(
         isinstance(one, tuple) and len(one) == 2 for one in steps

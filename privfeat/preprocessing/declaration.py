@@ -34,36 +34,23 @@ _TEXT = (
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of one column, in numbers.
-
-    Attributes
-    ----------
-    name, kind : str
-    bounds : tuple of float
-        Least and largest value: of dates, in seconds since 1970 in UTC. Of booleans 0
-        and 1; of other kinds without meaning.
-    categories : tuple of str
-    treatment : str
-    missing : str
-        ``"refuse"``, ``"neutral"`` or ``"indicator"``; ``"fill"`` by ``fill``.
-    fill : float
-        The number, or the number of the category, that stands for a missing value.
-    texts, numbers : frozenset
-        What else means that a value is missing.
-    unseen : int or None
-        The number of the category that others count as, or ``NO_CATEGORY``; None where
-        they are refused.
-    """
+    """What is known of one column, in numbers."""
 
     name: str
     kind: str
+    # least and largest value: of dates, in seconds since 1970 in UTC; of booleans 0 and
+    # 1; of other kinds without meaning
     bounds: tuple[float, float] = (0.0, 1.0)
     categories: tuple[str, ...] = ()
     treatment: str = "scaled"
-    missing: str = REFUSE
+    missing: str = REFUSE  # "refuse", "neutral" or "indicator"; "fill" by ``fill``
+    # the number, or the number of the category, that stands for a missing value
     fill: float = math.nan
+    # what else means that a value is missing
     texts: frozenset[str] = frozenset()
     numbers: frozenset[float] = frozenset()
+    # the number of the category that others count as, or NO_CATEGORY; None where they
+    # are refused
     unseen: int | None = None
 
     @property
@@ -84,10 +71,8 @@ class Column:
 def parse_columns(columns: Any) -> tuple[Column, ...]:
     """Return the checked declaration of each column, in the order of ``columns``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a declaration is not complete, or is none; messages name column and rule.
+    TypeError or ValueError if a declaration is not complete, or is none; messages name
+    column and rule.
     """
     if not isinstance(columns, Mapping):
         raise TypeError(

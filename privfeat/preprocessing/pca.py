@@ -192,16 +192,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
 class ClippedRows:
     """Rows for the sums of the core: centred, clipped, on its grid, in chunks.
 
-    Parameters
-    ----------
-    records : float64 array of shape (n_samples, n_features)
-        Sensitive.
-    counted : bool array of shape (n_samples,)
-        Which of them count.
-    center : array of shape (n_features,)
-        Public.
-    clip_norm : float
-        Public.
+    ``records``, of shape (n_samples, n_features), are sensitive, and ``counted`` says
+    which of them count. ``center``, of shape (n_features,), and ``clip_norm`` are
+    public.
     """
 
     sparse = False

@@ -230,10 +230,8 @@ class PrivateTransformer(TransformerMixin, PrivateStep):
 def column_bounds(bounds: Any, n_features: int) -> tuple[Floats, Floats]:
     """Return the least and the greatest value of each column, (n_features,) each.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``bounds`` is not a pair of numbers, or of one number for each column.
+    TypeError or ValueError if ``bounds`` is not a pair of numbers, or of one number for
+    each column.
     """
     try:
         low, high = (

@@ -65,23 +65,12 @@ class Refusals:
 def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the features that the values of a column become.
 
-    Parameters
-    ----------
-    column : Column
-        Public.
-    values : array of shape (n_samples,)
-        Sensitive: numbers, booleans, dates, or objects.
+    ``values``, of shape (n_samples,), are sensitive: numbers, booleans, dates, or
+    objects. Features have shape (n_samples, len(column.outputs)) and are finite: in
+    [-1, 1], unless the treatment is ``"raw"``; then within the bounds.
 
-    Returns
-    -------
-    features : float64 array of shape (n_samples, len(column.outputs))
-        Finite. In [-1, 1], unless the treatment is ``"raw"``: then within the bounds.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is of another kind, missing, or unseen, where that is refused. The
-        message names the column and the rule, and no value.
+    TypeError or ValueError if a value is of another kind, missing, or unseen, where
+    that is refused. The message names the column and the rule, and no value.
     """
     numbers, missing = numbers_of(column, values)
     if column.kind == "category":
@@ -100,11 +89,7 @@ def numbers_of(
     """Return values as numbers, those of categories too, and which were missing.
 
     What is missing has the number of the constant that stands for it, or is NaN.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `outputs_of`.
+    TypeError or ValueError as for `outputs_of`.
     """
     numbers = _read(column, values)
     missing = np.isnan(numbers)

@@ -20,12 +20,8 @@ def as_columns(
     """Convert one batch to the stored types; refuse what would change its meaning.
 
     Shapes are (m, n_features), (m,) or (m, k), and (m,). ``groups`` are left out where
-    they are None.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a shape, type or value does not fit. Messages hold no data.
+    they are None. TypeError or ValueError if a shape, type or value does not fit.
+    Messages hold no data.
     """
     check_columns(features=features)
     rows = array_of(features)

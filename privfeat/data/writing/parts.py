@@ -70,10 +70,7 @@ class SplitRows:
     def blocks(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield the rows of a column on disk, in blocks of one size whatever the parts.
 
-        Raises
-        ------
-        FeatureFileError
-            If a part was changed since it was written.
+        FeatureFileError if a part was changed since it was written.
         """
         kind = self.columns[name]
         rest = np.empty(0, kind)
@@ -129,10 +126,8 @@ def find_parts(folder: Path) -> list[Path]:
 def read_parts(folder: Path, arguments: Mapping[str, Any]) -> dict[str, SplitRows]:
     """Return the rows of an earlier run by their split, none if there was no such run.
 
-    Raises
-    ------
-    FeatureFileError
-        If a part is lost or was changed, or if the run had other arguments.
+    FeatureFileError if a part is lost or was changed, or if the run had other
+    arguments.
     """
     splits: dict[str, SplitRows] = {}
     for number, path in enumerate(find_parts(folder)):
