@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
@@ -144,3 +145,9 @@ def test_odd_predictions_are_refused_before_the_charge(
     with pytest.raises(ValueError, match=message):
         use(model, X, y, epsilon=0.5, ledger=ledger)
     assert not ledger.history
+
+
+def test_sparse_rows_are_refused_by_their_name(model):
+    X, y = draw(40)
+    with pytest.raises(TypeError, match=r"must be dense to be measured.*toarray"):
+        private_evaluation(model, csr_array(X), y, epsilon=1.0)

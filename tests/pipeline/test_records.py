@@ -147,3 +147,10 @@ def test_a_table_of_public_columns_is_read_as_it_is():
     assert rows_of(table, step_of(columns)) is table
     made = by_record(step_of(columns), table)
     np.testing.assert_array_equal(made, [[-1.0], [0.0], [1.0]])
+
+
+def test_a_frozen_step_is_one_that_nobody_else_changes():
+    given = FrozenEstimator(Normalizer().fit([[1.0]]))
+    (step, _) = read_steps([("a", given), ("b", DPStandardScaler(bounds=(-1, 1)))])
+    given.estimator = None
+    assert isinstance(step.estimator.estimator, Normalizer)
