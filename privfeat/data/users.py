@@ -18,7 +18,7 @@ COLUMNS = ("file", "user")
 # What programs and people write where nobody is named, signs around it left out (Nil
 # and Nat are names of persons) ...
 _NOBODY = re.compile(
-    r"(n( ?[-./\\] ?)?a|n/a n/a|nan|none|null|(?-i:nil|NIL|NaT)|1\.#(ind|qnan)0*"
+    r"(n( ?[^\w\s] ?|[ _])?a|n/a n/a|nan|none|null|(?-i:nil|NIL|NaT)|1\.#(ind|qnan)0*"
     r"|missing|undefined|unknown)?",
     re.IGNORECASE,
 )

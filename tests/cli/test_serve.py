@@ -68,7 +68,10 @@ def test_serve_refuses_what_is_no_port(fails, path, port):
 
 
 @pytest.mark.slow
-def test_serve_shows_the_page_until_it_is_interrupted(path):
+@pytest.mark.parametrize(
+    ("end", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)], ids=["c", "term"]
+)
+def test_serve_shows_the_page_until_it_is_interrupted(path, end, status):
     before = path.read_bytes()
     # a process in the background is started with this signal ignored
     script = (
@@ -87,6 +90,6 @@ def test_serve_shows_the_page_until_it_is_interrupted(path):
             assert b"<h2>tiny</h2>" in answer.read()
             connection.close()
         finally:
-            served.send_signal(signal.SIGINT)
-        assert served.wait(timeout=300) == 0
+            served.send_signal(end)
+        assert served.wait(timeout=300) == status
     assert path.read_bytes() == before

@@ -49,6 +49,7 @@ def test_two_spellings_of_a_name_make_no_other_user(tmp_path):
         *("--", ".", "#VALUE!", "#REF!", "N.A.", "\N{EN DASH}", "\N{EM DASH}", "?"),
         *("\N{ZERO WIDTH SPACE}", "\N{NO-BREAK SPACE}", "Unknown", "<NA>", b"NaN", b""),
         *("N/A", "n. a.", "'none'", "<nil>", "NaT", "#DIV/0!", "1.#QNAN", "***", "#"),
+        *("N A", "n_a", "N'A", "n. a."),
         *("-1", "-1.0", "\N{MINUS SIGN}1", "-9223372036854775808", "-2147483648."),
     ],
 )

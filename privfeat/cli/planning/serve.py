@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 from privfeat.cli.shared import files
-from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.terminal import CommandError, Terminated
 
 DESCRIPTION = """\
 Show budgets, spending over time and charges of all data sets of a ledger. The page is
@@ -50,5 +50,7 @@ def run_serve(args: Namespace) -> None:
         print(f"{server.url}  (Ctrl-C ends it)", flush=True)
         try:
             server.serve_forever()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             print()
+            if isinstance(error, Terminated):
+                raise
