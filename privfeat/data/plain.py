@@ -31,3 +31,13 @@ def with_floats(array: Any) -> Any:
     plain.ravel()[:] = without_data(lambda: [plain_value(v) for v in array.flat])
     numbers = all(isinstance(value, float) for value in plain.flat)
     return plain.astype(np.float64) if numbers else plain
+
+
+def plain_row(table: Any, place: int) -> Any:
+    """Return one row of a table of pandas, whose types follow from its own values."""
+    row = table.iloc[place : place + 1]
+    values = without_data(row.to_numpy, object).ravel()
+    plain = without_data(lambda: [plain_value(value) for value in values])
+    if not hasattr(table, "columns"):
+        return type(table)(plain)
+    return type(table)([plain], columns=table.columns)

@@ -13,7 +13,7 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import with_floats
+from privfeat.data.plain import plain_row, with_floats
 from privfeat.estimation.inputs import array_of_records
 from privfeat.estimation.labels import check_kinds, places_of
 from privfeat.persistence import is_ours
@@ -29,13 +29,12 @@ NO_MEMORY = (
 )
 
 
-def rows_of(model: Any, X: Any) -> NDArray[Any]:
+def rows_of(model: Any, X: Any) -> Any:
     """Return records as an array, of columns that the model was fitted to.
 
-    A model that is not ours sees numbers beside texts as floats, lest one gap, or half,
-    change how it sees the whole numbers of all others. TypeError for a table, if the
-    model reads columns by names behind its first step: then no order of an array is the
-    right one.
+    Or as the table that they are, where parts of a model that is not ours read columns
+    by names. It sees numbers beside texts as floats, lest one gap, or half, change how
+    it sees the whole numbers of all others.
     """
     X = frame_of(X)
     if without_data(hasattr, X, "columns"):  # whose order may be another
@@ -46,14 +45,10 @@ def rows_of(model: Any, X: Any) -> NDArray[Any]:
             table = without_data(lambda: X.reindex(columns=first.array_order))
             # value by value: float64 would round large codes
             return without_data(lambda: table.astype(object).to_numpy())
-        elif _reads_names(model):
-            raise TypeError(
-                "model must have PublicColumns as its first step to be measured on a "
-                "table, got it elsewhere. Put it first."
-            )
-        else:
-            fitted = _with_names(model)
-            without_data(validate_data, fitted, X, reset=False, skip_check_array=True)
+        fitted = _with_names(model)
+        without_data(validate_data, fitted, X, reset=False, skip_check_array=True)
+        if not is_ours(model) and _reads_names(model):
+            return X
     if isinstance(X, LazyFeatures):
         return X[:]
     if issparse(X):
@@ -100,8 +95,8 @@ def _with_names(model: Any) -> Any:
 
 
 def _reads_names(part: Any) -> bool:
-    """Return whether a part of a model has an order in which it reads an array."""
-    if hasattr(part, "array_order"):
+    """Return whether a part of a model may read columns by names."""
+    if hasattr(part, "array_order") or type(part).__name__ == "ColumnTransformer":
         return True
     parts = vars(part).values() if hasattr(part, "get_params") else ()
     if isinstance(part, list | tuple):
@@ -132,14 +127,14 @@ def record_by_record(
     ours = is_ours(model)
     linear = ours and hasattr(model, "coef_")  # networks multiply by XLA
     alone = not ours or (linear and not keeps_one_thread())
-    found = []
-    # the names of columns were compared; chunks have none
+    found, chunks = [], full_chunks(rows, alone=alone)
+    if hasattr(rows, "iloc"):
+        chunks = (plain_row(rows, place) for place in range(len(rows)))
+    elif ours and getattr(model, "predicts_by_record", False):
+        chunks = iter([rows])
+    # the names of columns were compared; chunks of arrays have none
     with one_thread_a_product(), without_warnings(UserWarning):
-        for chunk in (
-            [rows]
-            if ours and getattr(model, "predicts_by_record", False)
-            else full_chunks(rows, alone=alone)
-        ):
+        for chunk in chunks:
             predicted = without_data(getattr(model, method), chunk)
             given = array_of(predicted)
             if given.dtype.kind == "f" and not np.all(np.isfinite(given)):

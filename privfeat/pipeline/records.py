@@ -13,7 +13,7 @@ from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import plain_value, with_floats
+from privfeat.data.plain import plain_row, with_floats
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.apart import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
@@ -170,12 +170,7 @@ def _row(rows: Any, place: int) -> Any:
                 f"got {type(rows).__name__}. Convert it."
             )
         return with_floats(rows[one])
-    table = rows.iloc[one]
-    values = without_data(table.to_numpy, object).ravel()
-    plain = without_data(lambda: [plain_value(value) for value in values])
-    if not hasattr(rows, "columns"):
-        return type(rows)(plain)
-    return type(rows)([plain], columns=rows.columns)
+    return plain_row(rows, place)
 
 
 def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:

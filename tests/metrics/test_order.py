@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from privfeat import (
     ConformalClassifier,
@@ -137,13 +139,19 @@ def test_columns_may_stand_in_any_order_whatever_is_around_a_pipeline(
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
-def test_a_table_for_a_model_that_reads_names_later_on_is_refused(declared_columns):
-    """Its parts would read an array in an order of their own."""
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_model_whose_parts_read_names_gets_rows_of_the_table(declared_columns, gap):
+    """Each of types that follow from itself: one gap elsewhere changes none."""
     model, frame, y = declared_columns
-    parts = ColumnTransformer([("declared", model[0], ["b", "a"])])
-    outer = make_pipeline(parts, clone(model[1])).fit(frame, y)
-    with pytest.raises(TypeError, match="PublicColumns as its first step"):
-        private_evaluation(outer, frame, y, epsilon=8.0)
+    frame = frame.assign(kind=np.where(y, "yes", "no"), n=2)
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    parts = [("declared", model[0], ["b", "a"]), ("other", encoder, ["kind", "n"])]
+    outer = make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, y)
+    tested = frame.assign(n=frame["n"].mask(np.arange(400) == 7)) if gap else frame
+    found = private_evaluation(outer, tested, y, random_state=0, epsilon=8.0)
+    assert found.accuracy.value > 0.9
+    scaled = TemperatureScaling(outer, public=True).fit(tested, y)
+    assert np.array_equal(scaled.predict(frame), y)
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
