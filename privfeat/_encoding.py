@@ -1,6 +1,7 @@
 """Constructor parameters as JSON, and back, without running code from a file."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -89,5 +90,8 @@ def as_plain(name: str, array: np.ndarray) -> np.ndarray:
     """Return an array of objects as one of text or of numbers; TypeError of others."""
     for kind, dtype in _PLAIN:
         if all(isinstance(item, kind) for item in array.ravel()):
-            return array.astype(dtype)
+            with suppress(OverflowError):  # beyond 64 bits
+                made = array.astype(dtype)
+                if np.all(made == array):
+                    return made
     raise TypeError(f"{name} must hold numbers or strings to be saved.")

@@ -229,7 +229,22 @@ def check_users(
     ids = ids_of(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
+    if without_data(_stand_in_another_order, groups, X):
+        raise ValueError(
+            "groups must have the index of X in its order, got it in another: users "
+            "are taken by place. Pass groups.loc[X.index]."
+        )
     return Users(ids, int(max_group_size))
+
+
+def _stand_in_another_order(groups: Any, X: Any) -> bool:
+    """Return whether both are of pandas, with the same index in another order."""
+    mine: Any = getattr(groups, "index", None)
+    others: Any = getattr(X, "index", None)
+    if not (hasattr(mine, "equals") and hasattr(others, "equals")):
+        return False
+    same = mine.equals(others) or not (mine.is_unique and others.is_unique)
+    return not same and mine.sort_values().equals(others.sort_values())
 
 
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:

@@ -38,6 +38,8 @@ _DECLARED = {"privfeat": {"PublicColumns"}, "sklearn": {"FrozenEstimator"}}
 
 # How often a fit may get no record: in 100 fits less often than any delta.
 _RARELY = 1e-12
+# How a first step reads texts: another way may refuse one of them.
+_READING = {"encoding", "decode_error", "input", "input_type"}
 # What a search assumes of public parameters, where a candidate has them.
 _ASSUMED = {
     "prior": "that priors were made without the records",
@@ -166,7 +168,8 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     # their columns, and what is in them, refuse records that another candidate takes
     fixed = [name for name, step in steps.items() if is_exactly(step, _DECLARED)]
     whole = {"steps", *steps, *(n for n in params if n.partition("__")[0] in fixed)}
-    known = {n for n in params if n.rpartition("__")[2] not in RESERVED} - whole
+    reserved = RESERVED | _READING
+    known = {n for n in params if n.rpartition("__")[2] not in reserved} - whole
     if not names <= known:
         raise ValueError(
             f"param_distributions must hold parameters among {sorted(known)}, got "

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privfeat import DPLeastSquares, HashKFold
@@ -112,3 +113,15 @@ def test_rows_of_nobody_are_not_taken_for_those_of_one_user(nobody):
     named = b"p" if isinstance(nobody, bytes) else "p"
     with pytest.raises(ValueError, match="groups must name the user of each row"):
         check_users([named, nobody], 1, 2, None)
+
+
+def test_users_in_another_order_than_the_rows_are_refused():
+    """Taken by place, they would be the users of other rows."""
+    table = pd.DataFrame({"a": [0.3, 0.1, 0.2], "patient": [1, 2, 3]})
+    rows = table.sort_values("a")[["a"]]
+    with pytest.raises(ValueError, match=r"Pass groups.loc\[X.index\]"):
+        check_users(table["patient"], 1, 3, rows)
+    found = check_users(table["patient"].loc[rows.index], 1, 3, rows)
+    assert found.ids.tolist() == [2, 3, 1]
+    for other in (table["patient"].to_numpy(), table["patient"].set_axis([7, 8, 9])):
+        assert check_users(other, 1, 3, rows).n_users == 3

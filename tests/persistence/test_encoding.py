@@ -64,3 +64,9 @@ def test_encode_makes_plain_numbers_of_others(value, plain):
 def test_encode_refuses_other_types(value):
     with pytest.raises(TypeError, match="value must"):
         encode("value", value)
+
+
+@pytest.mark.parametrize("items", [[2**70 + 1, 5], [2**53 + 1, 0.5]])
+def test_encode_refuses_objects_that_no_array_of_numbers_holds(items):
+    with pytest.raises(TypeError, match="value must hold numbers or strings"):
+        encode("value", np.array(items, object))

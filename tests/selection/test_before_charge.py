@@ -91,6 +91,7 @@ def test_no_record_ends_a_search_over_public_steps(ledger, last):
     [
         (PublicColumns({"a": {"kind": "integer", "bounds": [0, 9]}}), "f__columns"),
         (FrozenEstimator(PolynomialFeatures().fit([[0.0]])), "f__estimator"),
+        (HashingVectorizer(), "f__encoding"),
     ],
 )
 def test_a_search_leaves_declared_steps_as_they_are(ledger, step, name):
