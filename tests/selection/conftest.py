@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from privfeat import DPFC, DPRandomizedSearch, HashKFold
+from privfeat import (
+    DPFC,
+    DPLeastSquares,
+    DPRandomizedSearch,
+    HashKFold,
+    PrivacyLedger,
+)
 
 
 @pytest.fixture
@@ -61,3 +67,13 @@ def labelled():
     rng = np.random.default_rng(1)
     y = np.arange(N) % 2
     return rng.normal(size=(N, 3)) + y[:, None], y
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "x.ledger", dataset="x", epsilon=5.0, delta=1e-5)
+
+
+@pytest.fixture
+def fit(ledger):
+    return DPLeastSquares(rho=0.005, classes=[0, 1], ledger=ledger)

@@ -31,7 +31,6 @@ from privfeat import (
     DPLeastSquares,
     DPLeastSquaresRegressor,
     HashKFold,
-    PrivacyLedger,
     search_cost,
 )
 from privfeat.exceptions import PrivacyError, PrivacyWarning
@@ -41,16 +40,6 @@ from tests.selection.conftest import FOLDS, N
 pytestmark = pytest.mark.filterwarnings("ignore:the scores of a search")
 IDS = [f"image-{i}.png" for i in range(N)]
 GRID = {"ridge": [1.0, 10.0]}
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return PrivacyLedger(tmp_path / "x.ledger", dataset="x", epsilon=5.0, delta=1e-5)
-
-
-@pytest.fixture
-def fit(ledger):
-    return DPLeastSquares(rho=0.005, classes=[0, 1], ledger=ledger)
 
 
 @pytest.mark.parametrize("listed", [False, True])

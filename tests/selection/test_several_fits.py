@@ -9,19 +9,9 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, Regresso
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer
 
-from privfeat import DPLeastSquares, HashKFold, PrivacyLedger, TemperatureScaling
+from privfeat import DPLeastSquares, HashKFold, TemperatureScaling
 from privfeat.exceptions import PrivacyError
 from privfeat.preprocessing import DPStandardScaler
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return PrivacyLedger(tmp_path / "x.ledger", dataset="x", epsilon=5.0, delta=1e-5)
-
-
-@pytest.fixture
-def fit(ledger):
-    return DPLeastSquares(rho=0.005, classes=[0, 1], ledger=ledger)
 
 
 @pytest.mark.filterwarnings("ignore:OneVsRestClassifier and its like read")
