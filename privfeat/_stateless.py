@@ -115,7 +115,8 @@ def _may_be_sparse(step: Any, sparse: bool) -> bool:
         return False
     inner = getattr(step, "estimator", step)  # of a frozen one
     texts = type(inner).__module__.startswith("sklearn.feature_extraction")
-    makes = texts or getattr(inner, "sparse_output", False) is True
+    asked = (getattr(inner, name, False) for name in ("sparse_output", "sparse"))
+    makes = texts or any(each is True for each in asked)
     return sparse or makes or any(_may_be_sparse(part, False) for part in _parts(step))
 
 

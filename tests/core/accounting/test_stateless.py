@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -55,6 +56,7 @@ OTHERS = FrozenEstimator(OneHotEncoder(handle_unknown="ignore"))
 FIXED, LEARNING, HASHED = Normalizer(), StandardScaler(), HashingVectorizer()
 
 
+GAPS = MissingIndicator(sparse=True)
 DENSE = ColumnTransformer([("a", HASHED, "a")], sparse_threshold=0)
 
 
@@ -109,6 +111,7 @@ COLUMNS = {"a": {"kind": "number", "bounds": [0, 1]}}
         (ColumnTransformer([("a", HASHED, "a")], sparse_threshold=0), False),
         (ColumnTransformer([], remainder=HASHED), True),
         (ColumnTransformer([("a", FrozenEstimator(OneHotEncoder()), [0])]), False),
+        (ColumnTransformer([("a", FrozenEstimator(GAPS), [0])]), True),
         (ColumnTransformer([("a", OTHERS, [0])]), True),
         (ColumnTransformer([("a", "drop", [0])], remainder=OTHERS), True),
         (make_pipeline(HASHED, ColumnTransformer([("a", FIXED, [0])])), True),
