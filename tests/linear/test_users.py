@@ -123,5 +123,6 @@ def test_users_in_another_order_than_the_rows_are_refused():
         check_users(table["patient"], 1, 3, rows)
     found = check_users(table["patient"].loc[rows.index], 1, 3, rows)
     assert found.ids.tolist() == [2, 3, 1]
-    for other in (table["patient"].to_numpy(), table["patient"].set_axis([7, 8, 9])):
+    mixed = table["patient"].set_axis([7, "b", None])  # which nobody can sort
+    for other in (table["patient"].to_numpy(), mixed, mixed.set_axis([7, 8, 9])):
         assert check_users(other, 1, 3, rows).n_users == 3
